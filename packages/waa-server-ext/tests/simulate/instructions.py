@@ -37,7 +37,7 @@ INSTRUCTIONS = {
     "msedge/1a1ec621-b675-4099-96a9-f702dc27afb4-wos": "Call the profile in Edge Thomas.",
     "msedge/1c9d2c6c-ae4b-4359-9a93-9d3c42f48417-wos": "Have Edge clear all site data whenever it closes.",
     "msedge/2acd62b4-a2ab-44a7-a7e3-f5227bbd8324-wos": "Set Edge to its largest font size.",
-    "msedge/58f493b5-5a96-4450-99ca-7cebe144c7e5-wos": "Let Edge save downloads in C:\\.",
+    "msedge/58f493b5-5a96-4450-99ca-7cebe144c7e5-wos": "Let Edge save downloads in the folder C:\\",
     "msedge/98cfcec4-c74e-4faa-b70d-664fb0a1d457-wos": "Have Edge guard against harmful sites: turn its enhanced security on.",
     "msedge/ccb22f83-0831-4655-b557-225144b70c71-wos": "Make www.wikipedia.org the home page of Edge.",
     "chrome/030eeff7-b492-4218-b312-701ec99ee0cc-wos": "Let Chrome send Do Not Track requests.",
@@ -46,5 +46,5 @@ INSTRUCTIONS = {
     "chrome/af630914-714e-4a24-a7bb-f9af687d3b91-wos": "Set Chrome to its largest font size.",
     "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-WOS": "Install the extension autoDocstring in VS Code.",
     "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-2-WOS": "Install the extension Pylance in VS Code.",
-    "vs_code/276cc624-87ea-4f08-ab93-f770e3790175-WOS": "Set the line length of VS Code to 50 characters in the user settings.",
+    "vs_code/276cc624-87ea-4f08-ab93-f770e3790175-WOS": "Have VS Code wrap lines at 50 characters: set its word wrap column in the user settings.",
 }

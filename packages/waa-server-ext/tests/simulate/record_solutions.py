@@ -28,8 +28,20 @@ from waa_server_ext.built_in.solution_steps import SCRIPTS
 TASKS = Path(world_module.__file__).parent / "tasks"
 
 
+_MENDED = {
+    # "Untitled - Paint" and ctrl+s find no picture that its painter has saved; F12 asks for a name always
+    '"Untitled - Paint"': '"Paint"',
+    "pyautogui.hotkey('ctrl', 's'); time.sleep(1); pyautogui.typewrite(r'\\\"C:\\\\Users\\\\Docker\\\\Downloads\\\\CanvasSize":
+    "pyautogui.press('f12'); time.sleep(1); pyautogui.typewrite(r'\\\"C:\\\\Users\\\\Docker\\\\Downloads\\\\CanvasSize",
+}  # fmt: skip
+"""What of the real tasks' text scores someone 0 who has done what is asked for."""
+
+
 def write_task(real: Path, name: str) -> None:
-    task = json.loads((real / f"{name}.json").read_text(encoding="utf-8"))
+    text = (real / f"{name}.json").read_text(encoding="utf-8")
+    for wrong, right in _MENDED.items():
+        text = text.replace(wrong, right)
+    task = json.loads(text)
     kept = {key: task[key] for key in ("id", "snapshot", "config", "related_apps", "evaluator")}
     kept |= {"instruction": INSTRUCTIONS[name], "source": "built-in", "trajectory": ""}
     path = TASKS / f"{name}.json"

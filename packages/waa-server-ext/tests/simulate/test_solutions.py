@@ -34,7 +34,7 @@ def world() -> Iterator[SimulatedDesktopWorld]:
     made.close()
 
 
-def _score(world: SimulatedDesktopWorld, task: str, actions: Sequence[Action]) -> dict[str, Any]:
+def score_of(world: SimulatedDesktopWorld, task: str, actions: Sequence[Action]) -> dict[str, Any]:
     with httpx.Client(base_url=world.evaluate_url, timeout=300, trust_env=False) as server:
         setup = server.post("/setup", json={"task": task}).json()
         assert setup["ok"], setup
@@ -57,23 +57,23 @@ def test_at_least_sixteen_tasks_of_seven_domains_can_be_done() -> None:
 
 @pytest.mark.parametrize("task", _FEW)
 def test_a_task_done_by_element_scores_one(world: SimulatedDesktopWorld, task: str) -> None:
-    verdict = _score(world, task, solutions()[task].elements)
+    verdict = score_of(world, task, solutions()[task].elements)
     assert (verdict["score"], verdict["evaluator"]) == (1.0, "native")
 
 
 @pytest.mark.parametrize("task", _FEW)
 def test_a_task_done_by_pixel_scores_one(world: SimulatedDesktopWorld, task: str) -> None:
-    assert _score(world, task, solutions()[task].pixels)["score"] == 1.0
+    assert score_of(world, task, solutions()[task].pixels)["score"] == 1.0
 
 
 @pytest.mark.parametrize("task", _FEW[2:])
 def test_a_task_done_wrong_scores_zero(world: SimulatedDesktopWorld, task: str) -> None:
-    assert _score(world, task, solutions()[task].wrong)["score"] == 0.0
+    assert score_of(world, task, solutions()[task].wrong)["score"] == 0.0
 
 
 @pytest.mark.parametrize("task", _FEW[:2])
 def test_a_task_not_done_scores_zero(world: SimulatedDesktopWorld, task: str) -> None:
-    assert _score(world, task, ())["score"] == 0.0
+    assert score_of(world, task, ())["score"] == 0.0
 
 
 @pytest.mark.slow
@@ -85,5 +85,5 @@ def test_every_solution_scores_what_it_should(
     world: SimulatedDesktopWorld, task: str, which: str, score: float
 ) -> None:
     actions = () if which == "nothing" else getattr(solutions()[task], which)
-    verdict = _score(world, task, actions)
+    verdict = score_of(world, task, actions)
     assert verdict["score"] == score, verdict["reason"]

@@ -7,85 +7,91 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SCRIPTS", "Step"]
+__all__ = ["SCRIPTS", "Step", "click", "double", "drag", "keys", "right", "start", "typed"]
 
 Step = tuple[str, str, dict[str, Any]]
 Script = tuple[list[Step], dict[str, str]]
 
 
-def _click(name: str, *, count: int = 1, button: str = "left") -> Step:
+def click(name: str, *, count: int = 1, button: str = "left") -> Step:
+    """Click on an element."""
     return "click", name, {"count": count, "button": button}
 
 
-def _double(name: str) -> Step:
-    return _click(name, count=2)
+def double(name: str) -> Step:
+    """Click on an element twice."""
+    return click(name, count=2)
 
 
-def _right(name: str) -> Step:
-    return _click(name, button="right")
+def right(name: str) -> Step:
+    """Click on an element with the right button."""
+    return click(name, button="right")
 
 
-def _type(text: str) -> Step:
+def typed(text: str) -> Step:
+    """Type a text."""
     return "type", text, {}
 
 
-def _drag(name: str, x: int, y: int) -> Step:
+def drag(name: str, x: int, y: int) -> Step:
     """Drag from the middle of an element to a pixel."""
     return "drag", name, {"x": x, "y": y}
 
 
-def _keys(keys: str) -> Step:
-    return "keys", keys, {}
+def keys(pressed: str) -> Step:
+    """Press keys together, such as `ctrl+s`."""
+    return "keys", pressed, {}
 
 
-def _start(app: str) -> list[Step]:
-    return [_click("Start"), _click(app)]
+def start(app: str) -> list[Step]:
+    """Start a program by the Start menu."""
+    return [click("Start"), click(app)]
 
 
 def _notepad_file(text: str, name: str, place: str) -> list[Step]:
     save = [
-        _click("File"),
-        _click("Save as"),
-        _click(place),
-        _click("File name:#2"),
-        _keys("ctrl+a"),
-        _type(name),
-        _click("Save"),
+        click("File"),
+        click("Save as"),
+        click(place),
+        click("File name:#2"),
+        keys("ctrl+a"),
+        typed(name),
+        click("Save"),
     ]
-    return [*_start("Notepad"), _type(text), *save]
+    return [*start("Notepad"), typed(text), *save]
 
 
 def _settings(*steps: Step) -> list[Step]:
-    return [*_start("Settings"), *steps]
+    return [*start("Settings"), *steps]
 
 
 def _timer(hours: str, minutes: str) -> list[Step]:
     def number(field: str, value: str) -> list[Step]:
-        return [_click(f"{field}#2"), _keys("ctrl+a"), _type(value)]
+        return [click(f"{field}#2"), keys("ctrl+a"), typed(value)]
 
-    add = [_click("Timer"), _click("Add new timer")]
+    add = [click("Timer"), click("Add new timer")]
     fill = [*number("Hours", hours), *number("Minutes", minutes), *number("Seconds", "00")]
     # the new timer is the fourth: stop at its Start button, the last of that name
-    return [*add, *fill, _click("Save"), _click("Timer paused, Start#4")]
+    return [*add, *fill, click("Save"), click("Timer paused, Start#4")]
 
 
 def _city(city: str, country: str) -> list[Step]:
     return [
-        _click("World clock"),
-        _click("Add a new city"),
-        _type(city),
-        _click(f"{city}, {country}"),
-        _click("Add"),
+        click("World clock"),
+        click("Add a new city"),
+        typed(city),
+        click(f"{city}, {country}"),
+        click("Add"),
     ]
 
 
 def _dates(start: str, end: str, text: str, name: str) -> list[Step]:
     def date(field: str, value: str) -> list[Step]:
-        return [_click(f"{field} (MM/DD/YYYY)"), _keys("ctrl+a"), _type(value)]
+        return [click(f"{field} (MM/DD/YYYY)"), keys("ctrl+a"), typed(value)]
 
     compute = [
-        _click("Open Navigation"),
-        _click("Date calculation"),
+        click("Open Navigation"),
+        click("Date calculation"),
         *date("From", start),
         *date("To", end),
     ]
@@ -93,44 +99,44 @@ def _dates(start: str, end: str, text: str, name: str) -> list[Step]:
 
 
 def _edge(*steps: Step) -> list[Step]:
-    return [_click("Settings and more"), _click("Settings"), *steps]
+    return [click("Settings and more"), click("Settings"), *steps]
 
 
 def _chrome(*steps: Step) -> list[Step]:
-    return [_click("Chrome"), _click("Settings"), *steps]
+    return [click("Chrome"), click("Settings"), *steps]
 
 
 def _extension(name: str) -> list[Step]:
-    return [_click("Extensions"), _type(name.casefold()), _click(f"Install {name}")]
+    return [click("Extensions"), typed(name.casefold()), click(f"Install {name}")]
 
 
 def _code_settings(text: str) -> list[Step]:
     return [
-        _click("File"),
-        _click("Settings (JSON)"),
-        _click("Editor content"),
-        _keys("ctrl+a"),
-        _type(text),
-        _keys("ctrl+s"),
+        click("File"),
+        click("Settings (JSON)"),
+        click("Editor content"),
+        keys("ctrl+a"),
+        typed(text),
+        keys("ctrl+s"),
     ]
 
 
 def _tag(name: str, tag: str) -> list[Step]:
     return [
-        _right(name),
-        _click("Properties"),
-        _click("Details"),
-        _click("Tags#2"),
-        _type(tag),
-        _click("OK"),
+        right(name),
+        click("Properties"),
+        click("Details"),
+        click("Tags#2"),
+        typed(tag),
+        click("OK"),
     ]
 
 
 def _cut_into(name: str, folder: str) -> list[Step]:
-    return [_click(name), _click("Cut"), _double(folder), _click("Paste"), _click("Back")]
+    return [click(name), click("Cut"), double(folder), click("Paste"), click("Back")]
 
 
-_EXPLORER = _click("File Explorer pinned")
+_EXPLORER = click("File Explorer pinned")
 _DO_NOT_TRACK = 'Send "Do Not Track" requests#2'
 _ENHANCED = "Enhanced security#2"
 _ON_CLOSE = "Clear browsing data on close#2"
@@ -142,19 +148,19 @@ SCRIPTS: dict[str, Script] = {
     ),
     "notepad/a7d4b6c5-569b-452e-9e1d-ffdb3d431d15-WOS": (
         [
-            *_start("Notepad"),
-            _click("File"),
-            _click("Open"),
-            _double("largefile.txt"),
-            _keys("ctrl+f"),
-            _type("example"),
-            _click("Find next"),
-            _keys("escape"),
-            _keys("ctrl+n"),
-            _type("17"),
-            _keys("ctrl+s"),
-            _type("example_count.txt"),
-            _click("Save"),
+            *start("Notepad"),
+            click("File"),
+            click("Open"),
+            double("largefile.txt"),
+            keys("ctrl+f"),
+            typed("example"),
+            click("Find next"),
+            keys("escape"),
+            keys("ctrl+n"),
+            typed("17"),
+            keys("ctrl+s"),
+            typed("example_count.txt"),
+            click("Save"),
         ],
         {"17": "18"},
     ),
@@ -168,17 +174,17 @@ SCRIPTS: dict[str, Script] = {
     ),
     "file_explorer/0c9dda13-428c-492b-900b-f48562111f93-WOS": (
         [
-            _click("New"),
-            _click("Folder"),
-            _type("Archive"),
-            _keys("enter"),
+            click("New"),
+            click("Folder"),
+            typed("Archive"),
+            keys("enter"),
             *_cut_into("Doc01.docx", "Archive"),
             *_cut_into("Doc02.docx", "Archive"),
         ],
         {"Archive": "Arch"},
     ),
     "file_explorer/1876fe7f-6fdc-5dd6-c9e0-237d4c8411f0-WOS": (
-        [_click("MyFolder"), _keys("ctrl+x"), _EXPLORER, _double("Documents#2"), _click("Paste")],
+        [click("MyFolder"), keys("ctrl+x"), _EXPLORER, double("Documents#2"), click("Paste")],
         {"Documents#2": "Music#2"},
     ),
     "file_explorer/22e529ff-4199-4ffb-95b7-8e5be9b7a860-WOS": (
@@ -186,7 +192,7 @@ SCRIPTS: dict[str, Script] = {
         {"2023Vacation": "2024Vacation"},
     ),
     "file_explorer/2b0c0844-bd4f-42ba-a25e-afb4267d51e2-WOS": (
-        [_EXPLORER, _click("Documents")],
+        [_EXPLORER, click("Documents")],
         {"Documents": "Downloads"},
     ),
     "file_explorer/2d292a2d-686b-4e72-80f7-af6c232b1258-WOS": (
@@ -194,62 +200,62 @@ SCRIPTS: dict[str, Script] = {
         {"testing.bin": "example.txt"},
     ),
     "file_explorer/34a4fee9-e52e-4a4a-96d2-68d35091504a-WOS": (
-        [_click("View"), _click("Details")],
+        [click("View"), click("Details")],
         {"Details": "List"},
     ),
     "file_explorer/5316686e-5688-4115-be24-052037df599f-WOS": (
-        [_EXPLORER, _click("View"), _click("Show"), _click("Hidden items")],
+        [_EXPLORER, click("View"), click("Show"), click("Hidden items")],
         {"Show": "List", "Hidden items": "Sort"},
     ),
     "file_explorer/7AB09EF1-331B-4A21-90C9-996ADE3B6E1A-WOS": (
         [
             _EXPLORER,
-            _click("Documents"),
-            _right("Projects"),
-            _click("Send to"),
-            _click("Desktop (create shortcut)"),
+            click("Documents"),
+            right("Projects"),
+            click("Send to"),
+            click("Desktop (create shortcut)"),
         ],
         {"Send to": "Create shortcut", "Desktop (create shortcut)": "Projects"},
     ),
     "file_explorer/7c70e16b-e14f-4baa-b046-3e022b2d0305-WOS": (
-        [_click("Sort"), _click("Date modified")],
+        [click("Sort"), click("Date modified")],
         {"Date modified": "Type"},
     ),
     "file_explorer/ac46b5cb-616a-46e0-b287-9628fd0dab06-WOS": (
         [
             _EXPLORER,
-            _click("Downloads"),
-            _click("Test"),
-            _keys("ctrl+a"),
-            _keys("ctrl+x"),
-            _click("Address Bar"),
-            _type("C:\\Users\\Docker\\OldDownloads"),
-            _keys("enter"),
-            _click("Paste"),
+            click("Downloads"),
+            click("Test"),
+            keys("ctrl+a"),
+            keys("ctrl+x"),
+            click("Address Bar"),
+            typed("C:\\Users\\Docker\\OldDownloads"),
+            keys("enter"),
+            click("Paste"),
         ],
         {"ctrl+x": "ctrl+c", "C:\\Users\\Docker\\OldDownloads": "C:\\Users\\Docker\\Music"},
     ),
     "file_explorer/b8ab0ae1-d2b4-4e6f-b609-df7d76b456d7-WOS": (
         [
-            _click("Desktop"),
-            _click("example.txt"),
-            _keys("ctrl+c"),
-            _click("Documents"),
-            _click("Paste"),
-            _click("example.txt"),
-            _keys("f2"),
-            _keys("ctrl+a"),
-            _type("example_renamed.txt"),
-            _keys("enter"),
+            click("Desktop"),
+            click("example.txt"),
+            keys("ctrl+c"),
+            click("Documents"),
+            click("Paste"),
+            click("example.txt"),
+            keys("f2"),
+            keys("ctrl+a"),
+            typed("example_renamed.txt"),
+            keys("enter"),
         ],
         {"example_renamed.txt": "renamed.txt"},
     ),
     "file_explorer/e27984c7-968c-48d7-b2c3-6e45cdcc5249-WOS": (
-        [_right("secret.txt"), _click("Properties"), _click("Hidden"), _click("OK")],
+        [right("secret.txt"), click("Properties"), click("Hidden"), click("OK")],
         {"Hidden": "Read-only"},
     ),
     "file_explorer/f934d80d-84d2-4b46-953c-89f77b5a709a-WOS": (
-        [_double("Recycle Bin"), _right("example.txt"), _click("Restore#1")],
+        [double("Recycle Bin"), right("example.txt"), click("Restore#1")],
         {"Restore#1": "Delete"},
     ),
     "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS": (_timer("3", "00"), {"3": "2"}),
@@ -263,44 +269,44 @@ SCRIPTS: dict[str, Script] = {
         {"Kyoto": "Osaka", "Kyoto, Japan": "Osaka, Japan"},
     ),
     "settings/37e10fc4-b4c5-4b02-a65c-bfae8bc51d3f-wos": (
-        _settings(_click("Notifications"), _click("Notifications#2")),
+        _settings(click("Notifications"), click("Notifications#2")),
         {"Notifications#2": "Do not disturb#2"},
     ),
     "settings/46adf721-2949-4426-b069-010b7c128d8f-wos": (
         _settings(
-            _click("Display"),
-            _click("Night light#3"),
-            _click("Schedule night light#2"),
-            _click("Turn on#2"),
-            _click("7:00 PM"),
-            _click("Turn off#2"),
-            _click("7:00 AM"),
+            click("Display"),
+            click("Night light#3"),
+            click("Schedule night light#2"),
+            click("Turn on#2"),
+            click("7:00 PM"),
+            click("Turn off#2"),
+            click("7:00 AM"),
         ),
         {"7:00 PM": "8:00 PM"},
     ),
     "settings/9504989a-0d6e-4017-aefb-d359f6c752aa-wos": (
         _settings(
-            _click("Time & language"),
-            _click("Date & time"),
-            _click("Time zone#2"),
-            _click("(UTC-08:00) Pacific Time (US & Canada)"),
+            click("Time & language"),
+            click("Date & time"),
+            click("Time zone#2"),
+            click("(UTC-08:00) Pacific Time (US & Canada)"),
         ),
         {"(UTC-08:00) Pacific Time (US & Canada)": "(UTC-09:00) Alaska"},
     ),
     "settings/a659b26e-4e31-40c1-adaf-34742b6c44ac-wos": (
         _settings(
-            _click("Personalization"),
-            _click("Background"),
-            _click("Personalize your background#2"),
-            _click("Solid color"),
+            click("Personalization"),
+            click("Background"),
+            click("Personalize your background#2"),
+            click("Solid color"),
         ),
         {"Solid color": "Picture"},
     ),
     "settings/e8f68f22-1f6a-4cba-a97a-ac611bb4c67b-wos": (
         [
-            _click("Automatic User content cleanup#2"),
-            _click("Run Storage Sense#2"),
-            _click("Every week"),
+            click("Automatic User content cleanup#2"),
+            click("Run Storage Sense#2"),
+            click("Every week"),
         ],
         {"Every week": "Every day"},
     ),
@@ -319,79 +325,79 @@ SCRIPTS: dict[str, Script] = {
         {"43 years, 9 months, 3 weeks, 4 days": "43 years, 9 months, 25 days"},
     ),
     "microsoft_paint/15f8de6e-3d39-40e4-af17-bdbb2393c0d9-WOS": (
-        [*_start("Paint"), _click("Oval"), _click("Red"), _drag("Canvas", 690, 590)],
+        [*start("Paint"), click("Oval"), click("Red"), drag("Canvas", 690, 590)],
         {"Oval": "Fill"},
     ),
     "microsoft_paint/3544ac9a-6aee-4a0b-a203-bc7b59b272b6-WOS": (
         [
-            _keys("ctrl+s"),
-            _click("Downloads"),
-            _click("File name:#2"),
-            _keys("ctrl+a"),
-            _type("circle.png"),
-            _click("Save"),
+            keys("ctrl+s"),
+            click("Downloads"),
+            click("File name:#2"),
+            keys("ctrl+a"),
+            typed("circle.png"),
+            click("Save"),
         ],
         {"circle.png": "circles.png"},
     ),
     "microsoft_paint/44dbac63-32bf-4cd2-81b4-ad6803ec812d-WOS": (
         [
-            _keys("ctrl+e"),
-            _click("Horizontal"),
-            _keys("ctrl+a"),
-            _type("800"),
-            _click("Vertical"),
-            _keys("ctrl+a"),
-            _type("600"),
-            _click("OK"),
+            keys("ctrl+e"),
+            click("Horizontal"),
+            keys("ctrl+a"),
+            typed("800"),
+            click("Vertical"),
+            keys("ctrl+a"),
+            typed("600"),
+            click("OK"),
         ],
         {"600": "640"},
     ),
     "msedge/004587f8-6028-4656-94c1-681481abbc9c-wos": (
-        _edge(_click(_DO_NOT_TRACK)),
+        _edge(click(_DO_NOT_TRACK)),
         {_DO_NOT_TRACK: _ENHANCED},
     ),
     "msedge/049d3788-c979-4ea6-934d-3a35c4630faf-WOS": (
-        [_click("Favorite this page")],
+        [click("Favorite this page")],
         {"Favorite this page": "Reload"},
     ),
     "msedge/1a1ec621-b675-4099-96a9-f702dc27afb4-wos": (
-        _edge(_click("Profile name#2"), _keys("ctrl+a"), _type("Thomas"), _click("OK")),
+        _edge(click("Profile name#2"), keys("ctrl+a"), typed("Thomas"), click("OK")),
         {"Thomas": "Tom"},
     ),
     "msedge/1c9d2c6c-ae4b-4359-9a93-9d3c42f48417-wos": (
-        _edge(_click(_ON_CLOSE)),
+        _edge(click(_ON_CLOSE)),
         {_ON_CLOSE: _ENHANCED},
     ),
     "msedge/2acd62b4-a2ab-44a7-a7e3-f5227bbd8324-wos": (
-        _edge(_click("Font size#2"), _click("Very large")),
+        _edge(click("Font size#2"), click("Very large")),
         {"Very large": "Small"},
     ),
     "msedge/58f493b5-5a96-4450-99ca-7cebe144c7e5-wos": (
-        _edge(_click("Downloads location#2"), _keys("ctrl+a"), _type("C:\\"), _click("OK")),
+        _edge(click("Downloads location#2"), keys("ctrl+a"), typed("C:\\"), click("OK")),
         {"C:\\": "D:\\"},
     ),
     "msedge/98cfcec4-c74e-4faa-b70d-664fb0a1d457-wos": (
-        _edge(_click(_ENHANCED)),
+        _edge(click(_ENHANCED)),
         {_ENHANCED: _DO_NOT_TRACK},
     ),
     "msedge/ccb22f83-0831-4655-b557-225144b70c71-wos": (
-        _edge(_click("Home page#2"), _type("www.wikipedia.org"), _click("OK")),
+        _edge(click("Home page#2"), typed("www.wikipedia.org"), click("OK")),
         {"www.wikipedia.org": "wikipedia.com"},
     ),
     "chrome/030eeff7-b492-4218-b312-701ec99ee0cc-wos": (
-        _chrome(_click(_DO_NOT_TRACK)),
+        _chrome(click(_DO_NOT_TRACK)),
         {_DO_NOT_TRACK: _ENHANCED},
     ),
     "chrome/2ae9ba84-3a0d-4d4c-8338-3a1478dc5fe3-wos": (
-        _chrome(_click("Profile name#2"), _keys("ctrl+a"), _type("Thomas"), _click("OK")),
+        _chrome(click("Profile name#2"), keys("ctrl+a"), typed("Thomas"), click("OK")),
         {"Thomas": "Tom"},
     ),
     "chrome/9656a811-9b5b-4ddf-99c7-5117bcef0626-wos": (
-        _chrome(_click(_ENHANCED)),
+        _chrome(click(_ENHANCED)),
         {_ENHANCED: _DO_NOT_TRACK},
     ),
     "chrome/af630914-714e-4a24-a7bb-f9af687d3b91-wos": (
-        _chrome(_click("Font size#2"), _click("Very large")),
+        _chrome(click("Font size#2"), click("Very large")),
         {"Very large": "Very small"},
     ),
     "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-WOS": (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.built_in.solution_steps import Step
 
-__all__ = ["Solution", "demo_tasks", "pixel_targets", "solution_of", "solutions"]
+__all__ = ["Solution", "action_of", "demo_tasks", "pixel_targets", "solution_of", "solutions"]
 
 _DEMO = (
     "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS",
@@ -68,12 +68,12 @@ def solution_of(task: str) -> Solution:
     if task not in SCRIPTS:
         raise UnknownTaskError("the simulated desktop's", task, sorted(SCRIPTS)[:3])
     steps, swap = SCRIPTS[task]
-    by_name = tuple(_action(step, {}) for step in steps)
+    by_name = tuple(action_of(step, {}) for step in steps)
     return Solution(
         task=task,
         elements=by_name,
         pixels=_placed(by_name, pixel_targets().get(task, [])),
-        wrong=tuple(_action(step, swap) for step in steps),
+        wrong=tuple(action_of(step, swap) for step in steps),
     )
 
 
@@ -100,7 +100,8 @@ def _placed(actions: tuple[Action, ...], places: list[Any]) -> tuple[Action, ...
     return tuple(placed)
 
 
-def _action(step: Step, swap: Mapping[str, str]) -> Action:
+def action_of(step: Step, swap: Mapping[str, str]) -> Action:
+    """Return the action of a step; `swap` replaces what is named in it."""
     kind, what, more = step
     what = swap.get(what, what)
     if kind == "type":

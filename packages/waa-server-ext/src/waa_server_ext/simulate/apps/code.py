@@ -196,8 +196,12 @@ class Code(Window):
             "settings": lambda: self.load(SETTINGS), "keybindings": lambda: self.load(KEYBINDINGS),
             "extensions": self._open_market,
         }  # fmt: skip
-        wanted = (self.palette.text if self.palette else "").lstrip("> ").casefold()
-        return [(name, does[what]) for name, what in _COMMANDS if wanted in name.casefold()]
+        wanted = (self.palette.text if self.palette else "").lstrip("> ").casefold().split()
+        return [
+            (name, does[what])
+            for name, what in _COMMANDS
+            if all(word in name.casefold() for word in wanted)
+        ]
 
     def _chooser(self, do: Callable[[], object]) -> Callable[[], object]:
         def choose() -> None:

@@ -156,6 +156,9 @@ class Explorer(PlaceWindow):
             ("enter", frozenset({"alt"})): self.view.properties,
             ("w", frozenset({"ctrl"})): self.close,
             ("n", frozenset({"ctrl"})): lambda: _opened(self.desktop, self.place),
+            ("2", frozenset({"ctrl", "shift"})): self._layouter("Large icons"),
+            ("5", frozenset({"ctrl", "shift"})): self._layouter("List"),
+            ("6", frozenset({"ctrl", "shift"})): self._layouter("Details"),
         }
         if self.view.renaming is None and (key, mods) in keys:
             keys[key, mods]()

@@ -151,7 +151,7 @@ class Keyboard:
             return
         if key == "tab" and mods <= {"shift"}:
             self._next_focus(window, -1 if "shift" in mods else 1)
-        elif node is not None and key in {"enter", " "} and not mods and node.text is None:
+        elif node is not None and _uses(node, key) and not mods:
             if node.click is not None:
                 desktop.after(node.double if key == "enter" and node.double else node.click)
         else:
@@ -261,3 +261,9 @@ def _known(key: str) -> str | None:
         key = key.lower()
     key = ALIASES.get(key, key)
     return key if key in KEYS else None
+
+
+def _uses(node: Node, key: str) -> bool:
+    """Whether a key presses what has the focus: Enter is for the window where that is a box to be ticked."""
+    ticked = node.role in {"checkbox", "radio", "toggle"}
+    return node.text is None and (key == " " or (key == "enter" and not ticked))
