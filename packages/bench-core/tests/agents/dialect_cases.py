@@ -90,7 +90,8 @@ E7 = ElementRef(element="ref_7")
 BROWSER: list[Row] = [
     ("navigate", {"url": "example.org:8080"}, Goto(url="example.org:8080")),
     ("navigate", {"url": "http://a/b", "tab_id": "tab_2"}, Goto(url="http://a/b", tab="tab_2")),
-    ("read_page", {"tab_id": "tab_2"}, ReadPage(tab="tab_2")),
+    ("read_page", {"tab_id": "tab_2"}, ReadPage(tab="tab_2", visible=True)),
+    ("read_page", {"filter": "all"}, ReadPage()),
     ("navigate", {"url": "back"}, Back()),
     ("navigate", {"url": "forward"}, Forward()),
     ("navigate", {"url": "reload"}, Reload()),

@@ -420,3 +420,20 @@ async def test_what_is_done_in_another_tab_leaves_the_active_one_in_front(
     assert not (await live.act(PageText(tab="tab_9"))).ok
     await live.act(ActivateTab(tab=first))
     assert "mousedown 0 200 300 " in await log_of(live)
+
+
+async def test_a_typed_tab_is_the_key_and_a_page_is_read_as_far_as_asked(
+    live: BrowserEnvironment,
+) -> None:
+    page = page_of(live)
+    await page.set_content(
+        "<ul><li>One<ul><li>Two<ul><li>Three</ul></ul></ul><input id=a><input id=b>"
+        "<div style='height:3000px'></div><p>Far"
+    )
+    await page.focus("#a")
+    assert (await live.act(TypeText(text="x\ty"))).ok
+    assert await page.evaluate("[a.value, b.value]") == ["x", "y"]
+    one, two = [(await live.act(ReadPage(depth=depth))).text for depth in (1, 2)]
+    assert ("Two" in one, "Two" in two, "Three" in two) == (False, True, False)
+    assert "Far" in one
+    assert "Far" not in (await live.act(ReadPage(visible=True))).text

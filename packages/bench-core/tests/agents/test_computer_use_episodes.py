@@ -388,7 +388,7 @@ async def test_each_result_of_the_browser_toolset_says_which_tabs_are_open(
         agent = computer_use_agent(model, tool="browser_toolset_20260801", connect=live.connect)
         outcome = await agent.run(task, handle, context)
     assert (outcome.status, outcome.answer) == (Status.COMPLETED, "I stop.")
-    assert ReadPage(tab="tab_2") in live.done
+    assert ReadPage(tab="tab_2", visible=True) in live.done
     first, second = (seen.body["messages"][-1]["content"] for seen in server.requests[1:])
     assert [block.get("toolset_name") for block in first] == ["browser"] * 4 + [None]
     states = [block["content"][-1] for block in first[:4]]

@@ -378,7 +378,11 @@ class NodeActs:
 
 async def _keys(page: Any, action: TypeText, before: str) -> None:
     if action.text:
-        await page.keyboard.type(action.text)
+        # a tab is the key, as on a desktop: Playwright would put the character into the field
+        for number, part in enumerate(action.text.split("\t")):
+            if number:
+                await page.keyboard.press("Tab")
+            await page.keyboard.type(part)
     elif action.clear and before:
         await page.keyboard.press("Delete")
     if action.enter:

@@ -101,7 +101,8 @@ class PageReader:
         frame = page.main_frame
         if action.element:
             asked["element"], (frame, _) = self._nodes.held(action.element)
-        lines = (await self._read(frame, asked)).lines
+        read = (await self._read(frame, asked)).lines
+        lines = [each for each in read if each.seen or not action.visible]
         text = "\n".join(each.text for each in lines[action.start :])
         if len(text) <= _MOST_OUTLINE:
             return text or "(nothing)"

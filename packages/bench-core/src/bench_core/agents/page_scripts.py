@@ -93,7 +93,7 @@ READ = (
     const words = lead ? now.trim() : now.trimEnd();
     now = '';
     gap = '';
-    if (words && indent - (lead ? levels : 0) <= asked.depth) {
+    if (words && indent - (lead ? levels : 0) < asked.depth) {
       const mark = words[0] === '[' && lead === '- ' ? '' : lead;
       lines.push({text: mark + words, indent: lead ? indent - levels : indent, seen: whence ? seen(whence) : false});
       lead = '';

@@ -242,7 +242,7 @@ class ScrollTo(InTab):
 
 
 class TypeText(InTab):
-    """Type into what has the focus, or into `target` after clicking it."""
+    """Type into what has the focus, or into `target` after clicking it; tabs and line ends are keys."""
 
     kind: Literal["type"] = "type"
     text: str
@@ -407,10 +407,12 @@ class FindElements(InTab):
 class ReadPage(InTab):
     """Ask for the page as an outline of roles and names, with ids that actions take as targets.
 
-    `element` limits it to what is below that element, `depth` to so many levels; `start` leaves out so many lines.
+    `visible` limits it to what is on the screen, `interactive` to controls, `element` to what is below that element,
+    `depth` to so many levels; `start` leaves out so many lines.
     """
 
     kind: Literal["read_page"] = "read_page"
+    visible: bool = False
     interactive: bool = False
     depth: Annotated[int, Field(ge=1, le=100)] = 15
     element: str = ""

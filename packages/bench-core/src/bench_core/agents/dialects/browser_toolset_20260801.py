@@ -139,7 +139,9 @@ def _read(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
         raise InvalidCallError(f"filter is all or interactive, not {kept!r}")
     depth = whole(arguments, "depth", 15, 100)
     ref = words(arguments, "ref").strip("[]") if arguments.get("ref") is not None else ""
-    return (ReadPage(interactive=kept == "interactive", depth=depth, element=ref),)
+    return (
+        ReadPage(visible=kept is None, interactive=kept == "interactive", depth=depth, element=ref),
+    )
 
 
 def _set(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
