@@ -15,15 +15,17 @@ from browser_use.llm.messages import (
     SystemMessage,
     UserMessage,
 )
+from browser_use.llm.views import ChatInvokeCompletion, ChatInvokeUsage
 from pydantic import BaseModel, ValidationError
 
 from bench_core.browser_use import ModelChat, ModelWatch, is_known_model, model_chat
 from bench_core.browser_use.agent import open_chat
-from bench_core.browser_use.chat import request_of
+from bench_core.browser_use.chat import keep_calls, request_of
 from bench_core.errors import BudgetExceededError, InputError
 from bench_core.models import Cassette, ModelError, PriceList, RetryPolicy, open_model
 from bench_core.models.prices import PriceRow
 from bench_core.protocols import TrialContext
+from bench_core.records import ModelCall
 from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
@@ -229,3 +231,54 @@ async def test_the_agent_s_option_names_the_server_of_its_model(
     assert (answer.completion, len(server.requests)) == (Number(number=7), 1)
     own = {**context.config, "chat": "browser-use"}
     assert open_chat(context.model_copy(update={"config": own})).base_url == url
+
+
+def kept_in(folder: Path) -> list[ModelCall]:
+    lines = (folder / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
+    return [ModelCall.model_validate_json(line) for line in lines]
+
+
+async def test_the_agent_s_calls_are_kept_with_the_trial(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-test")
+    server.say(Answer(text='{"number": 7}'))
+    config = {"base_url": server.base_url("openai")}
+    context = TrialContext(run_id="test", folder=tmp_path, model="openai:m-1", config=config)
+    chat = open_chat(context)
+    await ask(chat)
+    await chat.aclose()
+    (call,) = kept_in(tmp_path)
+    assert call.turns[-1].parts[-1].text
+    assert [part.text for part in call.reply] == ['{"number": 7}']
+    assert call.usage.output_tokens == 20
+
+
+async def test_calls_of_browser_use_s_own_classes_are_kept_with_the_trial(tmp_path: Path) -> None:
+    class OwnChat:
+        provider, model = "groq", "llama"
+
+        async def ainvoke(self, messages: Any, output_format: Any = None) -> Any:
+            if len(messages) > 1:
+                raise ValueError("too long")
+            usage = ChatInvokeUsage(
+                prompt_tokens=11,
+                prompt_cached_tokens=None,
+                prompt_cache_creation_tokens=None,
+                prompt_image_tokens=None,
+                completion_tokens=7,
+                total_tokens=18,
+            )
+            return ChatInvokeCompletion(completion=output_format(number=7), usage=usage)
+
+    chat = OwnChat()
+    keep_calls(chat, tmp_path)
+    hi = UserMessage(content="hi")
+    assert (await chat.ainvoke([hi], Number)).completion == Number(number=7)
+    with pytest.raises(ValueError, match="too long"):
+        await chat.ainvoke([hi, UserMessage(content="more")], Number)
+    first, second = kept_in(tmp_path)
+    assert (first.model, first.turns[0].parts[0].text) == ("groq:llama", "hi")
+    assert first.reply[0].text == '{"number":7}'
+    assert (first.usage.input_tokens, first.usage.output_tokens) == (11, 7)
+    assert ([turn.at for turn in second.turns], second.error) == ([1], "too long")

@@ -84,13 +84,16 @@ async def test_a_server_that_is_not_there_is_an_outage() -> None:
 
 
 async def test_a_server_that_never_answers_is_an_outage(model_server: ModelServer) -> None:
+    model_server.content = '{"number": 7}'
+    await _ask(_watched(model_server.url)[0])  # loads the SDK
     model_server.mode = "hang"
-    chat, watch = _watched(model_server.url, patience=Patience(0, 0.0, 0.3))
+    chat, watch = _watched(model_server.url, patience=Patience(2, 0.0, 2.0))
 
     with pytest.raises(asyncio.TimeoutError):
         await _ask(chat)
 
-    assert "hangs" in str(watch.fault)
+    assert "not sent again because it may have been paid for" in str(watch.fault)
+    assert len(model_server.asked) == 2
     assert not watch.never_answered
 
 

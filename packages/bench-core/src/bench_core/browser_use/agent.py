@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.ending import answer_form, answer_from_text
 from bench_core.browser_use.attempt import Attempt
-from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
+from bench_core.browser_use.chat import ModelChat, is_known_model, keep_calls, model_chat
 from bench_core.browser_use.providers import chat_for
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.watch import Patience
@@ -183,7 +183,9 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
     if context.config.get("chat") == "browser-use" or not is_known_model(name):
         if cassette is not None:
             raise InputError("calls are recorded and replayed with --chat proctor only")
-        return chat_for(name, base_url=base_url)
+        chat = chat_for(name, base_url=base_url)
+        keep_calls(chat, context.folder)
+        return chat
     if context.model_opener is not None and cassette is None:
         return ModelChat(model_of(context), trial=context.trial)
     if cassette is not None and cassette.mode == "replay":

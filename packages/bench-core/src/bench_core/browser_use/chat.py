@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bench_core.browser_use.settings import import_browser_use
-from bench_core.browser_use.watch import Patience
+from bench_core.browser_use.watch import Patience, usage_of
 from bench_core.errors import InputError
 from bench_core.models.checking import check_opened
 from bench_core.models.factory import PROVIDERS, open_model
-from bench_core.models.kept_calls import KeptCalls
+from bench_core.models.kept_calls import Answered, KeptCalls, sent_by, text_part
 from bench_core.models.prices import published_prices
 from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
 from bench_core.models.retries import RetryPolicy
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bench_core.models.client import Model
     from bench_core.models.records import Reply
 
-__all__ = ["ModelChat", "is_known_model", "model_chat"]
+__all__ = ["ModelChat", "is_known_model", "keep_calls", "model_chat"]
 
 _POLICY = RetryPolicy(attempts=8)
 """A provider that restarts within half a minute costs a trial time, not its result."""
@@ -128,6 +128,28 @@ def model_chat(
         cassette=cassette,
     )
     return ModelChat(model, trial=trial)
+
+
+def keep_calls(chat: Any, folder: Path) -> None:
+    """Write down in a trial's folder what a chat of browser-use's own classes is asked and answers."""
+    calls, ask = KeptCalls(folder), chat.ainvoke
+
+    async def kept(messages: Any, output_format: Any = None, **options: Any) -> Any:
+        sent = sent_by(request_of(messages), f"{chat.provider}:{chat.model}")
+        answered = Answered(error="there was no answer")
+        try:
+            completion = await ask(messages, output_format, **options)
+            made = completion.completion
+            text = made if isinstance(made, str) else made.model_dump_json(exclude_none=True)
+            answered = Answered([text_part(text)], usage=usage_of(completion))
+        except Exception as error:  # foreign code: every provider raises its own
+            answered.error = str(error)
+            raise
+        finally:
+            calls.add(sent, answered)
+        return completion
+
+    chat.ainvoke = kept
 
 
 def is_known_model(name: str) -> bool:

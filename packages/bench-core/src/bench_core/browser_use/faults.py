@@ -6,7 +6,6 @@ be read from the cause and the words.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import ValidationError
 
 from bench_core.errors import BenchError
-from bench_core.models.errors import ModelError
+from bench_core.models.errors import ModelError, answer_was_lost, was_sent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +31,8 @@ _BAD_REQUEST = re.compile(
     r"|content.{0,3}(policy|filter)",
     re.IGNORECASE,
 )
-_WORTH_A_RETRY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_WORTH_A_RETRY = frozenset({408, 409, 425, 429, 500, 502, 503, 529})
+_GATEWAY_GAVE_UP = frozenset({504, 524})
 _REFUSES_KEY = frozenset({401, 403})
 
 
@@ -53,8 +53,12 @@ def judge_failure(error: BaseException, model: str) -> CallFault:
     if isinstance(error, BenchError):
         too_long = isinstance(error, ModelError) and _is_too_long(error)
         return CallFault("answer" if too_long else "own", retry=False, message=str(error))
-    if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
-        return CallFault("server", retry=True, message=f"the model server of {model} hangs")
+    if _lost_its_answer(error):
+        message = (
+            f"the model server of {model} hangs: no answer in time, and the request was not sent again "
+            "because it may have been paid for"
+        )
+        return CallFault("server", retry=False, message=message)
     if any(isinstance(each, ValidationError) for each in _causes(error)):
         return CallFault("answer", retry=False, message=_short(error))
     status = getattr(error, "status_code", None)
@@ -63,6 +67,13 @@ def judge_failure(error: BaseException, model: str) -> CallFault:
     if _BAD_ANSWER.match(str(error)) or _is_bad_request(error, status):
         return CallFault("answer", retry=False, message=_short(error))
     return CallFault("server", status in _WORTH_A_RETRY, _server_message(error, status, model))
+
+
+def _lost_its_answer(error: BaseException) -> bool:
+    if getattr(error, "status_code", None) in _GATEWAY_GAVE_UP:
+        return True
+    causes = list(_causes(error))
+    return any(map(answer_was_lost, causes)) and all(map(was_sent, causes))
 
 
 def _is_bad_request(error: BaseException, status: int) -> bool:

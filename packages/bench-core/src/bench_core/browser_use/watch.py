@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bench_core.models.prices import Prices
     from bench_core.models.records import Reply
 
-__all__ = ["ModelWatch", "Patience"]
+__all__ = ["ModelWatch", "Patience", "usage_of"]
 
 
 class Patience(NamedTuple):
@@ -27,7 +27,7 @@ class Patience(NamedTuple):
 
     retries: int = 2
     backoff_s: float = 1.0
-    call_timeout_s: float = 120.0
+    call_timeout_s: float = 1320.0
 
 
 _DEFAULT_PATIENCE = Patience()
@@ -116,7 +116,7 @@ class ModelWatch:
                 completion.completion, "action", None
             )  # extracting a page's text asks for none
             self.asked_actions = self.asked_actions if asked is None else len(asked)
-            self._count(_usage_of(completion), getattr(self._chat, "last_reply", None))
+            self._count(usage_of(completion), getattr(self._chat, "last_reply", None))
             return completion
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -167,7 +167,8 @@ class ModelWatch:
                 self._on_fault()
 
 
-def _usage_of(completion: Any) -> Usage:
+def usage_of(completion: Any) -> Usage:
+    """Return what a completion of browser-use's says that its call used."""
     usage = completion.usage
     if usage is None:
         return Usage(requests=1)

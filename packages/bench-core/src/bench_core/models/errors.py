@@ -14,7 +14,15 @@ from bench_core.errors import EnvironmentFaultError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify", "is_outage", "was_sent"]
+__all__ = [
+    "ErrorKind",
+    "MissingKeyError",
+    "ModelError",
+    "answer_was_lost",
+    "classify",
+    "is_outage",
+    "was_sent",
+]
 
 ErrorKind = Literal[
     "rate_limit", "overloaded", "server", "connection", "malformed",
@@ -133,6 +141,11 @@ def classify(error: BaseException, provider: str, redact: Callable[[str], str] =
 def was_sent(error: BaseException) -> bool:
     """Whether a request that failed may have reached the provider."""
     return not {type(error).__name__, type(error.__cause__).__name__} & _NOT_SENT
+
+
+def answer_was_lost(error: BaseException) -> bool:
+    """Whether an SDK or HTTP library gave up waiting for an answer that may have been paid for."""
+    return bool({cls.__name__ for cls in type(error).__mro__} & _TIMEOUTS) and was_sent(error)
 
 
 def is_outage(status: int) -> bool:
