@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -136,11 +137,12 @@ class PageReader:
         self, frame: Any, asked: dict[str, Any], place: Placed | None = None
     ) -> PageLook:
         """Read a document, which is at `place`, and those of the frames in it."""
-        found = await self._nodes.ask(frame, READ, asked)
-        if found is None:
+        written = await self._nodes.ask(frame, READ, asked)
+        if written is None:
             raise NoSuchTargetError(
                 f"element {asked['element']} is gone: the page has drawn it anew or been left; look again"
             )
+        found = json.loads(written)
         elements = [Element.model_validate(_moved(each, place)) for each in found["elements"]]
         look = PageLook([], elements, found["notices"], found["above"], found["below"])
         framed = any("frame" in each for each in found["lines"])

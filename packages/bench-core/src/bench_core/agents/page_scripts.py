@@ -82,12 +82,12 @@ READ = (
   const inView = box => box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
     && box.top < innerHeight && box.left < innerWidth;
   const seen = node => {
-    if (node.nodeType === 3) {
-      const range = document.createRange();
-      range.selectNodeContents(node);
-      return inView(range.getBoundingClientRect());
-    }
-    return inView(node.getBoundingClientRect());
+    const box = (node.nodeType === 3 ? node.parentElement || node.getRootNode().host : node).getBoundingClientRect();
+    const partly = box.top < 0 || box.bottom > innerHeight;
+    if (node.nodeType !== 3 || !partly || !inView(box)) return inView(box);
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return inView(range.getBoundingClientRect());
   };
   const flush = () => {
     const words = lead ? now.trim() : now.trimEnd();
@@ -95,7 +95,7 @@ READ = (
     gap = '';
     if (words && indent - (lead ? levels : 0) < asked.depth) {
       const mark = words[0] === '[' && lead === '- ' ? '' : lead;
-      lines.push({text: mark + words, indent: lead ? indent - levels : indent, seen: whence ? seen(whence) : false});
+      lines.push({text: mark + words, indent: lead ? indent - levels : indent, seen: typeof whence === 'boolean' ? whence : whence !== null && seen(whence)});
       lead = '';
       levels = 0;
     }
@@ -110,7 +110,7 @@ READ = (
     if (!now || now.endsWith(' ')) words = words.trimStart();
     if (!words) return;
     if (/^[.,;:!?)]/.test(words)) now = now.trimEnd();
-    if (!whence) whence = node;
+    if (whence === null) whence = node;
     now += words;
   };
   const word = (words, node) => say(' ' + words + ' ', node);
@@ -218,8 +218,7 @@ READ = (
   const MOST_OPTIONS = asked.element ? 1000 : 40;
 
   // put a control into the text and among the elements
-  const control = (node, kind, leaf) => {
-    const content = leaf ? flat(node) : '';
+  const control = (node, kind, leaf, content) => {
     const name = nameOf(node, content);
     const value = valueOf(node, kind);
     const states = statesOf(node, kind);
@@ -261,7 +260,7 @@ READ = (
     if (!leaf) text += ':';
     const whole = joined && !asked.interactive;
     if (!whole && (asked.apart || now.length > 160)) flush();
-    word(text, node);
+    word(text, inView(box));
     if (!whole && asked.apart) flush();
   };
 
@@ -330,10 +329,10 @@ READ = (
   const walk = (node, above) => {
     if (node.nodeType === 3) {
       if (mute || unseen || quiet || !node.data) return;
-      if (/\n/.test(node.data) && !joined && /^pre/.test(getComputedStyle(node.parentElement || document.body).whiteSpace)) {
+      if (!joined && /\S[^\S\n]*\n[^\S\n]*\S/.test(node.data) && /^pre/.test(getComputedStyle(node.parentElement || document.body).whiteSpace)) {
         for (const [number, line] of node.data.split('\n').entries()) {
           if (number) flush();
-          if (now || line.trim()) { now += line; whence = whence || node; }
+          if (now || line.trim()) { now += line; if (whence === null) whence = node; }
         }
       } else say(squash(node.data), node);
       return;
@@ -343,21 +342,18 @@ READ = (
     if (LEFT_OUT.test(tag)) return;
     if (tag === 'BR') { part(); return; }
     const style = getComputedStyle(node);
-    if (!shown(node)) {
-      if (style.display === 'contents') children(node, above);
-      return;
-    }
+    const display = style.display;
+    if (display === 'none') return;
     const before = [unseen, quiet];
     unseen = style.visibility !== 'visible';
     quiet = quiet || node.getAttribute('aria-hidden') === 'true';
-    if (unseen) children(node, above); else element(node, tag, style, above);
+    if (unseen) children(node, above); else element(node, tag, style, display, above);
     [unseen, quiet] = before;
   };
 
-  const element = (node, tag, style, above) => {
+  const element = (node, tag, style, display, above) => {
     const kind = role(node);
-    const inline = /^(inline|contents|ruby)/.test(style.display) || style.display === 'none';
-    const block = !inline;
+    const block = !/^(inline|contents|ruby)/.test(display);
     if (tag === 'svg') {
       const label = graphic(node);
       if (label && !quiet && !mute) word(node.querySelector('text') ? label : 'image "' + cut(label, 200) + '"', node);
@@ -376,19 +372,21 @@ READ = (
         stand(node);
         return;
       }
-      if (field && !visibleField(node) && node.labels && [...node.labels].some(shown)) return;
+      if (tag === 'INPUT' && /^(checkbox|radio|file)$/.test(node.type) && !visibleField(node)
+        && node.labels && [...node.labels].some(shown)) return;
       const editing = node.isContentEditable || /^(textbox|searchbox)$/.test(kind);
-      const nested = kind === 'row' || (!field && !editing && (node.shadowRoot || node.querySelector(KIDS)));
-      const leaf = field || editing || (!nested && flat(node, 301).length <= 300);
+      const nested = kind === 'row' || (!field && !editing && (node.shadowRoot || (node.childElementCount && node.querySelector(KIDS))));
+      const content = field ? '' : flat(node);
+      const leaf = field || editing || (!nested && content.length <= 300);
       if (block) part();
       if (leaf) {
         const heading = !now.trim() && !lead && node.childElementCount && node.querySelector('h1,h2,h3,h4,h5,h6');
         if (heading) lead = '#'.repeat(Number(heading.tagName[1])) + ' ';
-        control(node, kind, true);
+        control(node, kind, true, content);
       } else {
         if (kind === 'row' && !joined) lead = '| ';
-        control(node, kind, false);
-        if (kind === 'row') rowOf(node, style.cursor); else inner(node, style);
+        control(node, kind, false, '');
+        if (kind === 'row') rowOf(node, style.cursor); else inner(node, style, display);
       }
       if (block) part();
       return;
@@ -412,7 +410,7 @@ READ = (
     if (kind === 'heading') {
       const level = Number(node.getAttribute('aria-level') || tag[1]) || 2;
       if (!joined && !now) lead = '#'.repeat(Math.min(6, level)) + ' ';
-      inner(node, style);
+      inner(node, style, display);
       if (block) part();
       return;
     }
@@ -454,20 +452,20 @@ READ = (
     if (block && !quiet && !mute && !joined && (HEADED.has(kind) || title)) {
       lines.push({text: kind + (title ? ' "' + cut(squash(title), 200) + '"' : '') + ':', indent, seen: seen(node)});
       indent += 1;
-      inner(node, style);
+      inner(node, style, display);
       flush();
       indent -= 1;
       return;
     }
-    const rest = node.scrollHeight - node.clientHeight;
-    if (rest > 20 && /auto|scroll/.test(style.overflowY) && node.clientHeight > 60 && !joined && !mute
-      && node !== document.body) {
+    const scrolls = block && /auto|scroll/.test(style.overflowY) && !joined && !mute && node !== document.body;
+    const rest = scrolls ? node.scrollHeight - node.clientHeight : 0;
+    if (rest > 20 && node.clientHeight > 60) {
       flush();
       const above = Math.round(node.scrollTop);
       lines.push({text: '[' + refs.number(node) + '] area that scrolls: ' + above + ' px above, '
         + Math.max(0, rest - above) + ' px below', indent, seen: seen(node)});
     }
-    inner(node, style);
+    inner(node, style, display);
     const said = node.getAttribute('aria-label') || node.title;
     if (said && !quiet && !mute && !title && !squash(flat(node)).includes(squash(said).trim())) {
       word('(' + cut(squash(said).trim(), 200) + ')', node);
@@ -477,8 +475,8 @@ READ = (
     if (sort && sort !== 'none' && !mute) word('(' + sort + ')', node);
     if (block) part();
   };
-  const inner = (node, style) => {
-    const row = /flex/.test(style.display) ? !style.flexDirection.startsWith('column') : /grid/.test(style.display);
+  const inner = (node, style, display) => {
+    const row = display.endsWith('flex') ? !style.flexDirection.startsWith('column') : display.endsWith('grid');
     if (row && !joined && node.childElementCount > 1) abreast(node, style.cursor);
     else children(node, style.cursor);
   };
@@ -536,13 +534,14 @@ READ = (
     flush();
   }
   const height = document.documentElement.scrollHeight;
-  return {
+  // as one text: Playwright's own way with thousands of objects takes several times as long
+  return JSON.stringify({
     lines, elements, notices, full: lines.length > asked.lines, above: Math.round(scrollY),
     below: Math.max(0, Math.round(height - innerHeight - scrollY)),
-  };
+  });
 }"""
 )
-"""Returns the lines of a document, or of what is below `asked.element`, and the elements named in them.
+"""Returns, as JSON, the lines of a document, or of what is below `asked.element`, and the elements named in them.
 
 None where that element is gone. Every control is `[number] role "name" = "value" (states)`, in the line where it
 stands; `seen` says whether a line is on the screen, `frame` is the number of an element that holds another document.
