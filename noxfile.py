@@ -245,13 +245,18 @@ def interop(session: nox.Session) -> None:
     provide_chromium(session)
     found = {}
     for variable, (python, needed) in FOREIGN.items():
-        # the tests run their programs in folders of their own, where a relative path leads nowhere
-        folder = Path(session.create_tmp()).resolve() / variable.lower()
-        uv = ["python", "-m", "uv"]
-        session.run(*uv, "venv", "--clear", "--python", python, str(folder))
-        session.run(*uv, "pip", "install", "--python", str(folder), *needed)
-        found[variable] = str(folder / "bin" / "python")
+        found[variable] = _interpreter(session, variable.lower(), python, needed)
     session.run("pytest", *INTEROP, *session.posargs, env=found)
+
+
+def _interpreter(session: nox.Session, name: str, python: str, needed: list[str]) -> str:
+    """Make an environment of its own with uv and return its interpreter."""
+    # what uses it may run in another folder, where a relative path leads nowhere
+    folder = Path(session.create_tmp()).resolve() / name
+    uv = ["python", "-m", "uv"]
+    session.run(*uv, "venv", "--clear", "--python", python, str(folder))
+    session.run(*uv, "pip", "install", "--python", str(folder), *needed)
+    return str(folder / "bin" / "python")
 
 
 @nox.session(requires=["build"])
@@ -290,11 +295,8 @@ def reference_loops(session: nox.Session) -> None:
     install(session, [package(CORE)], [])
     session.install("uv")
     for provider, (program, python, needed) in REFERENCES.items():
-        folder = Path(session.create_tmp()).resolve() / provider
-        uv = ["python", "-m", "uv"]
-        session.run(*uv, "venv", "--clear", "--python", python, str(folder))
-        session.run(*uv, "pip", "install", "--python", str(folder), *needed)
-        named = {f"PROCTOR_REFERENCE_{provider.upper()}": str(folder / "bin" / "python")}
+        interpreter = _interpreter(session, provider, python, needed)
+        named = {f"PROCTOR_REFERENCE_{provider.upper()}": interpreter}
         session.run(
             "python",
             f"integration_tests/reference_loops/{program}.py",
@@ -485,14 +487,20 @@ def gallery(session: nox.Session) -> None:
 @nox.parametrize("name", [*MEASURED, TOGETHER], ids=[*MEASURED, TOGETHER])
 def bench(session: nox.Session, name: str) -> None:
     """Run a package's benchmarks, each beside a peer in the same run."""
+    peers = {}
     if name == TOGETHER:
         folder = ROOT / "integration_tests"
         install(session, packages(), group("bench"))
+        session.install("uv")
+        provide_chromium(session)
+        # needs another Playwright
+        browsergym = _interpreter(session, "browsergym", "3.11", ["browsergym-core==0.14.3"])
+        peers["PROCTOR_BROWSERGYM"] = browsergym
     else:
         folder = package(name).folder
         install(session, with_core(package(name)), group("bench", folder))
     for script in sorted((folder / "benchmarks").glob("bench_*.py")):
-        session.run("python", str(script), *session.posargs)
+        session.run("python", str(script), *session.posargs, env=peers)
 
 
 @nox.session(requires=["build"])

@@ -100,6 +100,7 @@ class Nodes:
                 except Error as error:
                     if not is_another_document(error):
                         raise
+                    self._next -= _LOST  # what it gave away is gone with its document
             registry = self._registries[frame] = await frame.evaluate_handle(_REGISTRY)
             return await self._run(Held(frame, registry), script, asked)
 

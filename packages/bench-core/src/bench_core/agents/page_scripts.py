@@ -119,8 +119,8 @@ READ = (
   const root = node => node.getRootNode();
   const kids = node => node.shadowRoot ? node.shadowRoot.childNodes
     : node.tagName === 'SLOT' && node.assignedNodes().length ? node.assignedNodes() : node.childNodes;
-  const graphic = node => node.getAttribute('aria-label')
-    || squash([...node.querySelectorAll('title,text')].map(each => each.textContent).join(' ')).trim();
+  const graphic = node => squash([node.getAttribute('aria-label') || '',
+    ...[...node.querySelectorAll('title,text')].map(each => each.textContent)].join(' ')).trim();
 
   // the words of what is below a node, as its name has them
   const flat = (node, most = 400) => {
