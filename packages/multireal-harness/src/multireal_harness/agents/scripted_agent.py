@@ -70,6 +70,8 @@ class ScriptedAgent:
                 return await _open(browser, step.app, apps)
             if step.do == "fill":
                 await page.locator(f'[name="{step.field}"]').fill(step.text, timeout=_STEP_MS)
+            elif step.do == "enter":
+                await page.locator(f'[name="{step.field}"]').press("Enter", timeout=_STEP_MS)
             elif step.do == "click":
                 await locate(page, step.text).click(timeout=_STEP_MS)
                 # the built-in apps answer after their configured latency, and show this class until then

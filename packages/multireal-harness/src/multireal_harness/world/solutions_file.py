@@ -13,11 +13,11 @@ from bench_core.records import Record
 __all__ = ["Solution", "SolutionStep", "load_solutions"]
 
 _ARGUMENTS = {"open": ("app",), "click": ("text",), "fill": ("field", "text"), "done": (),
-              "fail": ("text",)}  # fmt: skip
+              "enter": ("field",), "fail": ("text",)}  # fmt: skip
 
 
 class SolutionStep(Record):
-    """One step: bring an app's tab to the front, click a button by its text, fill a field, or end.
+    """One step: bring an app's tab to the front, click a button by its text, fill a field, press Enter in it, or end.
 
     Attributes:
         app: The app whose tab is opened.
@@ -25,7 +25,7 @@ class SolutionStep(Record):
         field: The `name` of the input.
     """
 
-    do: Literal["open", "click", "fill", "done", "fail"]
+    do: Literal["open", "click", "fill", "enter", "done", "fail"]
     app: str = ""
     field: str = ""
     text: str = ""

@@ -78,13 +78,16 @@ function h(tag, attributes = {}, ...children) {
 
 function button(text, onclick, kind = "") { return h("button", { type: "button", class: kind, onclick }, text); }
 
+// Fields and the button that Enter in one of them presses.
+function asking(fields, text, onclick, kind = "") {
+  return h("form", { class: "row", onsubmit: (event) => event.preventDefault() }, fields, h("button", { type: "submit", class: kind, onclick }, text));
+}
+
 function field(name, label, { rows, hint, value } = {}) {
   if (!(name in Core.form)) Core.form[name] = value ?? "";
   const silent = Core.store.state.config[NAME].hide_aria_labels;
   const attributes = { name, id: `f-${name}`, placeholder: hint, autocomplete: "off",
-    oninput: (event) => { Core.form[name] = event.target.value; },
-    // as in a form: Enter presses the button beside the field
-    onkeydown: (event) => { if (event.key === "Enter" && !rows) event.target.closest(".row")?.querySelector(":scope > button")?.click(); } };
+    oninput: (event) => { Core.form[name] = event.target.value; } };
   const input = rows ? h("textarea", { ...attributes, rows }) : h("input", { ...attributes, type: "text" });
   input.value = Core.form[name];
   return h("div", { class: "field" }, silent ? h("span", {}, label) : h("label", { for: `f-${name}` }, label), input);

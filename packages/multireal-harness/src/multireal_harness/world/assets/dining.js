@@ -26,7 +26,7 @@ function brief({ id, name, rating, food_type, price_range, description }) { retu
 function searching() {
   const wanted = (Core.form.search || "").toLowerCase();
   const found = RESTAURANTS.filter((each) => !wanted || `${each.name} ${each.food_type} ${each.area}`.toLowerCase().includes(wanted));
-  return [h("h1", {}, "Find a table"), h("div", { class: "row" }, field("search", "Search restaurants", { hint: "name, cuisine or area" }), button("Search", render)),
+  return [h("h1", {}, "Find a table"), asking([field("search", "Search restaurants", { hint: "name, cuisine or area" })], "Search", render),
     found.length ? h("div", { class: "rows" }, found.map((each) => h("button", { type: "button", class: "item", onclick: () => go(`/restaurant/${each.id}`) },
       h("span", { class: "who" }, each.name), h("span", {}, `${each.food_type}, rated ${each.rating}, ${each.price_range}, ${each.area}`)))) : h("p", {}, "No restaurant fits.")];
 }

@@ -31,7 +31,7 @@ function folder(path, state) {
   const wanted = (Core.form.search || "").toLowerCase();
   const mails = state.email.emails.filter(belongs).filter((mail) => !wanted || JSON.stringify(mail).toLowerCase().includes(wanted));
   mails.sort((a, b) => b.date.localeCompare(a.date));
-  return [h("h1", {}, title), h("div", { class: "row" }, field("search", "Search mail", { hint: "words" }), button("Search", render)),
+  return [h("h1", {}, title), asking([field("search", "Search mail", { hint: "words" })], "Search", render),
     mails.length ? h("div", { class: "rows" }, mails.map((mail) => h("button", { type: "button", class: mail.isRead ? "item" : "item new", onclick: () => open(mail) },
       h("span", { class: "who" }, mail.sent || mail.draft ? `To ${mail.to.join(", ")}` : mail.from), h("span", {}, mail.subject || "(no subject)")))) : h("p", {}, "Nothing here.")];
 }

@@ -22,8 +22,8 @@ function seed() { return { booking: { bookedFlights: [], bookingDetails: [] }, w
 function flights() {
   const { form } = Core, asked = ["from", "to", "date"].map((name) => (form[name] || "").trim().toUpperCase());
   const found = form.searched ? FLIGHTS.filter((each) => [each.from, each.to, each.date].every((value, index) => !asked[index] || value === asked[index])) : [];
-  return [h("h1", {}, "Flights"), h("div", { class: "row" }, field("from", "From", { hint: "DEN" }), field("to", "To", { hint: "ORD" }), field("date", "Date", { hint: "2024-08-05" }),
-    button("Search flights", () => { form.searched = true; dispatch("flightSearch/search", { from: form.from, to: form.to, date: form.date }); render(); }, "main")),
+  return [h("h1", {}, "Flights"), asking([field("from", "From", { hint: "DEN" }), field("to", "To", { hint: "ORD" }), field("date", "Date", { hint: "2024-08-05" })],
+    "Search flights", () => { form.searched = true; dispatch("flightSearch/search", { from: form.from, to: form.to, date: form.date }); render(); }, "main"),
     form.searched && h("div", { class: "rows" }, found.length ? found.map((each) => h("button", { type: "button", class: "item", onclick: () => go(`/flight/${each.id}`) },
       h("span", { class: "who" }, `${each.number}  $${each.price}`), h("span", {}, describe(each)))) : h("p", {}, "No flight fits."))];
 }
@@ -45,8 +45,8 @@ function onFlight(id) {
 function stays() {
   const { form } = Core, wanted = (form.city || "").trim().toLowerCase();
   const found = form.searched ? STAYS.filter((each) => !wanted || each.city.toLowerCase() === wanted) : [];
-  return [h("h1", {}, "Stays"), h("div", { class: "row" }, field("city", "City", { hint: "Portland" }),
-    button("Search stays", () => { form.searched = true; dispatch("search/stays", { city: form.city }); render(); }, "main")),
+  return [h("h1", {}, "Stays"), asking([field("city", "City", { hint: "Portland" })],
+    "Search stays", () => { form.searched = true; dispatch("search/stays", { city: form.city }); render(); }, "main"),
     form.searched && h("div", { class: "rows" }, found.length ? found.map((each) => h("button", { type: "button", class: "item", onclick: () => go(`/stay/${each.id}`) },
       h("span", { class: "who" }, `${each.title}  $${each.price}`), h("span", {}, `${each.city}, rated ${each.rating}, ${each.features.join(", ")}`))) : h("p", {}, "No stay fits."))];
 }
