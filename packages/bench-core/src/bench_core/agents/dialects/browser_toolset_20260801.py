@@ -208,11 +208,11 @@ _MEMBERS = {
 class _BrowserToolset20260801(ClaudeToolset):
     name = "browser_toolset_20260801"
     models = (
-        r"claude-opus-4-8", r"claude-opus-5(-5)?", r"claude-sonnet-5",
-        r"claude-(fable|mythos)-5(-[12])?",
+        r"claude-opus-4-8", r"claude-(opus|sonnet)-5(-5)?", r"claude-haiku-5-5",
+        r"claude-(fable|mythos)-5(-[12])?", r"claude-mythos-preview",
     )  # fmt: skip
     environments = ("browser",)
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     default = False  # the computer toolset works everywhere
     family = "browser"
     navigation = False

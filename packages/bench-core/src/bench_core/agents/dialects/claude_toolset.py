@@ -66,8 +66,8 @@ class ClaudeToolset(Claude):
         elif done.error is None:
             answers = (reply_to(done.call, *self.content(done), *self.state(done)),)
         else:
-            said = self.halted if done.error == EARLIER_FAILED else done.error[:_MOST_ERROR]
-            answers = (reply_to(done.call, TextPart(text=said), error=True),)
+            words = self.halted if done.error == EARLIER_FAILED else done.error[:_MOST_ERROR]
+            answers = (reply_to(done.call, TextPart(text=words), error=True),)
         return (
             (*answers, *self.beside(done.observation)) if done.last and not done.again else answers
         )
@@ -75,12 +75,12 @@ class ClaudeToolset(Claude):
     def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
         """Return what the API's own loops say of an act, and what became of it; see `Dialect`."""
         result = done.result
-        said = super().content(done)
+        words = super().content(done)
         member = self.members[done.call.name]
         if result.text and member.says not in _NO_WORDS:
             own = self.content(replace(done, results=(ActionResult(),)))
-            said = (*own, TextPart(text=result.text))
-        return (*said, *((TextPart(text=result.changed),) if result.changed else ()))
+            words = (*own, TextPart(text=result.text))
+        return (*words, *((TextPart(text=result.changed),) if result.changed else ()))
 
     def state(self, done: Answered) -> tuple[OpaquePart, ...]:
         """Return what a result without an error says beside its content."""

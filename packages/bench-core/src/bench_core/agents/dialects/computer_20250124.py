@@ -17,7 +17,7 @@ class _Computer20250124(ClaudeTool):
     models = (
         r"claude-(sonnet|haiku)-4-5", r"claude-(sonnet|opus)-4(-[01])?", r"claude-3-7-sonnet",
     )  # fmt: skip
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     beta = "computer-use-2025-01-24"
     members = _MEMBERS
 

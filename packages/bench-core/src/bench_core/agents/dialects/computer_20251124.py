@@ -13,7 +13,7 @@ __all__ = ["DIALECT"]
 class _Computer20251124(ClaudeTool):
     name = "computer_20251124"
     models = (r"claude-opus-4-[567]", r"claude-sonnet-4-6")
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     beta = "computer-use-2025-11-24"
     members = COMPUTER
 

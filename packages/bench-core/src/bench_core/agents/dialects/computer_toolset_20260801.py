@@ -16,7 +16,7 @@ class _ComputerToolset20260801(ClaudeToolset):
         r"claude-opus-4-8", r"claude-(opus|sonnet)-5(-5)?", r"claude-haiku-5-5",
         r"claude-(fable|mythos)-5(-[12])?",
     )  # fmt: skip
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     family = "computer"
     halted = "Not executed: an earlier computer action in this turn failed."
     members = COMPUTER

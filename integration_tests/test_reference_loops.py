@@ -1,0 +1,17 @@
+"""The page on computer use lists why our requests differ from those of the providers' own loops."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "reference_loops"))
+
+from reasons_table import PAGE, with_reasons
+
+
+def test_the_table_of_reasons_is_up_to_date() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_reasons(page) == page, (
+        "run integration_tests/reference_loops/reasons_table.py --write"
+    )
