@@ -167,7 +167,7 @@ class BrowserEnvironment:
                     return ActionResult(ok=False, error=error, changed=changed, carried_out=False)
             self._refused = False
             page = self._tabs.named(tab)
-            async with self._tabs.borrowed(tab):
+            async with self._tabs.in_tab(tab):
                 result = await self._do(action) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun

@@ -82,7 +82,7 @@ class Tabs:
         await self.switch(self._index(tab))
 
     @asynccontextmanager
-    async def borrowed(self, tab: str) -> AsyncIterator[None]:
+    async def in_tab(self, tab: str) -> AsyncIterator[None]:
         """Let a tab be the active one for the time of the block, if one is named."""
         before = self.page()
         if not tab or self.id(before) == tab:
