@@ -75,6 +75,12 @@ def test_the_right_answer_of_every_task_has_the_form_that_its_agent_is_told() ->
     assert list(wrong) == ["203"]
 
 
+def test_the_right_answer_of_every_task_can_be_given_as_strict_output() -> None:
+    for task in load_tasks():
+        right = answer_for(task)
+        assert Declaration.model_validate(right).as_response() == right
+
+
 def test_fields_that_a_goal_names_are_in_the_form_and_nothing_of_what_is_expected() -> None:
     tasks = load_tasks()
     named = [each.goal for each in tasks if "required" in _items(each.goal)]
@@ -117,5 +123,5 @@ def test_the_schema_has_no_free_form_objects() -> None:
 
     found = list(objects(Declaration.model_json_schema()))
 
-    assert len(found) == 3
+    assert len(found) == 5
     assert all(each["additionalProperties"] is False for each in found)

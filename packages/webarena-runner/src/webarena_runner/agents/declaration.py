@@ -41,17 +41,10 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Member(_Strict):
-    """One named value of an object."""
-
-    name: str
-    value: Scalar
-
-
-class DataObject(_Strict):
+class _Members(_Strict):
     """An object as a list of its members, because providers' strict schemas have no free-form objects."""
 
-    members: list[Member]
+    members: list[Any]
 
     @model_validator(mode="before")
     @classmethod
@@ -62,7 +55,33 @@ class DataObject(_Strict):
 
     def as_mapping(self) -> dict[str, JsonValue]:
         """Return the object."""
-        return {each.name: each.value for each in self.members}
+        return {each.name: _plain(each.value) for each in self.members}
+
+
+class Part(_Strict):
+    """One named value of an object in an object."""
+
+    name: str
+    value: Scalar
+
+
+class PartObject(_Members):
+    """An object in an object, such as an address."""
+
+    members: list[Part]
+
+
+class Member(_Strict):
+    """One named value of an object."""
+
+    name: str
+    value: Scalar | list[Scalar] | PartObject
+
+
+class DataObject(_Members):
+    """An object with named fields."""
+
+    members: list[Member]
 
 
 class Declaration(_Strict):
@@ -96,8 +115,9 @@ class Declaration(_Strict):
         }
 
 
-def _plain(item: Scalar | DataObject) -> JsonValue:
-    return item.as_mapping() if isinstance(item, DataObject) else item
+def _plain(item: Any) -> JsonValue:
+    plain: JsonValue = item.as_mapping() if isinstance(item, _Members) else item
+    return plain
 
 
 def answer_schema(goal: str) -> dict[str, JsonValue]:
