@@ -113,6 +113,11 @@ def test_marks_are_left_out_where_the_option_says_so(
     kept = next((tmp_path / "a").rglob("step-001.png")).read_bytes()
     assert base64.b64decode(plain) == kept
     assert base64.b64decode(marked) != kept
+    shown = next((tmp_path / "b").rglob("step-001-marked.png")).read_bytes()
+    assert base64.b64decode(marked) == shown
+    assert not list((tmp_path / "a").rglob("*-marked.png"))
+    frames = ["Coloured frames" in str(each.body["system"]) for each in server.requests]
+    assert frames == [False, True]
 
 
 def _picture(body: dict[str, Any]) -> str:

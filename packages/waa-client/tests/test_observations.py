@@ -158,6 +158,25 @@ def test_marks_are_drawn_where_elements_are_and_nowhere_else() -> None:
     assert marked.getpixel((10, 10)) == grey
 
 
+def test_labels_cover_no_element_where_there_is_a_place_beside_it() -> None:
+    first, second = Element(id="1", rect=(50, 40, 60, 20)), Element(id="2", rect=(50, 62, 60, 20))
+    marked = Image.open(io.BytesIO(draw_marks(png((200, 100)), [first, second])))
+    for x, y, width, height in ((50, 40, 60, 20), (50, 62, 60, 20)):
+        inside = {
+            marked.getpixel((at, down))
+            for at in range(x + 1, x + width - 1)
+            for down in range(y + 1, y + height - 1)
+        }
+        assert inside == {(200, 200, 200)}
+
+
+def test_text_that_can_only_be_read_is_not_marked() -> None:
+    picture = png((200, 100))
+    text = Element(id="1", role="text", rect=(50, 40, 60, 20))
+    marked = Image.open(io.BytesIO(draw_marks(picture, [text])))
+    assert marked.getcolors() == [(200 * 100, (200, 200, 200))]
+
+
 def test_a_screen_is_still_when_only_a_caret_blinks() -> None:
     before = Image.new("L", (400, 300), 255)
     caret, window = before.copy(), before.copy()

@@ -271,6 +271,8 @@ class _Trial:
 
     def _screenshot(self, number: int, observation: Observation) -> str | None:
         picture = observation.screenshot
+        if observation.marked is not None:
+            self._keep(f"step-{number:03d}-marked", observation.marked)
         if picture is None:
             return None
         return self._keep(f"step-{number:03d}", picture)

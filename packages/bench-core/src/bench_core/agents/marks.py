@@ -29,10 +29,16 @@ __all__ = ["draw_marks", "with_marks"]
 _COLOURS = ("#d00000", "#0050d0", "#007a1e", "#9000a0", "#b05000", "#006c80")
 _FONT_PX = 12
 _PADDING_PX = 2
+_MOST_PLACED = 600
+"""With more elements and labels there is no free place to look for, and looking would take seconds."""
+_Box = tuple[float, float, float, float]
 
 
 def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
-    """Return the picture with a frame and the id of each element, as PNG.
+    """Return the picture with a frame and the id of each element but plain text, as PNG.
+
+    A label is put where it covers no other element, if there is such a place beside its element; otherwise in the
+    right corner, as most controls have their text on the left or in the middle.
 
     Raises:
         ValueError: The picture cannot be decoded.
@@ -48,9 +54,12 @@ def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
         raise ValueError(f"the picture cannot be decoded: {error}") from error
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(_FONT_PX)
+    taken = [_box(each) for each in elements if each.rect is not None]
     for number, element in enumerate(elements):
-        if element.rect is not None:
-            _mark(draw, font, element, _COLOURS[number % len(_COLOURS)])
+        if element.rect is not None and element.role != "text":
+            label = _label(draw, font, element, taken, picture.size)
+            _mark(draw, font, element, label, _COLOURS[number % len(_COLOURS)])
+            taken.append(label)
     out = io.BytesIO()
     picture.save(out, "PNG", compress_level=3)
     return out.getvalue()
@@ -91,18 +100,56 @@ class _Marked:
         return await self._environment.act(action)
 
 
+def _box(element: Element) -> _Box:
+    x, y, width, height = element.rect or (0, 0, 0, 0)
+    return x, y, x + width, y + height
+
+
+def _label(
+    draw: ImageDraw.ImageDraw,
+    font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
+    element: Element,
+    taken: Sequence[_Box],
+    size: tuple[int, int],
+) -> _Box:
+    """Return where an element's label goes."""
+    x, y, right, bottom = own = _box(element)
+    box = draw.textbbox((0, 0), element.id, font=font)
+    width, height = (box[2] - box[0] + 2 * _PADDING_PX, box[3] - box[1] + 2 * _PADDING_PX)
+    beside = ((x - width, y), (x, y - height), (right, y), (x, bottom))
+    for left, top in beside if len(taken) <= _MOST_PLACED else ():
+        place = (left, top, left + width, top + height)
+        on_it = left >= 0 and top >= 0 and place[2] <= size[0] and place[3] <= size[1]
+        if on_it and not any(_covers(place, other) for other in taken if not _around(other, own)):
+            return place
+    left, top = max(right - width, 0), max(y, 0)
+    return left, top, left + width, top + height
+
+
+def _around(outer: _Box, inner: _Box) -> bool:
+    """Whether something is what the element is in, and not the element itself."""
+    return outer != inner and (
+        outer[0] <= inner[0]
+        and outer[1] <= inner[1]
+        and outer[2] >= inner[2]
+        and outer[3] >= inner[3]
+    )
+
+
+def _covers(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 def _mark(
     draw: ImageDraw.ImageDraw,
     font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
     element: Element,
+    label: _Box,
     colour: str,
 ) -> None:
-    x, y, width, height = element.rect or (0, 0, 0, 0)
-    draw.rectangle((x, y, x + width - 1, y + height - 1), outline=colour, width=1)
-    left, top, right, bottom = draw.textbbox((0, 0), element.id, font=font)
-    label = (right - left + 2 * _PADDING_PX, bottom - top + 2 * _PADDING_PX)
-    # above small elements, so that the label does not cover its element
-    above = y - label[1] if height < 2 * label[1] and y >= label[1] else y
-    draw.rectangle((x, above, x + label[0], above + label[1]), fill=colour)
-    place = (x + _PADDING_PX - left, above + _PADDING_PX - top)
+    x, y, right, bottom = _box(element)
+    draw.rectangle((x, y, right - 1, bottom - 1), outline=colour, width=1)
+    draw.rectangle((label[0], label[1], label[2] - 1, label[3] - 1), fill=colour)
+    left, top, _, _ = draw.textbbox((0, 0), element.id, font=font)
+    place = (label[0] + _PADDING_PX - left, label[1] + _PADDING_PX - top)
     draw.text(place, element.id, fill="white", font=font)

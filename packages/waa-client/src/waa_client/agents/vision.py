@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["VisionAgent"]
 
+_MARKED = (
+    "Coloured frames with numbers mark elements; the same numbers are in the list of elements. "
+)
 _SYSTEM = """
 
-Coloured frames with numbers mark the elements you can act on; the same numbers are in the list of elements. \
-Act on an element by its number where one fits, else on a point in pixels of the picture.
+{marked}Act on an element by its number in the list where one fits, else on a point in pixels of the picture.
 Write what you must not forget into your notes with `remember`."""
 _UNKNOWN_SIZE = (1280, 720)
 _REMEMBER = Tool(
@@ -73,7 +75,7 @@ class VisionAgent:
 
             def begin(task: AgentTask, context: TrialContext) -> _Limited:
                 stepper = ModelStepper(
-                    model, _Vision(), task, context, size=_UNKNOWN_SIZE, browser=False,
+                    model, _Vision(marks=_flag(context, "marks", default=True)), task, context, size=_UNKNOWN_SIZE, browser=False,
                     images=images_kept(model.name, images_shown(context)),
                 )  # fmt: skip
                 return _Limited(stepper, _dollars(context.agent_option("max_cost_usd")))
@@ -86,14 +88,15 @@ class _Vision(ToolCalling):
 
     name = "vision"
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks: bool) -> None:
         self._notes = ""
+        self._system = _SYSTEM.format(marked=_MARKED if marks else "")
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tools; see `Dialect`."""
         declared = super().declare(screen)
         return replace(
-            declared, tools=(*declared.tools, _REMEMBER), system=f"{declared.system}{_SYSTEM}"
+            declared, tools=(*declared.tools, _REMEMBER), system=f"{declared.system}{self._system}"
         )
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
