@@ -36,6 +36,7 @@ _ALL: dict[str, Any] = {
     "element": 0, "apart": False, "interactive": False, "links": False, "notices": False,
     "lines": 5000, "depth": 1000, "elements": 1000,
 }  # fmt: skip
+_PAGE_ERROR = re.compile(r"\b(?:Type|Range|Reference|Syntax)Error: .*")
 _WORDS = re.compile(r"\w+")
 
 
@@ -93,7 +94,18 @@ class PageReader:
 
     async def look(self, page: Any) -> PageLook:
         """Return what a page has to say now."""
-        return await self._read(page.main_frame, _ALL | {"notices": True})
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        try:
+            return await self._read(page.main_frame, _ALL | {"notices": True})
+        except Error as error:
+            # a page can replace what every script builds on; it is then seen on the picture alone
+            found = _PAGE_ERROR.search(str(error))
+            if found is None:
+                raise
+            return PageLook(
+                [_Line(f"(the page cannot be read: {found[0][:200]})", seen=True)], [], []
+            )
 
     async def outline(self, page: Any, action: ReadPage) -> str:
         """Return the page, or what is below one element, with where its links lead."""

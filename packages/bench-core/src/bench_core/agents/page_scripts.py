@@ -75,9 +75,12 @@ READ = (
   // private-use characters are the glyphs of icon fonts
   const squash = words => words.replace(/[\s\u00a0\u00ad\u200b-\u200f\u2028-\u202f\ufeff\ue000-\uf8ff]+/g, ' ');
   const cut = (words, most) => words.length > most ? words.slice(0, most - 1) + '\u2026' : words;
+  // a script can nest nodes deeper than the stack is
+  const DEEPEST = 600;
+  let below = 0;
   const lines = [], elements = [], notices = [];
   let now = '', lead = '', indent = 0, whence = null, joined = 0, gap = '', levels = 0, mute = asked.interactive ? 1 : 0;
-  let unseen = false, quiet = false, done = null;
+  let full = false, unseen = false, quiet = false, done = null;
 
   const inView = box => box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
     && box.top < innerHeight && box.left < innerWidth;
@@ -95,7 +98,15 @@ READ = (
     gap = '';
     if (words && indent - (lead ? levels : 0) < asked.depth) {
       const mark = words[0] === '[' && lead === '- ' ? '' : lead;
-      lines.push({text: mark + words, indent: lead ? indent - levels : indent, seen: typeof whence === 'boolean' ? whence : whence !== null && seen(whence)});
+      const line = {indent: lead ? indent - levels : indent,
+        seen: typeof whence === 'boolean' ? whence : whence !== null && seen(whence)};
+      let rest = mark + words;
+      while (rest.length > 2000) {
+        const end = rest.lastIndexOf(' ', 2000) + 1 || 2000;
+        lines.push({...line, text: rest.slice(0, end)});
+        rest = rest.slice(end);
+      }
+      lines.push({...line, text: rest});
       lead = '';
       levels = 0;
     }
@@ -124,26 +135,25 @@ READ = (
 
   // the words of what is below a node, as its name has them
   const flat = (node, most = 400) => {
+    if (!node.childElementCount && !node.shadowRoot) return squash(node.textContent.slice(0, 20 * most)).trim();
     let found = '';
-    const add = each => {
-      if (found.length > most) return;
+    const add = (each, below = 0) => {
+      if (found.length > most || below > DEEPEST) return;
       if (each.nodeType === 3) { found += each.data; return; }
       if (each.nodeType !== 1 || LEFT_OUT.test(each.tagName)) return;
       const tag = each.tagName;
       if (tag === 'BR') { found += ' '; return; }
-      if (!shown(each)) {
-        if (getComputedStyle(each).display === 'contents') for (const child of kids(each)) add(child);
-        return;
-      }
+      const display = getComputedStyle(each).display;
+      if (display === 'none') return;
       if (each !== node && each.getAttribute('aria-hidden') === 'true') return;
       const label = each !== node && each.getAttribute('aria-label');
       if (label) { found += ' ' + label + ' '; return; }
       if (tag === 'IMG') { found += ' ' + (each.alt || '') + ' '; return; }
       if (tag === 'svg') { found += ' ' + graphic(each) + ' '; return; }
       if (/^(INPUT|SELECT|TEXTAREA)$/.test(tag)) return;
-      const block = !getComputedStyle(each).display.startsWith('inline');
+      const block = !/^(inline|contents)/.test(display);
       if (block) found += ' ';
-      for (const child of kids(each)) add(child);
+      for (const child of kids(each)) add(child, below + 1);
       if (block) found += ' ';
     };
     add(node);
@@ -337,7 +347,8 @@ READ = (
       } else say(squash(node.data), node);
       return;
     }
-    if (node.nodeType !== 1 || node === done || lines.length > asked.lines) return;
+    if (node.nodeType !== 1 || node === done) return;
+    if (lines.length > asked.lines || below > DEEPEST) { full = true; return; }
     const tag = node.tagName;
     if (LEFT_OUT.test(tag)) return;
     if (tag === 'BR') { part(); return; }
@@ -347,7 +358,9 @@ READ = (
     const before = [unseen, quiet];
     unseen = style.visibility !== 'visible';
     quiet = quiet || node.getAttribute('aria-hidden') === 'true';
+    below += 1;
     if (unseen) children(node, above); else element(node, tag, style, display, above);
+    below -= 1;
     [unseen, quiet] = before;
   };
 
@@ -534,11 +547,16 @@ READ = (
     flush();
   }
   const height = document.documentElement.scrollHeight;
-  // as one text: Playwright's own way with thousands of objects takes several times as long
-  return JSON.stringify({
-    lines, elements, notices, full: lines.length > asked.lines, above: Math.round(scrollY),
+  // as one text: Playwright's own way with thousands of objects takes several times as long. Old libraries give
+  // prototypes a `toJSON` that writes something else.
+  const changed = [Array, String, Object].map(each => [each.prototype, each.prototype.toJSON]).filter(each => each[1]);
+  for (const [prototype] of changed) delete prototype.toJSON;
+  const written = JSON.stringify({
+    lines, elements, notices, full, above: Math.round(scrollY),
     below: Math.max(0, Math.round(height - innerHeight - scrollY)),
   });
+  for (const [prototype, own] of changed) prototype.toJSON = own;
+  return written;
 }"""
 )
 """Returns, as JSON, the lines of a document, or of what is below `asked.element`, and the elements named in them.
