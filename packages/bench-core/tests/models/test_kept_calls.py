@@ -20,6 +20,7 @@ from bench_core.models import (
     TextPart,
     Tool,
     ToolResult,
+    check_model_of,
     model_of,
 )
 from bench_core.models.kept_calls import CONVERSATION, KeptCalls
@@ -168,3 +169,29 @@ async def test_every_agent_that_opens_its_trial_s_model_keeps_its_calls(
     assert not folder.exists()
     await model.complete(asking(Message.user("hello")))
     assert kept(folder)[0].reply[0].text == "hi"
+
+
+@pytest.mark.parametrize("opened", ["by its name", "by the run"])
+async def test_calls_of_any_agent_are_recorded_and_replayed_on_request(
+    tmp_path: Path, opened: str
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('["hi"]')
+    folders = [tmp_path / run / "trials" / "1" / "t1" for run in ("first", "second")]
+    first = TrialContext(
+        run_id="r",
+        folder=folders[0],
+        model=f"scripted:{script}",
+        config={"agent_options": {"record_calls": True}},
+    )
+    if opened == "by the run":
+        first = first.with_model_opener(lambda _: Model(ScriptedAdapter(["hi"])))
+    second = first.model_copy(
+        update={"folder": folders[1], "config": {"replay_calls": str(tmp_path / "first")}}
+    )
+    await asyncio.to_thread(check_model_of, first)
+    assert not folders[0].exists()
+    asked = asking(Message.user("hello"))
+    recorded = await model_of(first).complete(asked)
+    replayed = await model_of(second).complete(asked)
+    assert (replayed.text, replayed.replayed, recorded.replayed) == ("hi", True, False)

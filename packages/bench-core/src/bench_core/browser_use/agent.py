@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.ending import answer_form, answer_from_text
@@ -14,8 +13,7 @@ from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
-from bench_core.models.cassettes import Cassette
-from bench_core.models.factory import model_of
+from bench_core.models.factory import cassette_of, model_of
 from bench_core.models.prices import published_prices
 from bench_core.protocols import BrowserHandle
 from bench_core.records import Limits
@@ -28,9 +26,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
-__all__ = ["CALLS_FILE", "AgentSettings", "BrowserUseAgent", "TaskInstructions", "open_chat"]
-
-CALLS_FILE = "model_calls.jsonl"
+__all__ = ["AgentSettings", "BrowserUseAgent", "TaskInstructions", "open_chat"]
 
 
 def _unchanged(answer: JsonValue) -> JsonValue:
@@ -179,7 +175,7 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
             "provider:model, e.g. --model openai:gpt-4.1-mini"
         )
     base_url = base_url or context.agent_option("base_url")
-    cassette = _cassette(context)
+    cassette = cassette_of(context)
     if context.config.get("chat") == "browser-use" or not is_known_model(name):
         if cassette is not None:
             raise InputError("calls are recorded and replayed with --chat proctor only")
@@ -195,18 +191,3 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
     )
     chat.keep_in(context.folder)
     return chat
-
-
-def _cassette(context: TrialContext) -> Cassette | None:
-    """Return where the trial's calls are kept, or where they come from.
-
-    Replayed calls are taken in their order: browser-use writes the date into its prompts, so no
-    call is ever asked twice in the same words.
-    """
-    replayed = context.config.get("replay_calls")
-    if replayed:
-        folder = Path(str(replayed)) / Path(*context.folder.parts[-3:])
-        return Cassette(folder / CALLS_FILE, "replay", "sequence")
-    if context.config.get("record_calls"):
-        return Cassette(context.folder / CALLS_FILE, "record", "sequence")
-    return None

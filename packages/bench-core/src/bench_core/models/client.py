@@ -61,6 +61,7 @@ class Model:
 
     Attributes:
         calls: Where requests and replies are written down for people to read; None for nowhere.
+        cassette: Where they are recorded to be replayed, or come from; None for nowhere.
     """
 
     def __init__(  # noqa: PLR0913  # every part is optional and named
@@ -83,7 +84,7 @@ class Model:
         self._tokens = tokens
         self._concurrency = concurrency
         self._cache = cache
-        self._cassette = cassette
+        self.cassette = cassette
         self.calls = calls
         self._prices = prices
         self._rng = random.Random(seed)  # noqa: S311  # jitter, not cryptography
@@ -182,7 +183,7 @@ class Model:
         await self.aclose()
 
     def _stored(self, request: ModelRequest) -> Reply | None:
-        found = self._cassette.find(self.name, request) if self._cassette else None
+        found = self.cassette.find(self.name, request) if self.cassette else None
         if found is None and self._cache is not None:
             found = self._cache.find(self.name, request)
         return found
@@ -198,8 +199,8 @@ class Model:
             output_tokens=request.max_output_tokens,
         )
         reply = self._priced(reply)
-        if self._cassette is not None:
-            self._cassette.add(self.name, request, reply)
+        if self.cassette is not None:
+            self.cassette.add(self.name, request, reply)
         if self._cache is not None:
             self._cache.add(self.name, request, reply)
         return reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from bench_core.errors import InputError, UnknownPluginError
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
     from bench_core.models.retries import RetryPolicy
     from bench_core.protocols import TrialContext
 
-__all__ = ["PROVIDERS", "ModelOptions", "model_of", "open_model", "refuse_missing_key_of"]
+__all__ = [
+    "PROVIDERS",
+    "ModelOptions",
+    "cassette_of",
+    "model_of",
+    "open_model",
+    "refuse_missing_key_of",
+]
 
 
 class ModelOptions(TypedDict, total=False):
@@ -45,6 +53,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 _NO_KEY = "no-key"
+_CALLS_FILE = "model_calls.jsonl"
 
 
 class _Provider:
@@ -134,18 +143,35 @@ def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
         InputError: The run names no model, or it cannot be opened.
     """
     calls = KeptCalls(context.folder)
+    cassette = options.pop("cassette") if "cassette" in options else cassette_of(context)
+    if cassette is not None and cassette.mode == "replay":
+        return open_model(f"replay:{cassette.path}", cassette=cassette, calls=calls)
     if context.model_opener is not None:
         model: Model = context.model_opener(context)
         if isinstance(model, Model):  # programs bring models of their own
-            model.calls = calls
+            model.calls, model.cassette = calls, cassette
         return model
     if context.model is None:
         raise InputError(f"the agent {context.agent!r} needs a model: `--model provider:name`")
     chosen: ModelOptions = {
-        "seed": context.seed, "prices": published_prices(), "calls": calls, **options
+        "seed": context.seed, "prices": published_prices(), "calls": calls, "cassette": cassette,
+        **options,
     }  # fmt: skip
     base_url = context.agent_option("base_url")
     return open_model(context.model, base_url=str(base_url) if base_url else None, **chosen)
+
+
+def cassette_of(context: TrialContext) -> Cassette | None:
+    """Return where a trial's calls are recorded (`record_calls`), or where they come from (`replay_calls`).
+
+    Replayed calls are taken in their order: prompts with a date or pixels are never asked twice in the same words.
+    """
+    if replayed := context.agent_option("replay_calls"):
+        folder = Path(str(replayed)) / Path(*context.folder.parts[-3:])
+        return Cassette(folder / _CALLS_FILE, "replay", "sequence")
+    if context.agent_option("record_calls"):
+        return Cassette(context.folder / _CALLS_FILE, "record", "sequence")
+    return None
 
 
 def _replayed(cassette: Cassette, options: ModelOptions) -> Model:
