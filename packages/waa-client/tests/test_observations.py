@@ -58,6 +58,15 @@ def test_elements_of_the_window_with_the_focus_come_first() -> None:
     assert names(elements_of(tree(bar, front), SIZE)) == ["OK", "Start"]
 
 
+def test_a_menu_on_the_window_with_the_focus_comes_before_it_and_the_taskbar_after() -> None:
+    menu = node("menu", "Context", (20, 30, 90, 90), node("menuitem", "Cut", (20, 30, 90, 20)))
+    bar = node("shell", "Taskbar", (0, 680, 1280, 40), node("button", "Start", (4, 684, 32, 32)))
+    front = node(
+        "notepad", "draft", (0, 0, 800, 600), node("button", "OK", (300, 9, 20, 20)), active="true"
+    )
+    assert names(elements_of(tree(menu, bar, front), SIZE)) == ["Cut", "OK", "Start"]
+
+
 def test_roles_are_words_and_not_window_classes_and_states_are_named() -> None:
     wrapped = "win:class=\"&lt;class 'pywinauto.controls.uia_controls.{}Wrapper'&gt;\""
     inside = "".join(

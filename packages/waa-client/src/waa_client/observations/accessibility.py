@@ -15,7 +15,7 @@ from xml.etree.ElementTree import ParseError, XMLParser
 from bench_core.agents import Element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Control", "TreeError", "controls_of", "elements_of", "same_control"]
 
@@ -56,6 +56,7 @@ _SAYING = frozenset({"text", "textbox", "combobox", "pane"})
 """Their names may change with what they hold; that of a button is what it does."""
 _STATES = ("checked", "selected", "expanded", "collapsed")
 
+_NOWHERE = (0, 0, 0, 0)
 Rect = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels."""
 
@@ -116,15 +117,15 @@ def same_control(wanted: Control, now: Sequence[Control]) -> Control | None:
 def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
     """Return the elements on a screen of `size`, ids from 0.
 
-    Those of the window that has the focus come first; each window's are in the order of the tree.
+    Those of the window that has the focus, and of menus on it, come first; each window's are in the order of the tree.
 
     Raises:
         TreeError: The tree is no XML, has a document type, or is too deep or too large.
     """
     root = _parse(xml)
     windows = [each for each in root.children if each.shown]
-    found: dict[Rect, _Node] = {}
-    front: dict[Rect, _Node] = {}
+    found: list[tuple[_Node, dict[Rect, _Node]]] = []
+    known: set[Rect] = set()
     above: list[Rect] = []
     # the server lists windows from the top of the screen's pile to its bottom
     for window in windows:
@@ -132,18 +133,17 @@ def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
         for node in _leaves(window):
             rect = _clipped(node.rect, size)
             # a click goes to the window on top, so that a covered element is of no use
-            if rect is None or rect in found or rect in front or _covered(rect, above):
+            if rect is None or rect in known or _covered(rect, above):
                 continue
             # a title bar repeats what the list of windows says
             if node.role != "text" or node.name != window.name or node.value:
                 inside.setdefault(rect, node)
-        if window.front and not front:
-            front = inside
-        else:
-            found |= inside
+        found.append((window, inside))
+        known |= inside.keys()
         if window.rect is not None and _area(window.rect):
             above.append(window.rect)
-    placed = [*front.items(), *found.items()][:_MOST_ELEMENTS]
+    found.sort(key=_behind(found))
+    placed = [place for _, inside in found for place in inside.items()][:_MOST_ELEMENTS]
     return tuple(
         Control(_element(number, rect, node), node.path)
         for number, (rect, node) in enumerate(placed)
@@ -276,6 +276,22 @@ def _covered(rect: Rect, above: Iterable[Rect]) -> bool:
     """Return whether a window above covers the middle, where a click would go."""
     x, y = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
     return any(left <= x < right and top <= y < bottom for left, top, right, bottom in above)
+
+
+def _behind(windows: Sequence[tuple[_Node, object]]) -> Callable[[tuple[_Node, object]], bool]:
+    """Return whether a window is neither the one with the focus nor one on top of it, such as a menu."""
+    front = next((each for each, _ in windows if each.front), None)
+    shown = {id(front)}
+    for window, _ in windows:
+        if window is front:
+            break
+        if (
+            front is not None
+            and window.rect is not None
+            and _covered(window.rect, [front.rect or _NOWHERE])
+        ):
+            shown.add(id(window))
+    return lambda each: id(each[0]) not in shown
 
 
 def _area(rect: Rect) -> int:
