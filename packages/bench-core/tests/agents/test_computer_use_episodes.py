@@ -407,6 +407,21 @@ async def test_each_result_of_the_browser_toolset_says_which_tabs_are_open(
     ]  # fmt: skip
 
 
+async def test_a_tool_of_our_own_is_answered_beside_a_toolset(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    server.say(
+        calls("computer", ("goto", {"url": "http://b/"}), ("type", {"text": "a"})), text("I stop.")
+    )
+    live = TwoTabs()
+    async with connect("anthropic:claude-opus-5-5", server) as model:
+        outcome = await computer_use_agent(model, connect=live.connect).run(task, handle, context)
+    assert (outcome.status, outcome.error) == (Status.COMPLETED, None)
+    own, member = server.requests[1].body["messages"][-1]["content"][:2]
+    assert ("toolset_name" in own, own["content"]) == (False, [{"type": "text", "text": "ok"}])
+    assert (member["toolset_name"], member["content"][0]["text"]) == ("computer", "Typed.")
+
+
 async def test_three_calls_that_make_no_sense_are_the_agents_failure(
     server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
 ) -> None:

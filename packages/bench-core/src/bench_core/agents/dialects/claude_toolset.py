@@ -76,8 +76,8 @@ class ClaudeToolset(Claude):
         """Return what the API's own loops say of an act, and what became of it; see `Dialect`."""
         result = done.result
         words = super().content(done)
-        member = self.members[done.call.name]
-        if result.text and member.says not in _NO_WORDS:
+        own_tool = self.member(done.call) is None
+        if result.text and not own_tool and self.members[done.call.name].says not in _NO_WORDS:
             own = self.content(replace(done, results=(ActionResult(),)))
             words = (*own, TextPart(text=result.text))
         return (*words, *((TextPart(text=result.changed),) if result.changed else ()))
