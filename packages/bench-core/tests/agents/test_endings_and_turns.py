@@ -35,6 +35,7 @@ from bench_core.agents import (
     Wait,
 )
 from bench_core.agents.ending import answer_form, answer_from_text, answer_of, ending_tools
+from bench_core.agents.prompts import task_text
 from bench_core.models import ImagePart
 from bench_core.protocols import DesktopHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status
@@ -268,3 +269,29 @@ def test_the_form_in_words_names_every_field_and_value() -> None:
     form = answer_form(task(answer_schema=FORM))
     assert all(word in form for word in ("status", "SUCCESS", "NOT_FOUND", "data"))
     assert answer_form(task(answer_schema={"type": "object", "properties": {}})) == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("of_run", "of_task", "known"), [(None, None, 30), (None, 7, 7), (5, 7, 5)]
+)
+async def test_who_decides_knows_how_often_it_may(
+    tmp_path: Path, of_run: int | None, of_task: int | None, known: int
+) -> None:
+    texts: list[str] = []
+
+    def begin(given: AgentTask, _context: TrialContext) -> Script:
+        texts.append(task_text(given))
+        return Script([(Done(),)])
+
+    context = TrialContext(run_id="r", folder=tmp_path, limits=Limits(max_steps=of_run))
+    handle = DesktopHandle(url="http://127.0.0.1:9").with_live(Place())
+    given = task().model_copy(update={"limits": Limits(max_steps=of_task)})
+    await LoopAgent("script", begin).run(given, handle, context)
+    assert f"at most {known} turns" in texts[0]
+
+
+async def test_where_no_answer_is_asked_for_any_will_do(tmp_path: Path) -> None:
+    none = task(answer_schema={"type": "object", "properties": {}})
+    for answer in (None, "It is done.", {}, [1]):
+        outcome, _ = await run(tmp_path, none, Place(), (Done(answer=answer),))
+        assert (outcome.answer, outcome.steps, outcome.flags) == (answer, 1, ())

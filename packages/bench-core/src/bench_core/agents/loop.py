@@ -119,7 +119,11 @@ class LoopAgent:
     ) -> AgentOutcome:
         """Work on `task` until done or out of limits; see `bench_core.protocols.Agent`."""
         async with self._connect(environment) as live:
-            trial = _Trial(self._begin(task, context), live, task, context)
+            # who decides must know how often, also where neither the run nor the task says it
+            most = context.limits.max_steps or task.limits.max_steps or DEFAULT_STEPS
+            limits = task.limits.model_copy(update={"max_steps": most})
+            limited = task.model_copy(update={"limits": limits})
+            trial = _Trial(self._begin(limited, context), live, limited, context)
             try:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except asyncio.TimeoutError:
@@ -144,7 +148,7 @@ class _Trial:
         self._live = live
         self._task = task
         self._context = context
-        self._limit = context.limits.max_steps or task.limits.max_steps or DEFAULT_STEPS
+        self._limit = task.limits.max_steps or DEFAULT_STEPS
         self._artifacts = TrialArtifacts(context.folder)
         self._decisions: list[Decision] = []
         self._answer: Any = None
