@@ -55,8 +55,8 @@ class VisionAgent:
 
     def view(self, context: TrialContext) -> View:
         """Return elements and windows, and marks unless the option `marks` is false."""
-        marks = _flag(context, "marks", default=True)
-        tree = _flag(context, "tree", default=False)
+        marks = context.agent_flag("marks", default=True)
+        tree = context.agent_flag("tree", default=False)
         return View(elements=True, marks=marks, tree=tree, windows=True)
 
     def check_model(self, context: TrialContext) -> None:
@@ -75,7 +75,7 @@ class VisionAgent:
 
             def begin(task: AgentTask, context: TrialContext) -> _Limited:
                 stepper = ModelStepper(
-                    model, _Vision(marks=_flag(context, "marks", default=True)), task, context, size=_UNKNOWN_SIZE, browser=False,
+                    model, _Vision(marks=context.agent_flag("marks", default=True)), task, context, size=_UNKNOWN_SIZE, browser=False,
                     images=images_kept(model.name, images_shown(context)),
                 )  # fmt: skip
                 return _Limited(stepper, _dollars(context.agent_option("max_cost_usd")))
@@ -136,17 +136,6 @@ class _Limited:
             raise InputError("max_cost_usd needs a model whose price is known")
         self._spent_usd += decision.cost_usd or 0.0
         return decision
-
-
-def _flag(context: TrialContext, name: str, *, default: bool) -> bool:
-    value: Any = context.agent_option(name, default)
-    if isinstance(value, str):
-        value = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
-            value.lower(), value
-        )
-    if not isinstance(value, bool):
-        raise InputError(f"the option {name} is true or false, not {value!r}")
-    return value
 
 
 def _dollars(value: Any) -> float | None:
