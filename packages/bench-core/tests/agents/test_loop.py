@@ -268,7 +268,7 @@ async def test_a_model_is_shown_the_marked_picture_and_the_plain_one_is_kept(
     plain, marked = ImagePart(data="cGxhaW4="), ImagePart(data="bWFya2Vk")
     observation = Observation(screenshot=plain, marked=marked)
     assert observation_parts(observation)[-1] == marked
-    assert observation_parts(observation.model_copy(update={"marked": None}))[1] == plain
+    assert observation_parts(observation.model_copy(update={"marked": None}))[-1] == plain
 
 
 async def test_costs_add_up_and_one_unknown_price_makes_the_sum_unknown(
