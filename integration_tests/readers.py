@@ -254,11 +254,110 @@ def _best_table(  # noqa: PLR0913, PLR0917  # what the goal says
 ) -> Any:
     screen = yield screen.tab("Dining")
     rated = re.findall(rf'"([^"]+?) {kind}, rated ([\d.]+)', screen.text)
+    if not rated:
+        raise NotThereError(f"no {kind} restaurant in:\n{screen.text}")
     place = max(rated, key=lambda each: float(each[1]))[0]
     screen = yield from _reserve(screen, place, day, guests, time)
     screen = yield from _mail(screen, to, subject, f"We eat at {place} at {time}.")
     yield screen.end()
 
+
+def _cheapest_flight(  # noqa: PLR0913, PLR0917  # what the goal says
+    screen: Screen, start: str, end: str, day: str, to: str, subject: str
+) -> Any:
+    screen = yield screen.tab("Travel")
+    for field, text in (("from", start), ("to", end), ("date", _iso(day))):
+        screen = yield screen.write(field, text)
+    screen = yield screen.click("Search flights", "button")
+    flights = re.findall(r'"(\w+) \$(\d+) [^"]+non-stop"', screen.text)
+    number, price = min(flights, key=lambda each: int(each[1]))
+    screen = yield from _mail(screen, to, subject, f"{number} for ${price}")
+    yield screen.end()
+
+
+def _cheapest_stay(screen: Screen, city: str, to: str, subject: str) -> Any:
+    screen = yield screen.tab("Travel")
+    screen = yield screen.click("Stays", "button")
+    screen = yield screen.write("city", city)
+    screen = yield screen.click("Search stays", "button")
+    stays = re.findall(rf'"([^"$]+) \$(\d+) {city}', screen.text)
+    stay, price = min(stays, key=lambda each: int(each[1]))
+    screen = yield from _mail(screen, to, subject, f"{stay}, ${price} a night", "Save draft")
+    yield screen.end()
+
+
+def _stay_and_restaurant(  # noqa: PLR0913, PLR0917  # what the goal says
+    screen: Screen, extra: str, city: str, first: str, last: str, year: str, restaurant: str
+) -> Any:
+    screen = yield screen.tab("Travel")
+    screen = yield screen.click("Stays", "button")
+    screen = yield screen.write("city", city)
+    screen = yield screen.click("Search stays", "button")
+    stays = re.findall(rf'"([^"$]+) \$\d+ {city}, rated ([\d.]+), [^"]*{extra}', screen.text)
+    screen = yield screen.click(max(stays, key=lambda each: float(each[1]))[0], "button")
+    for field, text in (
+        ("check-in", _iso(f"{first}, {year}")),
+        ("check-out", _iso(f"{last}, {year}")),
+    ):
+        screen = yield screen.write(field, text)
+    screen = yield screen.write("guests", "1")
+    screen = yield screen.click("Reserve", "button")
+    screen = yield screen.tab("Dining")
+    screen = yield screen.click(restaurant, "button")
+    screen = yield screen.click("Save restaurant", "button")
+    yield screen.end()
+
+
+def _asked_by_mail(screen: Screen, asker: str, title: str, subject: str, body: str) -> Any:
+    screen = yield screen.tab("Mail")
+    screen = yield screen.click(title, "button")
+    asked = re.search(r"on \w+, (\w+ \d+), from (\d+:\d+) to (\d+:\d+)", screen.text)
+    if asked is None:
+        raise NotThereError(f"no day in:\n{screen.text}")
+    day = _iso(f"{asked[1]}, 2024")
+    screen = yield from _event(
+        screen, title=title, date=day, start=asked[2], end=asked[3], guests=asker
+    )
+    screen = yield from _mail(screen, asker, subject, body)
+    yield screen.end()
+
+
+# ---- the desktop ----------------------------------------------------------
+
+
+def _press(screen: Screen, *names: str) -> Any:
+    for name in names:
+        screen = yield screen.click(name)
+    yield screen.end()
+
+
+def _show_time(screen: Screen, city: str) -> Any:
+    screen = yield screen.click("World clock", "button")
+    screen = yield screen.click("Add a new city")
+    screen = yield screen.call("type_text", text=city.partition(",")[0])
+    screen = yield screen.click(city)
+    screen = yield screen.click("Add", "button")
+    yield screen.end()
+
+
+def _write_note(screen: Screen, text: str, file: str, folder: str) -> Any:
+    screen = yield screen.click("Notepad", "button")
+    screen = yield screen.call("type_text", text=text)
+    screen = yield screen.call("press_keys", keys=["ctrl", "s"])
+    screen = yield screen.click(folder)
+    screen = yield screen.write("File name", file)
+    screen = yield screen.click("Save", "button")
+    yield screen.end()
+
+
+def _install(screen: Screen, extension: str) -> Any:
+    screen = yield screen.click("Extensions")
+    screen = yield screen.call("type_text", text=extension)
+    screen = yield screen.click(f"Install {extension}")
+    yield screen.end()
+
+
+# ---- what a reader does, by what the goal says ----------------------------
 
 PLANS: dict[str, Callable[..., Any]] = {
     r"Open my (?:todos) page": lambda screen: _open(screen, "To-Do List"),
@@ -280,5 +379,26 @@ PLANS: dict[str, Callable[..., Any]] = {
         r"Book a table for (\d+) at the best-rated (\w+) restaurant on (\w+ \d+, \d+) at (\S+ [AP]M)\. Then send (\S+) "
         r"a mail with the subject '(.+?)'"
     ): _best_table,
+    (
+        r"cheapest non-stop flight from \w+ \((\w+)\) to \w+ \((\w+)\) on (\w+ \d+, \d+).+ to (\S+) in a mail with the "
+        r"subject '(.+?)'"
+    ): _cheapest_flight,
+    r"Find the cheapest stay in (\w+) and prepare a draft to (\S+) with the subject '(.+?)'": _cheapest_stay,
+    (
+        r"best-rated stay with a (\w+) in (\w+) from (\w+ \d+) to (\w+ \d+), (\d+), and save the restaurant (.+) for later"
+    ): _stay_and_restaurant,
+    r"\((\S+@\S+)\) asked by mail .+ titled '(.+?)' .+ subject '(.+?)' that says '(.+?)'": _asked_by_mail,
+    r"(?:Show the time of|Tomorrow I fly to) (\w+, \w+)": _show_time,
+    r"Show the (Documents) folder in File Explorer": lambda screen, folder: _press(
+        screen, "File Explorer", folder
+    ),
+    r"Switch the open folder to the view (\w+)": lambda screen, view: _press(screen, "View", view),
+    r"Keep the page that is open in Edge on the favourites bar": lambda screen: _press(
+        screen, "Favorite this page"
+    ),
+    r"Let File Explorer show hidden files": lambda screen: _press(
+        screen, "File Explorer", "View", "Show", "Hidden items"
+    ),
+    r'Write "(.+)" in a new Notepad document and save it as (\S+) among your (\w+)': _write_note,
+    r"Install the extension (\w+) in VS Code": _install,
 }
-"""What a reader does, by what the goal says."""

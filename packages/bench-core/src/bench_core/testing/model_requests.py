@@ -222,7 +222,11 @@ def _google(content: Any) -> tuple[ReadPart, ...]:
             parts.append(ReadPart("call", json.dumps(call.get("args") or {}), call["name"]))
         elif "functionResponse" in each:
             response = each["functionResponse"]
-            words = ReadPart("text", json.dumps(response.get("response") or {}))
+            said = (response.get("response") or {}).values()
+            words = ReadPart(
+                "text",
+                "\n".join(each if isinstance(each, str) else json.dumps(each) for each in said),
+            )
             inside = (words, *_google(response.get("parts") or ()))
             error = "error" in (response.get("response") or {})
             parts.append(ReadPart("result", inside=inside, error=error))
