@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 
     from bench_core.testing.model_requests import ReadPart, Seen
 
-__all__ = ["FOLDER", "WORLDS", "collected", "main"]
+__all__ = ["FOLDER", "PAGE", "WORLDS", "collected", "main", "table"]
 
 FOLDER = Path(__file__).parent.parent / "docs" / "requests"
+PAGE = FOLDER.parent / "what-a-model-sees.md"
+_BEGIN, _END = "<!-- table -->\n", "<!-- end -->"
+_CHARACTERS = 4
+"""Of a token, roughly."""
 TASKS = {
     "webarena": "418",
     "multireal": "multi.dining-mail-2",
@@ -263,19 +267,47 @@ def _settled(text: str) -> str:
     return re.sub(r"(localhost|127\.0\.0\.1):\d+", r"\1:PORT", text)
 
 
+def table() -> str:
+    """Return the rows of the page: for each agent and world the tokens of the first request and of what the next adds."""
+    rows: dict[str, list[str]] = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        world, _, agent = path.stem.partition("-")
+        first, _, second = path.read_text(encoding="utf-8").partition("===== second request")
+        sizes = [
+            f"{len(part) // _CHARACTERS} + {part.count('[picture ')}" for part in (first, second)
+        ]
+        shown = f"[{sizes[0]}](https://github.com/proctor-bench/proctor/blob/main/docs/requests/{path.name}), {sizes[1]}"
+        rows.setdefault(agent, ["-"] * len(WORLDS))[list(WORLDS).index(world)] = shown
+    head = [
+        "| agent, dialect | WebArena | Multi-REAL | Windows Agent Arena |",
+        "| --- | --- | --- | --- |",
+    ]
+    return "\n".join(
+        [*head, *(f"| `{agent}` | {' | '.join(cells)} |" for agent, cells in rows.items())]
+    )
+
+
 def main(arguments: list[str]) -> int:
-    """Compare the files with what is sent today, or write them."""
+    """Compare the files and the page with what is sent today, or write them."""
     write, changed = "--write" in arguments, []
     for world in WORLDS:
         for name, text in collected(world).items():
-            path = FOLDER / name
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                changed.append(name)
-                if write:
-                    FOLDER.mkdir(parents=True, exist_ok=True)
-                    path.write_text(text, encoding="utf-8")
+            changed += _kept(FOLDER / name, text, write=write)
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    changed += _kept(PAGE, f"{before}{begin}{table()}\n{_END}{after}", write=write)
     print("\n".join(changed) or "all as before")  # noqa: T201  # a program
     return 0 if write or not changed else 1
+
+
+def _kept(path: Path, text: str, *, write: bool) -> list[str]:
+    """Return the file's name if it has another text, which it has then where that is wanted."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return []
+    if write:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [path.name]
 
 
 if __name__ == "__main__":

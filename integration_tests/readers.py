@@ -253,7 +253,7 @@ def _best_table(  # noqa: PLR0913, PLR0917  # what the goal says
     screen: Screen, guests: str, kind: str, day: str, time: str, to: str, subject: str
 ) -> Any:
     screen = yield screen.tab("Dining")
-    rated = re.findall(rf'"([^"]+?) {kind}, rated ([\d.]+)', screen.text)
+    rated = re.findall(rf'"([^"]+?) {kind}, rated ([\d.]+)', screen.everything)
     if not rated:
         raise NotThereError(f"no {kind} restaurant in:\n{screen.text}")
     place = max(rated, key=lambda each: float(each[1]))[0]

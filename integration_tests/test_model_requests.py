@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from integration_tests.model_requests import FOLDER, WORLDS, collected
+from integration_tests.model_requests import FOLDER, PAGE, WORLDS, collected, table
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -16,3 +16,7 @@ def test_the_first_two_requests_are_those_that_were_read(world: str) -> None:
     assert sent == kept, (
         "read what changed, then run `python -m integration_tests.model_requests --write`"
     )
+
+
+def test_the_page_has_the_tokens_of_these_requests() -> None:
+    assert table() in PAGE.read_text(encoding="utf-8")
