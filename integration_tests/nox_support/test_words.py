@@ -34,13 +34,13 @@ def found_in(tmp_path: Path) -> Callable[..., list[str]]:
         pytest.param(MODULE, "class CallPurse: ...\n", f"{MODULE}:1: 'purse'", id="class"),
         pytest.param(MODULE, "def hold_exam(): ...\n", f"{MODULE}:1: 'exam'", id="function"),
         pytest.param(MODULE, "def f(*, brief): ...\n", f"{MODULE}:1: 'brief'", id="argument"),
-        pytest.param(MODULE, "def f():\n    said = 1\n", f"{MODULE}:2: 'said'", id="variable"),
-        pytest.param(MODULE, "self.told_error = 1\n", f"{MODULE}:1: 'told'", id="attribute"),
+        pytest.param(MODULE, "def f():\n    brief = 1\n", f"{MODULE}:2: 'brief'", id="variable"),
+        pytest.param(MODULE, "self.heard_error = 1\n", f"{MODULE}:1: 'heard'", id="attribute"),
         pytest.param(
             MODULE, "import chromium as keeper\n", f"{MODULE}:1: 'keeper'", id="import under a name"
         ),
         pytest.param(
-            MODULE, '"""One.\n\nThe agent is told so."""\n', f"{MODULE}:3: 'told'", id="docstring"
+            MODULE, '"""One.\n\nThe agent heard so."""\n', f"{MODULE}:3: 'heard'", id="docstring"
         ),
         pytest.param(MODULE, "x = 1  # nobody knows\n", f"{MODULE}:1: 'nobody'", id="comment"),
         pytest.param(

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from bench_core.files import file_inside, open_inside
 from bench_core.records import ModelCall
+from bench_report.run_data.artifacts import CALLS_FILES
 from bench_report.text.untrusted import clip, inline
 
 if TYPE_CHECKING:
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import CallPart
 
-__all__ = ["FILES", "ShownCall", "read_model_calls"]
-
-FILES = ("conversation.jsonl", "proxied_calls.jsonl")
-"""Where trials keep their calls; where there are several, the first is shown."""
+__all__ = ["ShownCall", "read_model_calls"]
 
 _MOST_BYTES = 32 * 2**20
 _LONGEST_LINE = 8 * 2**20
@@ -59,7 +57,7 @@ def read_model_calls(folder: Path, pictures: Mapping[str, str]) -> list[ShownCal
 
 
 def _calls(folder: Path) -> Iterator[ModelCall]:
-    name = next((each for each in FILES if file_inside(folder, each)), None)
+    name = next((each for each in CALLS_FILES if file_inside(folder, each)), None)
     if name is None or (folder / name).lstat().st_size > _MOST_BYTES:
         return
     with open_inside(folder, name) as file:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import EnvironmentFaultError, RefusedFileError
 from bench_core.files import file_inside
 from bench_core.run_folder import trial_files, trial_path
-from bench_report.html_page.model_calls import FILES
-from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder
+from bench_report.run_data.artifacts import CALLS_FILES, IMAGE_TYPES, TrialFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,7 @@ __all__ = ["stored_trial"]
 _MOST_BYTES = {
     "trajectory.jsonl": 64 << 20,
     "observations.jsonl": 32 << 20,
-    **dict.fromkeys(FILES, 32 << 20),
+    **dict.fromkeys(CALLS_FILES, 32 << 20),
     "network.har": 32 << 20,
     "network.har.gz": 32 << 20,
     "finish_state.json": 32 << 20,
