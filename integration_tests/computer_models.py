@@ -229,8 +229,13 @@ def gemini(actions: list[Action], size: tuple[int, int]) -> Answer:
             name = name if each.button == "left" else f"{each.button}_click"
             calls.append((name, _grid(each.target, size)))
         elif isinstance(each, Drag):
-            end = {f"destination_{key}": at for key, at in _grid(each.end, size).items()}
-            calls.append(("drag_and_drop", {**_grid(each.start, size), **end}))
+            ends = {"start": each.start, "end": each.end}
+            named = {
+                f"{end}_{key}": at
+                for end, point in ends.items()
+                for key, at in _grid(point, size).items()
+            }
+            calls.append(("drag_and_drop", named))
         elif isinstance(each, PressKeys):
             one = len(each.keys) == 1
             calls.append(
