@@ -151,7 +151,8 @@ class Doing:
             end = {"action": "terminate", "status": "success"}
             said = {"action": "answer", "text": json.dumps(step.answer)}
             return _made([("computer_use", end if step.answer is None else said)], None)
-        return _own(("done", {"answer": step.answer}))
+        fields = step.answer if isinstance(step.answer, dict) else {"answer": step.answer}
+        return _own(("done", fields))
 
 
 def _own(call: Call) -> Answer:
