@@ -248,10 +248,10 @@ QUICK = {"steps": 1, "score": 1.0}
 @pytest.mark.parametrize(
     ("ways", "words"),
     [
-        ([MALFORMED, UNFIT, WRONG], "Of 3 scored trials 2 in an answer of another form"),
+        ([MALFORMED, UNFIT, WRONG], "Of 3 scored trials, 2 ended in an answer of another form"),
         (
             [IDLE, IDLE, MALFORMED, WRONG],
-            "2 ended at the first step or before it and 1 in an answer",
+            "2 ended at the first step or before it and 1 ended in an answer",
         ),
         ([IDLE, IDLE, WRONG, WRONG], None),
         ([QUICK, QUICK, QUICK, IDLE], None),
@@ -259,17 +259,17 @@ QUICK = {"steps": 1, "score": 1.0}
     ],
     ids=["malformed", "both", "half", "solved at once", "too few"],
 )
-def test_a_run_whose_agent_was_perhaps_not_told_its_task_says_so_first(
+def test_a_run_whose_agent_perhaps_did_not_receive_its_task_says_so_first(
     scored_run: Runs, scored_result: Results, build: Builds, ways: list[Any], words: str | None
 ) -> None:
     results = ended(scored_result, *(dict(each) for each in ways))
     built = build(scored_run({str(n): [1] for n in range(len(ways))}, results=results))
 
-    said = text_of(built, "not_told")
-    assert bool(said) == (words is not None)
+    shown = text_of(built, "task_not_received")
+    assert bool(shown) == (words is not None)
     if words is not None:
-        assert words in said
-        assert "may not have been told its task" in said
-        assert 'class="banner not-told"' in built.html
-        assert said in built.markdown.partition("## ")[0].replace("\\", "")
-        assert any(said in line for line in report_lines(built.report))
+        assert words in shown
+        assert "may not have received its task" in shown
+        assert 'class="banner not-received"' in built.html
+        assert shown in built.markdown.partition("## ")[0].replace("\\", "")
+        assert any(shown in line for line in report_lines(built.report))

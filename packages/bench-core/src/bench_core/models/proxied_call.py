@@ -99,7 +99,7 @@ class ProxiedCall:
         self._answered = False  # whether the provider has begun to serve it
         self._counted = not call.paid
         self._sent = read_sent(f"{call.provider}:{call.model or body.get('model')}", body)
-        self._said = StreamedAnswer()
+        self._message = StreamedAnswer()
         self._usage = Usage()
         self._error: str | None = None
 
@@ -136,8 +136,8 @@ class ProxiedCall:
         finally:
             self._count_bound()
             if self.call.paid:
-                said = read_answered(self._said.data)
-                self._trial.keep(self._sent, replace(said, usage=self._usage, error=self._error))
+                reply = read_answered(self._message.data)
+                self._trial.keep(self._sent, replace(reply, usage=self._usage, error=self._error))
 
     async def _refuse(self, responder: Responder, why: Any, message: str) -> None:
         status, body = error_body(self.call.api.vendor, why, message)
@@ -186,7 +186,7 @@ class ProxiedCall:
         data = data_of_event(event)
         if data is not None:
             self._seen.read(data)
-            self._said.read(data)
+            self._message.read(data)
             if self._added_usage and data.get("usage") and not data.get("choices"):
                 return  # a program that did not ask for it may not know an event without choices
         if ends_answer(event, data):
@@ -214,9 +214,9 @@ class ProxiedCall:
         except (ValueError, RecursionError):
             return
         if isinstance(data, dict):
-            self._said.data = data
+            self._message.data = data
         for piece in data if isinstance(data, list) else ():  # as Google streams without events
-            self._said.read(piece)
+            self._message.read(piece)
 
     def _count_reported(self) -> None:
         if self._seen.complete and self._seen.usage is not None:

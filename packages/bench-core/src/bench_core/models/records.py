@@ -103,14 +103,14 @@ class OpaquePart(Record):
     @property
     def thought(self) -> str:
         """What a model thought aloud here, as far as its provider shows it."""
-        said = []
+        thoughts = []
         for name in ("summary", "content"):  # the latter of OpenAI's commentary
             pieces = self.data.get(name)
             listed = pieces if isinstance(pieces, list) else []
-            said += [str(each.get("text") or "") for each in listed if isinstance(each, dict)]
-        said += [str(self.data.get("thinking") or "")]
-        said += [str(self.data.get("text") or "")] if self.data.get("thought") else []
-        return "\n".join(filter(None, said))
+            thoughts += [str(each.get("text") or "") for each in listed if isinstance(each, dict)]
+        thoughts += [str(self.data.get("thinking") or "")]
+        thoughts += [str(self.data.get("text") or "")] if self.data.get("thought") else []
+        return "\n".join(filter(None, thoughts))
 
 
 class ToolResult(Record):

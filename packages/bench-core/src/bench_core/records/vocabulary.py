@@ -110,7 +110,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "actions_left_out": "it asked for several actions at once, of which some were not carried out",
         "ended_by_text": "the model ended with text instead of a call, which is its answer",
         "safety_check_acknowledged": "the provider asked to have an action confirmed, and it was",
-        "malformed_ending": "the agent ended in another form than the benchmark asks for, and was told so before",
+        "malformed_ending": "the agent ended in another form than the benchmark asks for, although that had been refused before",
         "truncated_reply": "a reply of the model was cut off at its length limit",
         "model_mismatch": "the API answered with another model than the one asked for",
         "closed_browser": "the agent closed its browser, and the state of its apps with it",

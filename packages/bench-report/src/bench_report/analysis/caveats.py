@@ -27,7 +27,7 @@ LARGE_EXCLUSION = 0.05
 FEW_ENDED = 3
 """From so many scored trials on their ways to end say something of the run."""
 MOST_ENDED = 0.5
-"""Above this share of scored trials that end before any act or malformed, the agent may not have been told."""
+"""Above this share of scored trials that end before any act or malformed, the agent may not have received its task."""
 
 Severity = Literal["info", "warning", "critical"]
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
@@ -109,7 +109,7 @@ def _programs(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="mixed_programs", severity="critical", text=text)
 
 
-def _not_told(run: RunReport) -> Iterator[Caveat]:
+def _task_not_received(run: RunReport) -> Iterator[Caveat]:
     """Say what it is likely to mean where most trials end before any act or in no form of an answer."""
     scored = [row for row in run.trials if row.score is not None]
     if len(scored) < FEW_ENDED or run.info.agent == "do-nothing":
@@ -121,16 +121,16 @@ def _not_told(run: RunReport) -> Iterator[Caveat]:
         return
     how = [
         f"{count(len(idle))} ended at the first step or before it" if idle else "",
-        f"{count(len(malformed))} in an answer of another form than the benchmark reads"
+        f"{count(len(malformed))} ended in an answer of another form than the benchmark reads"
         if malformed
         else "",
     ]
     text = (
-        f"Of {count(len(scored))} scored trials {' and '.join(filter(None, how))}. Agents that can read their task "
-        "seldom end so: this one may not have been told its task, or the form of its answer. Look at what its model "
+        f"Of {count(len(scored))} scored trials, {' and '.join(filter(None, how))}. Agents that can read their task "
+        "seldom end so: this one may not have received its task, or the form of its answer. Look at what its model "
         "was sent, beside the steps of a trial, before you believe this rate."
     )
-    yield Caveat(code="not_told", severity="critical", text=text)
+    yield Caveat(code="task_not_received", severity="critical", text=text)
 
 
 def _is_idle(row: TrialRow) -> bool:
@@ -376,7 +376,7 @@ def _damage(run: RunReport) -> Iterator[Caveat]:
 # In the order of the report: sorting by severity keeps the order of equals.
 _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _world,
-    _not_told,
+    _task_not_received,
     _programs,
     _state,
     _excluded,
