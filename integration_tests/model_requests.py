@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents import tool_calling_agent
-from bench_core.agents.computer_use import computer_use_agent
+from bench_core.agents import computer_use_agent, tool_calling_agent
 from bench_core.agents.dialects import dialects
 from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import BrowserHandle

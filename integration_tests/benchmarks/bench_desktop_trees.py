@@ -5,11 +5,10 @@ Prints the table of `docs/waa-agents.md`: elements, and tokens (characters / 4) 
 
 from __future__ import annotations
 
-from bench_core.agents import Observation
-from bench_core.agents.observation_text import observation_parts
+from bench_core.agents import Observation, observation_parts
 from waa_client.observations import elements_of
-from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
-from waa_server_ext.simulate.scene import Scene
+from waa_server_ext.simulate import Scene
+from waa_server_ext.simulate.desktop import accessibility_xml
 
 PROGRAMS = {
     "Notepad": "notepad.exe", "File Explorer": "explorer.exe", "Settings": "SystemSettings.exe",

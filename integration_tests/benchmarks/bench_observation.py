@@ -27,14 +27,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from observed_pages import PAGES
 
-from bench_core.agents.browser import BrowserEnvironment, connect_browser
+from bench_core.agents import connect
 from bench_core.browser import launch_chromium
 from bench_core.protocols import BrowserHandle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.agents import Observation
+    from bench_core.agents import Environment, Observation
 
 MOST_OF_ITS_TOKENS = 0.6
 MOST_CPU_MS = 150
@@ -197,7 +197,7 @@ async def browser_use_state(cdp_url: str) -> Any:
     return session
 
 
-async def look(page: Any, browser: BrowserEnvironment) -> tuple[float, float]:
+async def look(page: Any, browser: Environment) -> tuple[float, float]:
     """Return the milliseconds of processor time of one look: in the page's thread, and here."""
     session = await page.context.new_cdp_session(page)
     await session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -215,7 +215,7 @@ async def look(page: Any, browser: BrowserEnvironment) -> tuple[float, float]:
     return after[0] - before[0], after[1] - before[1]
 
 
-async def large(page: Any, browser: BrowserEnvironment) -> bool:
+async def large(page: Any, browser: Environment) -> bool:
     """Print what a look at a page of 10,000 nodes costs and return whether the bound holds."""
     made, nodes = [], 0
     while nodes < NODES:
@@ -234,7 +234,7 @@ async def run(asked: list[tuple[str, str]], stack: ExitStack) -> bool:
     held = True
     async with (
         launch_chromium() as chromium,
-        connect_browser(BrowserHandle(cdp_url=chromium.cdp_url, viewport=(1280, 720))) as browser,
+        connect(BrowserHandle(cdp_url=chromium.cdp_url, viewport=(1280, 720))) as browser,
     ):
         page = browser._tabs.page()  # noqa: SLF001  # the page itself is not part of the interface
         peer = Peer(chromium.cdp_url)

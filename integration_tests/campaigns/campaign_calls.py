@@ -15,7 +15,7 @@ sys.path.insert(0, str(TESTS))
 
 from fuzzed_calls import draw  # noqa: E402  # needs the path above
 
-from bench_core.agents.dialects import dialects  # noqa: E402  # same
+from bench_core.agents import dialects  # noqa: E402  # same
 
 
 def main() -> int:

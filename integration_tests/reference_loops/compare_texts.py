@@ -23,9 +23,8 @@ sys.path.insert(0, str(HERE))
 from compare import report  # noqa: E402  # needs the path above
 from exchange import differences  # noqa: E402  # same
 
-from bench_core.agents import Screen, dialect_named  # noqa: E402  # same
+from bench_core.agents import InvalidCallError, Screen, dialect_named  # noqa: E402  # same
 from bench_core.agents.dialects import dialects  # noqa: E402  # same
-from bench_core.agents.tools import InvalidCallError  # noqa: E402  # same
 from bench_core.models import Message, Reply, TextPart  # noqa: E402  # same
 from bench_core.records import AgentTask  # noqa: E402  # same
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bench_core.agents.ending import answer_problem
+from bench_core.agents import answer_problem
 from webarena_runner.agents.declaration import Declaration, answer_schema, instructions
 from webarena_runner.answers import AGENT_STATUSES
 from webarena_runner.reference_solutions import answer_for

@@ -20,8 +20,7 @@ from attempts import (
 )
 from cdp_use.client import CDPClient
 
-from bench_core.agents.ending import ending_tools
-from bench_core.agents.prompts import task_text
+from bench_core.agents import ending_tools, task_text
 from bench_core.browser import websocket_url
 from bench_core.records import AgentOutcome, Status
 from bench_core.trial import rescore_trial

@@ -12,8 +12,16 @@ from bench_core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from bench_core.agents.browser import BrowserEnvironment
     from bench_core.agents.computer_use import computer_use_agent
-    from bench_core.agents.dialects import Declaration, Dialect, Screen, dialect_for, dialect_named
+    from bench_core.agents.dialects import (
+        Declaration,
+        Dialect,
+        Screen,
+        dialect_for,
+        dialect_named,
+        dialects,
+    )
     from bench_core.agents.element_finder import named_element, named_targets
+    from bench_core.agents.ending import answer_problem, ending_tools
     from bench_core.agents.environment import CLASSIC, Environment, Offering, offered
     from bench_core.agents.handles import Connect, connect
     from bench_core.agents.http import http_agent
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from bench_core.agents.model_stepper import ModelStepper
     from bench_core.agents.observation_text import observation_parts
     from bench_core.agents.plugins import images_shown
-    from bench_core.agents.prompts import system_prompt
+    from bench_core.agents.prompts import system_prompt, task_text
     from bench_core.agents.records import (
         Action,
         ActionResult,
@@ -129,11 +137,14 @@ __all__ = [
     "Wait",
     "Zoom",
     "action_of",
+    "answer_problem",
     "computer_use_agent",
     "connect",
     "dialect_for",
     "dialect_named",
+    "dialects",
     "draw_marks",
+    "ending_tools",
     "http_agent",
     "images_kept",
     "images_shown",
@@ -146,6 +157,7 @@ __all__ = [
     "scripted_agent",
     "serve_environment",
     "system_prompt",
+    "task_text",
     "tool_calling_agent",
 ]
 
@@ -154,7 +166,14 @@ __getattr__ = lazy_exports(
     {
         "browser": ("BrowserEnvironment",),
         "computer_use": ("computer_use_agent",),
-        "dialects": ("Declaration", "Dialect", "Screen", "dialect_for", "dialect_named"),
+        "dialects": (
+            "Declaration",
+            "Dialect",
+            "Screen",
+            "dialect_for",
+            "dialect_named",
+        ),
+        "ending": ("answer_problem", "ending_tools"),
         "element_finder": ("named_element", "named_targets"),
         "environment": ("CLASSIC", "Environment", "Offering", "offered"),
         "handles": ("Connect", "connect"),
@@ -163,7 +182,7 @@ __getattr__ = lazy_exports(
         "marks": ("draw_marks",),
         "plugins": ("images_shown",),
         "observation_text": ("observation_parts",),
-        "prompts": ("system_prompt",),
+        "prompts": ("system_prompt", "task_text"),
         "records": (
             "Action",
             "ActionResult",

@@ -115,7 +115,7 @@ class ComputerUsePlugin:
 
     name = "computer-use"
     environments = ("browser", "desktop")
-    observes = ("screenshot",)
+    observes = ("screenshot", "windows")
     in_process = True
     any_process = True
 

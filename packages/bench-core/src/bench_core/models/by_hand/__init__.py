@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bench_core.models.by_hand.adapter import PATIENCE, ByHandAdapter
-from bench_core.models.by_hand.desk import DESK_VARIABLE
+from bench_core.models.by_hand.desk import DESK_VARIABLE, desk_url
 
-__all__ = ["DESK_VARIABLE", "PATIENCE", "ByHandAdapter"]
+__all__ = ["DESK_VARIABLE", "PATIENCE", "ByHandAdapter", "desk_url"]
