@@ -228,7 +228,7 @@ HARD_PAGES: tuple[HardPage, ...] = (
     HardPage("a link to a slow page", "<a id=t href='/slow'>Next</a>", words="the page is now 'Slow'"),
     HardPage("a page that names itself anew", "<button id=t onclick=\"history.pushState(0, '', '/other')\">Target</button>",
              words="the page is now 'Page' (http://page.test/other)"),
-    HardPage("a link into a new tab", "<a id=t target=_blank href='/next'>Next</a>", words="the page opened the tab tab_2"),
+    HardPage("a link into a new tab", "<a id=t target=_blank href='/next'>Next</a>", words="the page opened a tab (http"),
     HardPage("an alert", "<button id=t onclick=\"alert('Saved')\">Target</button>", words="a dialog, which was closed: 'Saved'"),
     HardPage("a question", "<button id=t onclick=\"this.textContent = confirm('Sure?')\">Target</button>",
              words="the page asked 'Sure?', which was answered with OK", again="true"),

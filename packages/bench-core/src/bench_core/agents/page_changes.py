@@ -69,15 +69,13 @@ class Changes:
         front = self._tabs.page()
         if known is not None:
             found += tuple(
-                f"the page opened the tab {self._tabs.id(each)} ({each.url}), which is behind this one"
+                f"the page opened a tab ({each.url}), which is behind this one"
                 for each in pages
                 if each not in known and each is not front
             )
             if front is not self._front:
                 closed = "its tab was closed; " if self._front not in pages else ""
-                found += (
-                    f"{closed}in front is now the tab {self._tabs.id(front)}, {await _words(front)}",
-                )
+                found += (f"{closed}in front is now the tab {await _words(front)}",)
         self._known, self._front = list(pages), front
         for each in {page, front}:
             if each.is_closed():

@@ -167,7 +167,7 @@ _INSTRUCTIONS = (
 
 def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
     """Return what every agent gets beside the task, the same for all tasks on the same sites."""
-    tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
+    tabs = [f"- {url}" for url in start_urls]
     known = [f"- {_SITES[name]}" for name in sorted(set(sites)) if name in _SITES]
     opening = "You work on test copies of web sites, which are open in your tabs:"
     return "\n".join([opening, *tabs, *_INSTRUCTIONS, *known])
