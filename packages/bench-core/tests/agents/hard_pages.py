@@ -237,7 +237,7 @@ HARD_PAGES: tuple[HardPage, ...] = (
     HardPage("an alert at the press", "<button id=t onmousedown=\"alert('Saved')\">Target</button>", ok=None,
              words="'Saved'"),
     HardPage("an alert before the act", _TARGET, script="alert('Time is up')", ok=False, words="not carried out: the page showed"),
-    HardPage("a tab before the act", _TARGET, script="open('/next')", ok=False, words="not carried out: the page opened the tab"),
+    HardPage("a tab before the act", _TARGET, script="open('/next')", ok=False, words="not carried out: the page opened a tab"),
     HardPage("a page that loads itself again", "<a id=t href='/page'>Again</a>", words="the page is now 'Page'"),
 )  # fmt: skip
 

@@ -62,19 +62,6 @@ def _observed(
     return _parts(text)
 
 
-def _named(
-    _ctx: click.Context, _parameter: click.Parameter, given: Sequence[str]
-) -> dict[str, str]:
-    """Return names and values of texts like `images=5`."""
-    pairs = {}
-    for each in given:
-        name, _, value = each.partition("=")
-        if not (name and value):
-            raise click.BadParameter(f"{each!r} is not of the form NAME=VALUE, e.g. images=5")
-        pairs[name] = value
-    return pairs
-
-
 def _stacked(command: _Command, *options: Callable[[Any], Any]) -> _Command:
     for option in reversed(options):
         command = option(command)
@@ -139,8 +126,6 @@ def _episode_options(command: _Command) -> _Command:
         click.option("--reset", metavar="snapshot[:TAG]",
                      help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
         click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Folder that caches downloads of --setup client."),
-        click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
-                     callback=_named, help="A setting of the agent; repeat it for several."),
         click.option("--observe", metavar="WHAT[,WHAT...]", callback=_observed,
                      help="Add elements, marks, tree, windows or none to observations.  [default: as the agent asks]"),
         click.option("--few-shot", type=click.Path(path_type=Path), metavar="FILE|DIR",

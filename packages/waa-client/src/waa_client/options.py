@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, JsonValue
-
 from bench_core.errors import InputError
 from bench_core.machines import INITIAL
 from bench_core.runs import RunOptions, TaskOptions
@@ -92,7 +90,6 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
         asset_cache: Folder that caches downloads of the client's own set-up.
-        agent_options: Options of the agent.
         observe: Parts of observations; None for those the agent asks for.
         few_shot: Demonstrations: one for all tasks, or a folder of them.
     """
@@ -106,7 +103,6 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     reset_command: str | None = None
     reset: str | None = None
     asset_cache: Path | None = None
-    agent_options: dict[str, JsonValue] = Field(default_factory=dict)
     observe: tuple[str, ...] | None = None
     few_shot: Path | None = None
 

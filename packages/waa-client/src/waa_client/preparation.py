@@ -133,11 +133,9 @@ def _named_by_environment() -> dict[str, tuple[str, ...]]:
 def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunSpec:
     """Return the spec; runs with a different `config` are different runs."""
     config: dict[str, Any] = {"setup": options.setup, "variant": options.variant}
-    if options.agent_options:
-        config["agent_options"] = options.agent_options
-        backend = options.agent_options.get("tree_backend")
-        if backend not in {None, *get_args(Backend)}:
-            raise InputError(f"the option tree_backend is uia or win32, not {backend!r}")
+    backend = options.agent_options.get("tree_backend")
+    if backend not in {None, *get_args(Backend)}:
+        raise InputError(f"the option tree_backend is uia or win32, not {backend!r}")
     if options.observe is not None:
         config["view"] = _view(options.observe).model_dump(mode="json")
     if demonstrations is not None:

@@ -50,13 +50,17 @@ def _results(observation: Observation) -> list[str]:
 
 def result_text(result: ActionResult) -> str:
     """Return what the agent receives for one action, in words."""
-    return " ".join(filter(None, (result.error or result.text or "ok", result.changed)))
+    said = result.error or result.text or "ok"
+    # an error may give the change as its reason
+    return said if result.changed in said else f"{said}; {result.changed}"
 
 
 def _lines(observation: Observation) -> list[str]:
     lines = list(observation.notices)
-    if observation.url or observation.title:
-        lines.append(f"Page: {observation.title or ''} {observation.url or ''}".rstrip())
+    if observation.url:
+        lines.append(f"Page: {observation.title or ''} {observation.url}")
+    elif observation.title:
+        lines.append(f"In front: {observation.title}")
     if observation.size:
         lines.append(f"Screen: {observation.size[0]} x {observation.size[1]} pixels")
     return [*lines, *_tab_lines(observation), *_content(observation)]

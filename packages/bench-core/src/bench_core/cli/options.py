@@ -119,6 +119,8 @@ def run_options(
                          help="The agent's model."),
             click.option("--dialect", metavar="NAME",
                          help="The tool that the agent computer-use speaks.  [default: by the model]"),
+            click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
+                         callback=_named, help="A setting of the agent; repeat it for several."),
             click.option("--trials", "-k", type=_POSITIVE, default=1, metavar="N", show_default=True,
                          help="Trials of each task."),
             click.option("--workers", "-j", type=_POSITIVE, default=workers, metavar="N",
@@ -139,6 +141,19 @@ def run_options(
         )  # fmt: skip
 
     return decorate
+
+
+def _named(
+    _ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    """Return names and values of texts like `images=5`."""
+    pairs = {}
+    for each in given:
+        name, _, value = each.partition("=")
+        if not (name and value):
+            raise click.BadParameter(f"{each!r} is not of the form NAME=VALUE, e.g. images=5")
+        pairs[name] = value
+    return pairs
 
 
 def _plan_options() -> tuple[Callable[[Any], Any], ...]:

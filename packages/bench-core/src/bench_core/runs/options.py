@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import (
     Field,
+    JsonValue,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
@@ -28,7 +29,6 @@ from bench_core.workers.placement import Bindings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import JsonValue
     from typing_extensions import Self
 
     from bench_core.records import World
@@ -58,6 +58,7 @@ class RunOptions(TaskOptions):
         agent: Who works on the tasks.
         model: The agent's model, `provider:model`.
         dialect: The computer-use tool, instead of the one documented for the model.
+        agent_options: Settings of the agent, which it documents.
         workers: Trials at once; None leaves it to the runner.
         out: The run folder; by default one named by everything else.
         time_limit: Seconds a trial may take.
@@ -91,6 +92,7 @@ class RunOptions(TaskOptions):
     agent: str | None = None
     model: str | None = None
     dialect: str | None = None
+    agent_options: dict[str, JsonValue] = Field(default_factory=dict)
     trials: PositiveInt = 1
     workers: PositiveInt | None = None
     out: Path | None = None
@@ -195,7 +197,11 @@ class RunOptions(TaskOptions):
             sealing=self.sealing,
             rerun=self.rerun,
             accept_changes=self.accept_changes,
-            config={**(config or {}), **({"dialect": self.dialect} if self.dialect else {})},
+            config={
+                **(config or {}),
+                **({"dialect": self.dialect} if self.dialect else {}),
+                **({"agent_options": self.agent_options} if self.agent_options else {}),
+            },
         )
 
     def folder(self, benchmark: str, spec: RunSpec) -> Path:

@@ -302,7 +302,8 @@ def place_text(screen: Screen, *, load: str = "goto", back: str = "back") -> str
     """Return what the picture shows, and which tools do what cannot be done in it."""
     if not screen.browser:
         return "You see the screen of a Windows computer."
-    tools = {"goto": f"`{load}` loads another page", "back": f"`{back}` goes back",
+    goes = f"`{back}` goes back" if back != load else f"`{load}` with the url `back` goes back"
+    tools = {"goto": f"`{load}` loads another page", "back": goes,
              "switch_tab": "`switch_tab` brings another tab to the front"}  # fmt: skip
     offered = ", ".join(does for kind, does in tools.items() if kind in screen.offers)
     return "You see a page of a web browser, without address bar and tabs" + (

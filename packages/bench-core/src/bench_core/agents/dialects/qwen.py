@@ -224,6 +224,9 @@ def _tool(actions: tuple[str, ...], screen: Screen) -> Tool:
     text, number = {"type": "string"}, {"type": "number"}
     place = {"type": "array", "items": number}
     ends = ["success", "failure"] if screen.task.can_fail else ["success"]
+    how = "End with `answer`."
+    if answer_form(screen.task) == "nothing":
+        how = "End with `terminate`."
     properties: dict[str, Any] = {
         "action": {"type": "string", "enum": list(actions)},
         "keys": {"type": "array", "items": text, "description": "for key: pressed together"},
@@ -237,9 +240,9 @@ def _tool(actions: tuple[str, ...], screen: Screen) -> Tool:
     return Tool(
         name=_NAME,
         description=(
-            "Use a mouse and keyboard to interact with a computer, and take screenshots.\n"
+            "Use a mouse and keyboard to interact with a computer.\n"
             "* The screen's resolution is 1000x1000.\n"
-            "* Use `answer` for what was asked, `terminate` to end without an answer."
+            f"* {how}"
         ),
         parameters={"type": "object", "properties": properties, "required": ["action"]},
     )
