@@ -54,8 +54,12 @@ async def fetch(url: str, body: Any = None) -> Any:
     request = urllib.request.Request(url, data=data)  # noqa: S310  # the server of this test
 
     def ask() -> Any:
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # same
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # same
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise
 
     return await asyncio.to_thread(ask)
 
