@@ -143,11 +143,11 @@ def test_a_provider_that_is_down_is_no_score(
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
 
 
-def test_claude_uses_the_computer_at_the_screens_own_size(
+def test_claude_is_sent_a_picture_as_large_as_it_sees_and_its_places_are_converted_back(
     tmp_path: Path, evaluator: FakeEvaluator, server: ModelServer, task: Task, anthropic: str
 ) -> None:
     server.say(
-        call("computer", action="left_click", coordinate=[100, 90]),
+        call("computer", action="left_click", coordinate=[96, 87]),
         call("computer", action="type", text="Grüße"),
         call("computer", action="key", text="ctrl+s"),
         call("done"),
@@ -156,11 +156,11 @@ def test_claude_uses_the_computer_at_the_screens_own_size(
         config = {"agent_options": {"base_url": server.base_url("anthropic")}}
         run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="computer-use",
             model="anthropic:claude-opus-4-6", config=config)  # fmt: skip
-        assert vm.computer.clicks == [("left", 100, 90)]
+        assert vm.computer.clicks == [("left", 99, 90)]
         assert vm.computer.typed == "Grüße"
         assert "/accessibility" not in vm.paths()
     (tool,) = [t for t in server.requests[0].body["tools"] if t["name"] == "computer"]
-    assert (tool["display_width_px"], tool["display_height_px"]) == (1440, 900)
+    assert (tool["display_width_px"], tool["display_height_px"]) == (1389, 868)
 
 
 def test_a_recorded_run_is_replayed(
