@@ -138,7 +138,7 @@ class Doing:
 
     def _answer(self, step: Step) -> Answer:
         if step.tab is not None and self._say is claude_in_a_browser:
-            return _made([("screenshot", {"tab_id": self._peek.tab(step.tab)})], "browser")
+            return _made([("switch_tab", {"tab_id": self._peek.tab(step.tab)})], "browser")
         if step.tab is not None:
             return _own(("switch_tab", {"index": step.tab}))
         if step.place is not None:

@@ -281,7 +281,11 @@ def _anthropic(answer: Answer, seen: Seen) -> dict[str, Any]:
 
 def _own(answer: Answer, name: str) -> bool:
     """Whether a call is of the provider's own tool, and not of the tools that agents add."""
-    return answer.toolset is not None and name not in {"done", "fail", "goto", "back", "switch_tab"}
+    # Claude's toolset for browsers has a `switch_tab` of its own
+    added = {"done", "fail", "goto", "back"} | (
+        set() if answer.toolset == "browser" else {"switch_tab"}
+    )
+    return answer.toolset is not None and name not in added
 
 
 def _turns(seen: Seen, key: str) -> str:
