@@ -14,6 +14,7 @@ from bench_core.agents.page_changes import Changes
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_reading import PageReader, zoomed
 from bench_core.agents.records import (
+    AIMED,
     ActionResult,
     ActivateTab,
     Back,
@@ -78,19 +79,6 @@ _OFFERS = frozenset(
 
 _POINTING = (Click, Move, MouseDown, MouseUp, Drag, Scroll, ScrollTo)
 _TYPING = (TypeText, SetValue, PressKeys, HoldKeys, KeyDown, KeyUp)
-_AIMED = (
-    Click,
-    Move,
-    MouseDown,
-    Drag,
-    Scroll,
-    ScrollTo,
-    TypeText,
-    SetValue,
-    PressKeys,
-    HoldKeys,
-    KeyDown,
-)
 _LOOKING = (Screenshot, Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
@@ -158,7 +146,7 @@ class BrowserEnvironment:
 
         tab = action.tab if isinstance(action, InTab) else ""
         try:
-            if isinstance(action, _AIMED) and not self._refused:
+            if isinstance(action, AIMED) and not self._refused:
                 changed = "; ".join(await self._changes.news(self._tabs.named(tab)))
                 if changed:
                     # once: a page that loads itself again and again could never be acted on

@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench_core.agents.ending import answer_from_text, answer_problem
 from bench_core.agents.handles import connect
 from bench_core.agents.records import (
+    AIMED,
     EARLIER_FAILED,
     ActionResult,
-    Click,
     Decision,
     Done,
-    Drag,
     Fail,
-    HoldKeys,
-    KeyDown,
-    MouseDown,
-    Move,
-    PressKeys,
     Screenshot,
-    Scroll,
-    ScrollTo,
-    SetValue,
-    TypeText,
 )
 from bench_core.errors import (
     AgentError,
@@ -56,20 +46,6 @@ DEFAULT_STEPS = 30
 _KEPT_ELEMENTS = 500
 _KEPT_TEXT = 20_000
 """A page of a shop has thousands of links; what is kept of a step stays below its picture."""
-_AIMED = (
-    Click,
-    Move,
-    MouseDown,
-    Drag,
-    Scroll,
-    ScrollTo,
-    TypeText,
-    SetValue,
-    PressKeys,
-    HoldKeys,
-    KeyDown,
-)
-"""Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
 _NO_FAIL = "this task has no such ending: call `done` and say in its answer what could not be done"
 _MOST_REFUSED = 3
 """So often an ending of another form than the benchmark asks for is refused; then it counts."""
@@ -179,7 +155,7 @@ class _Trial:
         results: list[ActionResult] = []
         stopped = ""
         for action in decision.actions:
-            if stopped == EARLIER_FAILED or (stopped and isinstance(action, _AIMED)):
+            if stopped == EARLIER_FAILED or (stopped and isinstance(action, AIMED)):
                 results.append(ActionResult(ok=False, error=stopped, carried_out=False))
             elif isinstance(action, Done | Fail):
                 problem = self._end(action)

@@ -10,6 +10,7 @@ from bench_core.models.records import ImagePart
 from bench_core.records import Dollars, Record, RefusedCall, Usage
 
 __all__ = [
+    "AIMED",
     "EARLIER_FAILED",
     "Action",
     "ActionResult",
@@ -487,6 +488,22 @@ Action = Annotated[
     Field(discriminator="kind"),
 ]
 """One thing an agent does."""
+
+
+AIMED = (
+    Click,
+    Move,
+    MouseDown,
+    Drag,
+    Scroll,
+    ScrollTo,
+    TypeText,
+    SetValue,
+    PressKeys,
+    HoldKeys,
+    KeyDown,
+)
+"""Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
 
 
 class Decision(Record):
