@@ -32,6 +32,7 @@ pytestmark = pytest.mark.browser
 
 GOAL = "Open nothing"
 DONE = act("done", text="nothing is open", success=True)
+EXCLUDED = ("search", "evaluate", "write_file", "read_file", "replace_file", "upload_file")
 IMPATIENT = Patience(retries=1, backoff_s=0.0, call_timeout_s=60.0)
 
 
@@ -121,7 +122,7 @@ async def test_the_model_is_told_of_nothing_that_is_not_there(
     attempt = Attempt(chat, browser, context, limits=Limits(max_steps=8, time_limit_s=300))
     await attempt.run(
         GOAL,
-        exclude_actions=("search", "write_file", "read_file", "replace_file"),
+        exclude_actions=EXCLUDED,
         extend_system_message="The file of Maria is in todo.md.",
         output_model_schema=Form,
     )
@@ -129,10 +130,13 @@ async def test_the_model_is_told_of_nothing_that_is_not_there(
     system, _ = asked[0]
     assert system.endswith("The file of Maria is in todo.md.")
     assert not re.search(
-        r"todo\.md|_file\b|file.?system|files_to|`search`",
+        r"todo\.md|_file\b|file.?system|files_to|`(search|evaluate)`|web search|search engine"
+        r"|bounding box|used screenshot|use screenshot",
         system[: -len("The file of Maria is in todo.md.")],
         re.IGNORECASE,
     )
+    assert "Remaining actions after them are skipped automatically." in system
+    assert "critically evaluate whether" in system
     assert "`navigate`, `go_back`" in system
     assert "your previous action was extract." in system
     for _, user in asked:

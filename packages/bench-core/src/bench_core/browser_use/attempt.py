@@ -105,7 +105,11 @@ class Attempt:
             "planning_exploration_limit": 0,
             **options,
         }
-        prompts = PromptFilter(exclude_actions, str(options.get("extend_system_message") or ""))
+        # browser-use takes its own tool away where every step has a picture, or none has.
+        absent = {"screenshot"} if options.get("use_vision", True) != "auto" else set()
+        prompts = PromptFilter(
+            [*exclude_actions, *absent], str(options.get("extend_system_message") or "")
+        )
         agent: Any = agent_class(prompts)(
             task=goal,
             # It becomes part of the name of the folder that browser-use makes: a later start removes

@@ -21,6 +21,19 @@ _LINES = re.compile(
 _STATE = re.compile(
     r"<file_system>\s*</file_system>\n|<todo_contents>\n\[empty todo\.md[^\n]*\]\n</todo_contents>\n"
 )
+_SEARCHES = re.compile(
+    r" or you get some information via web search| or search engines|^.*via search engine.*\n",
+    re.MULTILINE,
+)
+_BOXES = re.compile(
+    r" with +bounding boxes around interactive elements|^.*interactive index is written.*\n",
+    re.MULTILINE,
+)  # neither release draws them
+_SCREENSHOT = re.compile(
+    r" If you used screenshot before, [^.]*\.|If you used screenshot before, "
+    r"|took a screenshot or |^Use screenshot .*\n",
+    re.MULTILINE,
+)
 _TODAY = re.compile(r"\n?Today: ?\d{4}-\d\d-\d\d(?=\s*</step_info>)")
 
 
@@ -37,7 +50,14 @@ class PromptFilter:
 
     def __init__(self, excluded: Sequence[str], own: str = "") -> None:
         self._files = not set(_FILE_TOOLS) <= set(excluded)
-        self._names = re.compile("|".join(f"`{name}`, |, `{name}`" for name in excluded) or "(?!)")
+        named = "|".join(f"`{name}`" for name in excluded) or "(?!)"
+        # A list loses the name, any other sentence goes: it is about what cannot be done.
+        self._names = re.compile(f"(?:{named}), |, (?:{named})")
+        self._sentences = re.compile(rf" ?[^.\n]*(?:{named})[^.\n]*\.")
+        self._absent = [_BOXES]
+        self._absent += [_SEARCHES] if "search" in excluded else []
+        self._absent += [_SCREENSHOT] if "screenshot" in excluded else []
+        self._absent += [_SECTIONS, _MENTIONS, _LINES] if not self._files else []
         self._own = own
 
     def message(self, message: Any) -> Any:
@@ -59,9 +79,9 @@ class PromptFilter:
             text = _TODAY.sub("", text)
             return text if self._files else _STATE.sub("", text)
         end = len(text) - len(self._own) if text.endswith(self._own) else len(text)
-        prompt = self._names.sub("", text[:end])
-        if not self._files:
-            prompt = _LINES.sub("", _MENTIONS.sub("", _SECTIONS.sub("", prompt)))
+        prompt = text[:end]
+        for absent in (*self._absent, self._names, self._sentences):
+            prompt = absent.sub("", prompt)
         return prompt + text[end:]
 
 
