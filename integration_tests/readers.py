@@ -393,7 +393,7 @@ PLANS: dict[str, Callable[..., Any]] = {
         screen, "File Explorer", folder
     ),
     r"Switch the open folder to the view (\w+)": lambda screen, view: _press(screen, "View", view),
-    r"Keep the page that is open in Edge on the favourites bar": lambda screen: _press(
+    r"Add the page that is open in Edge to the favourites bar": lambda screen: _press(
         screen, "Favorite this page"
     ),
     r"Let File Explorer show hidden files": lambda screen: _press(

@@ -125,6 +125,16 @@ async def test_windows_are_switched_to_where_they_are_shown_and_pages_are_not_of
         assert (await shown.act(SwitchTab(index=1))).ok
 
 
+async def test_the_window_of_the_desktop_itself_is_not_listed(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    vm.title, vm.windows = "Clock", ("Program Manager", "draft - Notepad", "Clock")
+    seen = await desktop.observe()
+    assert (seen.tabs, seen.active_tab) == (("draft - Notepad", "Clock"), 1)
+    assert (await desktop.act(SwitchTab(index=0))).ok
+    assert vm.computer.switched == "draft - Notepad"
+
+
 async def test_time_passes_on_a_simulated_desktop_while_an_agent_waits(vm: FakeVm) -> None:
     ran: list[list[str]] = []
     vm.run = lambda command: (

@@ -52,6 +52,7 @@ _T = TypeVar("_T")
 _NO_COMPUTER = "'NoneType' object has no attribute"
 _KNOWS_SCREEN = "assert computer.mouse is not None"
 _NOTHING = "pass"
+_SHELL = "Program Manager"
 _FAIL_SAFE = "fail-safe"
 # As vanilla's action space `pyautogui` wraps code; with the fail-safe on it would raise in a corner.
 _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
@@ -314,7 +315,7 @@ class WaaDesktop:
         self, picture: Picture, window: WindowView | None, tree: tuple[str, tuple[Element, ...]]
     ) -> Observation:
         text, elements = tree
-        titles = window.windows if window else ()
+        titles = _titles(window)
         active = titles.index(window.title) if window and window.title in titles else None
         marked = draw_marks(picture.data, elements) if self.view.marks else None
         return Observation(
@@ -599,4 +600,9 @@ def _screen(
 ) -> Screen:
     rects = {each.id: _corners(each) for each in elements}
     view = None if picture.size == size else picture.size
-    return Screen(size=size, view=view, rects=rects, titles=window.windows if window else ())
+    return Screen(size=size, view=view, rects=rects, titles=_titles(window))
+
+
+def _titles(window: WindowView | None) -> tuple[str, ...]:
+    """Return the windows that an agent may be asked to use, without the one that Windows draws the desktop in."""
+    return tuple(each for each in window.windows if each != _SHELL) if window else ()

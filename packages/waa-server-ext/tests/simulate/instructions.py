@@ -33,7 +33,7 @@ INSTRUCTIONS = {
     "microsoft_paint/3544ac9a-6aee-4a0b-a203-bc7b59b272b6-WOS": "Save the picture in Paint as circle.png in Downloads.",
     "microsoft_paint/44dbac63-32bf-4cd2-81b4-ad6803ec812d-WOS": "Give the canvas of Paint a size of 800 by 600 pixels.",
     "msedge/004587f8-6028-4656-94c1-681481abbc9c-wos": "Let Edge send Do Not Track requests.",
-    "msedge/049d3788-c979-4ea6-934d-3a35c4630faf-WOS": "Keep the page that is open in Edge on the favourites bar.",
+    "msedge/049d3788-c979-4ea6-934d-3a35c4630faf-WOS": "Add the page that is open in Edge to the favourites bar.",
     "msedge/1a1ec621-b675-4099-96a9-f702dc27afb4-wos": "Call the profile in Edge Thomas.",
     "msedge/1c9d2c6c-ae4b-4359-9a93-9d3c42f48417-wos": "Have Edge clear all site data whenever it closes.",
     "msedge/2acd62b4-a2ab-44a7-a7e3-f5227bbd8324-wos": "Set Edge to its largest font size.",

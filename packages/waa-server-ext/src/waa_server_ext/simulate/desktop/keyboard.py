@@ -128,6 +128,7 @@ class Keyboard:
             if item.usable and item.name[:1].casefold() == text[0].casefold():
                 if popup.role == "item":
                     popup.menu.at = number
+                    popup.show(number)
                 else:
                     self._desktop.choose(popup, number)
                 return
@@ -184,10 +185,7 @@ class Keyboard:
             desktop.popups.pop()
         elif key in {"down", "up"}:
             popup.menu.step(1 if key == "down" else -1)
-            at = popup.menu.at or 0
-            popup.first = (
-                max(0, at - 21) if at >= popup.first + 22 or at < popup.first else popup.first
-            )
+            popup.show(popup.menu.at or 0)
         elif key in {"enter", "right", " "} and popup.menu.at is not None:  # noqa: SIM102  # two questions
             if key != "right" or popup.menu.items[popup.menu.at].items:
                 desktop.choose(popup, popup.menu.at)

@@ -29,6 +29,7 @@ class Mouse:
         self._pressed: tuple[Window | None, Node] | None = None
         self._pressed_at = (0, 0)
         self._last = (-10.0, -100, -100)
+        self._clicks = 0
         self._dragging = False
 
     def move(self, x: float, y: float) -> None:
@@ -127,14 +128,19 @@ class Mouse:
         now = self._desktop.machine.clock.timestamp()
         at, x, y = self._last
         near = abs(self.x - x) <= _SLOP and abs(self.y - y) <= _SLOP
-        if now - at <= _DOUBLE_S and near and (node.double or node.text):
-            self._last = (-10.0, -100, -100)
-            if node.text is not None:
-                node.text.select_word()
-            elif node.double is not None:
-                node.double()
-            return
+        again = now - at <= _DOUBLE_S and near
+        self._clicks = self._clicks + 1 if again else 1
         self._last = (now, self.x, self.y)
+        if again and node.text is not None:
+            if self._clicks == 2:  # noqa: PLR2004  # a double click
+                node.text.select_word()
+            else:
+                node.text.select_line()
+            return
+        if again and node.double is not None:
+            self._last = (-10.0, -100, -100)
+            node.double()
+            return
         if node.click is not None and node.enabled:
             node.click()
         del window

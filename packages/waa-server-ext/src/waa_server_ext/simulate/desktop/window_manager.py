@@ -195,7 +195,7 @@ class WindowManager:
 
     def _popup_tree(self, popup: Popup) -> Node:
         def scroll(by: int) -> None:
-            popup.first = min(max(popup.first + by, 0), max(len(popup.menu.items) - 8, 0))
+            popup.first = min(max(popup.first + by, 0), max(len(popup.menu.items) - popup.most, 0))
             self.touch()
 
         return popup.build(lambda number: self.choose(popup, number), scroll)

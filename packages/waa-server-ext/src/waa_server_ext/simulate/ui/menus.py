@@ -16,7 +16,6 @@ __all__ = ["Menu", "MenuItem", "Popup"]
 
 _ROW = 28
 _RULE = 7
-_MAX_ROWS = 22
 
 
 @dataclass(frozen=True)
@@ -66,30 +65,38 @@ class Menu:
 
 @dataclass
 class Popup:
-    """An open menu at its place on the screen; `depth` 0 is the first of a chain."""
+    """An open menu at its place on the screen; lines beyond `most` are reached by the wheel or keys."""
 
     menu: Menu
     rect: Rect
     role: Role = "menuitem"
+    most: int = 0
     first: int = 0
     open_item: int | None = None
     rows: list[tuple[int, Rect]] = field(default_factory=list)
 
     @classmethod
     def beside(cls, menu: Menu, anchor: Rect, screen: Rect, role: Role, *, side: bool) -> Popup:
-        """Return a popup below an anchor (or at its right side), moved so that all of it shows."""
+        """Return a popup below an anchor (or at its right side), moved so that all of it shows if the screen can."""
         wide = [text_width(item.name, 13) + text_width(item.keys, 12) for item in menu.items]
         width = min(max([*wide, 100]) + 64, 460)
         if role == "item":
             width = max(anchor.width, min(width, 460))
-        shown = menu.items[:_MAX_ROWS]
-        height = 8 + sum(_RULE if item.name == "-" else _ROW for item in shown)
+        most = max(1, (screen.height - 8) // _ROW - 1)  # a line says how many more there are
+        heights = [_RULE if item.name == "-" else _ROW for item in menu.items[:most]]
+        height = 8 + sum(heights) + (_ROW if len(menu.items) > most else 0)
         left, top = (anchor.right - 4, anchor.top - 4) if side else (anchor.left, anchor.bottom + 1)
         if top + height > screen.bottom:
             top = max(screen.top, (anchor.bottom if side else anchor.top) - height)
         left = max(screen.left, min(left, screen.right - width))
-        first = max(0, (menu.at or 0) - _MAX_ROWS + 1) if role == "item" else 0
-        return cls(menu, Rect.sized(left, top, width, height), role, first)
+        made = cls(menu, Rect.sized(left, top, width, height), role, most)
+        if role == "item":
+            made.show(menu.at or 0)
+        return made
+
+    def show(self, number: int) -> None:
+        """Scroll so that a line is among those that are shown."""
+        self.first = min(max(self.first, number - self.most + 1), number)
 
     def build(self, choose: Callable[[int], None], scroll: Callable[[int], None]) -> Node:
         """Return the popup's tree."""
@@ -100,10 +107,16 @@ class Popup:
             "pane", self.rect, name, cls, key="popup", style=style, native=True, wheel=scroll
         )
         area = Area(self.rect.inset(4))
+        last = self.first + self.most
         for number, item in enumerate(self.menu.items):
-            if number < self.first or area.rect.height < _RULE:
-                continue
-            root.children.append(self._line(number, item, area, choose))
+            if self.first <= number < last and area.rect.height >= _RULE:
+                root.children.append(self._line(number, item, area, choose))
+        above, below = self.first, max(len(self.menu.items) - last, 0)
+        if above or below:
+            said = [f"{n} more {where}" for n, where in ((above, "above"), (below, "below")) if n]
+            line = self._line(-1, MenuItem(", ".join(said)), area, choose)
+            line.click = lambda: scroll(self.most if below else -above)
+            root.children.append(line)
         return root
 
     def _line(self, number: int, item: MenuItem, area: Area, choose: Callable[[int], None]) -> Node:

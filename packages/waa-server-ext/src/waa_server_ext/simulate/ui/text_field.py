@@ -134,6 +134,11 @@ class TextField:
             end += 1
         self.anchor, self.caret = start, end
 
+    def select_line(self) -> None:
+        """Select the line of the caret, as a triple click does."""
+        line, _ = self.place(self.caret)
+        self.anchor, self.caret = self.index(line, 0), self.index(line, len(self.text))
+
     def undo(self) -> None:
         """Take the last edit back."""
         if self._undo:
