@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import READ
@@ -38,6 +40,7 @@ _ALL: dict[str, Any] = {
 }  # fmt: skip
 _PAGE_ERROR = re.compile(r"\b(?:Type|Range|Reference|Syntax)Error: .*")
 _WORDS = re.compile(r"\w+")
+_ELEMENTS = TypeAdapter(list[Element])
 
 
 @dataclass
@@ -155,18 +158,22 @@ class PageReader:
                 f"element {asked['element']} is gone: the page has drawn it anew or been left; look again"
             )
         found = json.loads(written)
-        elements = [Element.model_validate(_moved(each, place)) for each in found["elements"]]
+        placed = found["elements"]
+        if place is not None:
+            placed = [_moved(each, place) for each in placed]
+        elements = _ELEMENTS.validate_python(placed)
         look = PageLook([], elements, found["notices"], found["above"], found["below"])
-        framed = any("frame" in each for each in found["lines"])
-        frames = await self._frames(frame) if framed else {}
-        for each in found["lines"]:
-            blank = " " * min(int(each["indent"]), 12)
-            look.lines.append(_Line(blank + each["text"], each["seen"]))
-            inner = await self._framed(frames.get(each.get("frame")), asked)
+        holders = dict(found["frames"])
+        frames = await self._frames(frame) if holders else {}
+        for number, (text, seen) in enumerate(zip(found["lines"], found["seen"], strict=True)):
+            on_screen = seen == "1"
+            look.lines.append(_Line(text, on_screen))
+            framed = frames.get(holders[number]) if number in holders else None
+            inner = await self._framed(framed, asked) if framed else None
             if inner is not None:
+                blank = " " * (len(text) - len(text.lstrip()) + 1)
                 look.lines += [
-                    _Line(f"{blank} {line.text}", line.seen and each["seen"])
-                    for line in inner.lines
+                    _Line(blank + line.text, line.seen and on_screen) for line in inner.lines
                 ]
                 look.elements += inner.elements
                 look.notices += inner.notices
@@ -175,14 +182,10 @@ class PageReader:
             look.lines.append(_Line(more, seen=False))
         return look
 
-    async def _framed(
-        self, framed: tuple[Any, Placed] | None, asked: dict[str, Any]
-    ) -> PageLook | None:
+    async def _framed(self, framed: tuple[Any, Placed], asked: dict[str, Any]) -> PageLook | None:
         """Read a document in another; None of one that does not answer."""
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
-        if framed is None:
-            return None
         try:
             reading = self._read(framed[0], asked | {"element": 0}, framed[1])
             return await asyncio.wait_for(reading, _FRAME_S)
@@ -204,9 +207,9 @@ class PageReader:
         return found
 
 
-def _moved(element: dict[str, Any], place: Placed | None) -> dict[str, Any]:
+def _moved(element: dict[str, Any], place: Placed) -> dict[str, Any]:
     """Return an element with its rectangle in the page instead of in its frame."""
-    if place is None or element["rect"] is None:
+    if element["rect"] is None:
         return element
     x, y, width, height = (place.scale * each for each in element["rect"])
     return element | {"rect": [place.x + x, place.y + y, width, height]}

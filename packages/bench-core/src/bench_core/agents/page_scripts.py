@@ -82,12 +82,13 @@ READ = (
   let now = '', lead = '', indent = 0, whence = null, joined = 0, gap = '', levels = 0, mute = asked.interactive ? 1 : 0;
   let full = false, unseen = false, quiet = false, done = null;
 
-  const inView = box => box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
-    && box.top < innerHeight && box.left < innerWidth;
+  // asked for once: each time, the browser would see to the layout first
+  const wide = innerWidth, tall = innerHeight;
+  const inView = box => box.top < tall && box.bottom > 0 && box.left < wide && box.right > 0
+    && box.width > 0 && box.height > 0;
   const seen = node => {
     const box = (node.nodeType === 3 ? node.parentElement || node.getRootNode().host : node).getBoundingClientRect();
-    const partly = box.top < 0 || box.bottom > innerHeight;
-    if (node.nodeType !== 3 || !partly || !inView(box)) return inView(box);
+    if (node.nodeType !== 3 || !inView(box) || (box.top >= 0 && box.bottom <= tall)) return inView(box);
     const range = document.createRange();
     range.selectNodeContents(node);
     return inView(range.getBoundingClientRect());
@@ -172,7 +173,7 @@ READ = (
       || (node.labels && [...node.labels].map(each => flat(each)).join(' ').trim())
       || (node.tagName === 'INPUT' && (/^(button|submit|reset)$/.test(node.type)
         && (node.value || {submit: 'Submit', reset: 'Reset'}[node.type]) || node.alt))
-      || (field || node.isContentEditable ? '' : content) || node.alt
+      || (content && !field && !node.isContentEditable && content) || node.alt
       || node.placeholder || node.getAttribute('aria-placeholder') || node.title || (field && node.name) || '';
     return squash(String(given)).trim();
   };
@@ -185,7 +186,8 @@ READ = (
     tree: 'opens a tree', grid: 'opens a grid'};
   const statesOf = (node, kind) => {
     const found = [];
-    const aria = name => node.getAttribute('aria-' + name);
+    const some = node.getAttributeNames().some(name => name.startsWith('aria-'));
+    const aria = name => some ? node.getAttribute('aria-' + name) : null;
     if (/^(checkbox|radio|switch|menuitemcheckbox|menuitemradio)$/.test(kind)) {
       found.push(tick(node, node.tagName === 'INPUT'));
     }
@@ -235,12 +237,13 @@ READ = (
     const options = node.tagName === 'SELECT' ? [...node.options].map(each => squash(each.label).trim())
       : node.list ? [...node.list.options].map(each => each.value) : [];
     const box = node.getBoundingClientRect();
+    const onScreen = inView(box);
     const id = String(refs.number(node));
     if (elements.length < asked.elements) {
       elements.push({
         id, role: kind, name: cut(name, 200), value: value === null ? null : cut(value, 1000), states,
         options: options.slice(0, 200).map(each => cut(each, 100)),
-        rect: inView(box) ? [box.x, box.y, box.width, box.height] : null,
+        rect: onScreen ? [box.x, box.y, box.width, box.height] : null,
       });
     }
     let text = '[' + id + '] ' + (WORDS[kind] === 'clickable' && node.isContentEditable ? 'textbox' : WORDS[kind] || kind);
@@ -270,7 +273,7 @@ READ = (
     if (!leaf) text += ':';
     const whole = joined && !asked.interactive;
     if (!whole && (asked.apart || now.length > 160)) flush();
-    word(text, inView(box));
+    word(text, onScreen);
     if (!whole && asked.apart) flush();
   };
 
@@ -281,11 +284,11 @@ READ = (
       const held = node.control;
       return Boolean(held && /^(checkbox|radio|file)$/.test(held.type) && !visibleField(held));
     }
-    if (node.hasAttribute('onclick') || node.onclick || (node.isContentEditable && node.hasAttribute('contenteditable'))) {
+    if (node.hasAttribute('onclick') || node.onclick || (node.hasAttribute('contenteditable') && node.isContentEditable)) {
       return node !== document.body;
     }
     if (node.hasAttribute('tabindex') && node.tabIndex >= 0) return true;
-    return style.cursor === 'pointer' && above !== 'pointer' && node !== document.body && !node.control;
+    return above !== 'pointer' && style.cursor === 'pointer' && node !== document.body && !node.control;
   };
   const visibleField = node => {
     if (!shown(node)) return false;
@@ -295,7 +298,13 @@ READ = (
 
   const children = (node, above) => {
     const folded = node.tagName === 'DETAILS' && !node.open;
-    for (const child of kids(node)) if (!folded || child.tagName === 'SUMMARY') walk(child, above);
+    const inside = kids(node);
+    if (inside !== node.childNodes || folded) {
+      for (const child of inside) if (!folded || child.tagName === 'SUMMARY') walk(child, above);
+      return;
+    }
+    // a list of children is slow to step through
+    for (let child = node.firstChild; child; child = child.nextSibling) walk(child, above);
   };
   // children of a flex row or grid that make one line each stand in one line where they stand side by side
   const abreast = (node, above) => {
@@ -355,13 +364,14 @@ READ = (
     const style = getComputedStyle(node);
     const display = style.display;
     if (display === 'none') return;
-    const before = [unseen, quiet];
+    const unseenBefore = unseen, quietBefore = quiet;
     unseen = style.visibility !== 'visible';
     quiet = quiet || node.getAttribute('aria-hidden') === 'true';
     below += 1;
     if (unseen) children(node, above); else element(node, tag, style, display, above);
     below -= 1;
-    [unseen, quiet] = before;
+    unseen = unseenBefore;
+    quiet = quietBefore;
   };
 
   const element = (node, tag, style, display, above) => {
@@ -470,15 +480,16 @@ READ = (
       indent -= 1;
       return;
     }
-    const scrolls = block && /auto|scroll/.test(style.overflowY) && !joined && !mute && node !== document.body;
-    const rest = scrolls ? node.scrollHeight - node.clientHeight : 0;
-    if (rest > 20 && node.clientHeight > 60) {
+    const scrolls = block && !joined && !mute && node.clientHeight > 60 && /auto|scroll/.test(style.overflowY);
+    const rest = scrolls && node !== document.body ? node.scrollHeight - node.clientHeight : 0;
+    if (rest > 20) {
       flush();
       const above = Math.round(node.scrollTop);
       lines.push({text: '[' + refs.number(node) + '] area that scrolls: ' + above + ' px above, '
         + Math.max(0, rest - above) + ' px below', indent, seen: seen(node)});
     }
     inner(node, style, display);
+    if (!node.hasAttributes()) { if (block) part(); return; }
     const said = node.getAttribute('aria-label') || node.title;
     if (said && !quiet && !mute && !title && !squash(flat(node)).includes(squash(said).trim())) {
       word('(' + cut(squash(said).trim(), 200) + ')', node);
@@ -552,7 +563,9 @@ READ = (
   const changed = [Array, String, Object].map(each => [each.prototype, each.prototype.toJSON]).filter(each => each[1]);
   for (const [prototype] of changed) delete prototype.toJSON;
   const written = JSON.stringify({
-    lines, elements, notices, full, above: Math.round(scrollY),
+    lines: lines.map(each => ' '.repeat(Math.min(each.indent, 12)) + each.text),
+    seen: lines.map(each => each.seen ? 1 : 0).join(''),
+    frames: lines.flatMap((each, at) => each.frame ? [[at, each.frame]] : []), elements, notices, full, above: Math.round(scrollY),
     below: Math.max(0, Math.round(height - innerHeight - scrollY)),
   });
   for (const [prototype, own] of changed) prototype.toJSON = own;
