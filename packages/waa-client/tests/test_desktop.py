@@ -39,6 +39,50 @@ async def test_a_control_that_is_gone_is_not_clicked(vm: FakeVm, desktop: WaaDes
     assert vm.computer.clicks == []
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "said"),
+    [(130, 70, "clicked button 'File'"), (300, 200, "clicked textbox 'Text'"), (450, 55, ""), (900, 300, "")],
+)  # fmt: skip
+async def test_a_click_says_what_was_under_the_press(
+    desktop: WaaDesktop, x: int, y: int, said: str
+) -> None:
+    await desktop.observe()
+    assert (await desktop.act(Click(target=Point(x=x, y=y)))).text == said
+
+
+async def test_a_click_does_not_name_what_a_window_above_hides(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    above = '<shell name="Top" st:visible="true" cp:screencoord="(280, 180)" cp:size="(90, 60)"/>'
+    vm.tree = TREE.replace("  <notepad", above + "  <notepad", 1)
+    await desktop.observe()
+    assert (await desktop.act(Click(target=Point(x=300, y=200)))).text == ""
+
+
+async def test_typing_says_into_what_and_fails_where_a_field_keeps_what_it_had(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    field = Point(x=300, y=200)
+    refused = await desktop.act(TypeText(text="30", target=field))
+    assert refused.error == "textbox 'Text' did not take the text: it has what it had before"
+    vm.tree = TREE.replace('val:value="hello"', 'val:value="30"')
+    assert (
+        await desktop.act(TypeText(text="30", target=field))
+    ).text == "typed into textbox 'Text'"
+
+
+async def test_a_slow_tree_is_not_read_to_say_what_was_clicked(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    desktop._tree_s = 5.0  # as a real VM's may take
+    before = vm.paths().count("/accessibility")
+    assert (await desktop.act(Click(target=Point(x=130, y=70)))).text == ""
+    assert (await desktop.act(TypeText(text="x", target=Point(x=300, y=200)))).text == ""
+    assert vm.paths().count("/accessibility") == before
+
+
 async def test_a_control_whose_window_has_another_title_is_the_same(
     vm: FakeVm, desktop: WaaDesktop
 ) -> None:
@@ -86,6 +130,7 @@ async def test_another_window_in_front_is_a_change_and_another_title_is_none(
 
 
 async def test_clear_types_over_the_text_of_a_field(vm: FakeVm, desktop: WaaDesktop) -> None:
+    vm.tree = TREE.replace(' val:value="hello"', "")
     await desktop.observe()
     assert (await desktop.act(TypeText(text="x", target=ElementRef(element="1"), clear=True))).ok
     assert (vm.computer.pressed, vm.computer.typed) == ([("ctrl", "a")], "x")
@@ -108,6 +153,7 @@ async def test_clear_types_over_what_a_click_gave_the_focus(
     vm: FakeVm, desktop: WaaDesktop
 ) -> None:
     vm.tree = TREE.replace('<edit name="Text"', '<edit name="Text" st:keyboard_focused="true"')
+    vm.tree = vm.tree.replace(' val:value="hello"', "")
     result = await desktop.act(TypeText(text="x", target=Point(x=300, y=100), clear=True))
     assert result.ok
     assert vm.computer.clicks == [("left", 300, 100)]

@@ -257,6 +257,14 @@ def test_the_far_corner_is_the_last_pixel(size: tuple[int, int]) -> None:
         assert (found.x, found.y) == last
 
 
+def test_ui_tars_is_told_in_which_picture_its_places_are() -> None:
+    task = AgentTask(benchmark="b", task_id="t", goal="Do it.")
+    screen = Screen((1440, 900), frozenset({"click"}), browser=False, task=task)
+    said = dialect_named("ui_tars_1_5").declare(screen).system
+    assert said is not None
+    assert "pixels from the top left corner of the picture, which is 1428 x 896" in said
+
+
 CALLED = '<tool_call>{"name": "computer_use", "arguments": {"action": "wait"}}</tool_call>'
 PIECES = (
     "Action:", "\n", " ", "click(", "type(", "finished(", "start_box=", "content=", "'", '"', "\\", "\\n", "(1,2)", ")",

@@ -211,6 +211,17 @@ def test_what_loads_a_page_is_answered_with_that_page() -> None:
     }
 
 
+def test_google_is_told_which_windows_are_open() -> None:
+    seen = Observation(title="Clock", tabs=("notes.txt", "Clock"), active_tab=1)
+    call = ToolCall(id="1", name="click", arguments={})
+    done = Answered(call=call, results=(ActionResult(),), error=None, observation=seen, last=True)
+    assert dialect_named("google_computer_use_2026").answer(done)[0].extra["response"] == {
+        "url": "",
+        "title": "Clock",
+        "windows": ["0: notes.txt", "1: Clock (active)"],
+    }
+
+
 @pytest.mark.parametrize("name", ["computer", "google_computer_use_2026"])
 def test_only_declared_tools_are_named(name: str) -> None:
     task = AgentTask(benchmark="b", task_id="t", goal="Do it.")

@@ -17,6 +17,7 @@ from bench_core.agents import (
     TypeText,
     Wait,
     Zoom,
+    act_text,
     draw_marks,
 )
 from bench_core.errors import AgentError, EnvironmentFaultError
@@ -27,6 +28,7 @@ from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
 from waa_client.observations import (
     TreeError,
+    control_at,
     controls_of,
     enlarged,
     is_still,
@@ -39,7 +41,7 @@ from waa_client.vm import calls
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bench_core.agents import Action, Element
+    from bench_core.agents import Action, Element, Target
     from waa_client.observations import Control
     from waa_client.timing import Clock, Timing
     from waa_client.vm import Picture, VmClient, WindowView
@@ -61,6 +63,7 @@ _POINT = re.compile(r"(-?\d+) (-?\d+)")
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
 _QUICK_TREE_S = 1.0
 _TEXTUAL = frozenset({"textbox", "combobox"})
+_MOST_COMPARED = 1000  # a server may cut longer texts
 _EVERYWHERE = (1_000_000, 1_000_000)
 _NOWHERE = (-1.0, -1.0, 0.0, 0.0)
 # Vanilla's own client waits 90 s; a block with a long text to type takes longer.
@@ -388,9 +391,12 @@ class WaaDesktop:
         gone = await self._look_again(action)
         if gone is not None:
             return ActionResult(ok=False, error=gone)
-        if isinstance(action, TypeText) and action.clear:
-            return await self._type_over(action)
-        return await self._do(action)
+        if isinstance(action, TypeText):
+            return await self._type(action)
+        if not isinstance(action, Click):
+            return await self._do(action)
+        there = await self._under(action.target)
+        return _saying(await self._do(action), "clicked", there)
 
     async def _do(self, action: Action) -> ActionResult:
         assert self._screen is not None  # noqa: S101  # the caller has observed
@@ -435,8 +441,8 @@ class WaaDesktop:
         for name, control in aimed.items():
             found = same_control(control, now)
             if found is None:
-                what = f"{control.element.role} {control.element.name!r}"
-                return f"the element {name}, {what}, is gone or covered: look again"
+                called = control.element.called
+                return f"the element {name}, {called}, is gone or covered: look again"
             rects[name] = _corners(found.element)
         self._screen = self._screen.model_copy(update={"rects": rects})
         return None
@@ -450,6 +456,39 @@ class WaaDesktop:
             looks_as_before(self._picture.data, picture.data, each.element.rect or _NOWHERE)
             for each in controls
         )
+
+    async def _under(self, target: Target | None) -> Control | None:
+        """Return what a press goes to, None where that is not known, or would take long to find out."""
+        if isinstance(target, ElementRef):
+            return self._controls.get(target.element)
+        if target is None or not self._reads_quickly:
+            return None
+        assert self._screen is not None  # noqa: S101  # the caller has observed
+        seen = self._screen.seen
+        return control_at(await self._xml(), seen, target.pixels(seen))
+
+    @property
+    def _reads_quickly(self) -> bool:
+        return self.view.needs_tree and self._tree_s < _QUICK_TREE_S
+
+    async def _type(self, action: TypeText) -> ActionResult:
+        """Type, and say into what; it fails if a field still has what it had before."""
+        field = await self._under(action.target)
+        if action.target is None and self._reads_quickly:
+            _, now = await self._tree(self._picture)
+            field = next((each for each in now if "focused" in each.element.states), None)
+        result = await (self._type_over(action) if action.clear else self._do(action))
+        if field is None or field.element.role not in _TEXTUAL or not result.ok:
+            return result
+        had = field.element.value or ""
+        stays = not action.enter and not {"\n", "\t"} & {*action.text}
+        if stays and self._reads_quickly and 0 < len(had) < _MOST_COMPARED:
+            _, now = await self._tree(self._picture)
+            after = same_control(field, now)
+            if after is not None and after.element.value == had and action.text not in had:
+                error = f"{field.element.called} did not take the text: it has what it had before"
+                return ActionResult(ok=False, error=error)
+        return _saying(result, "typed into", field)
 
     async def _type_over(self, action: TypeText) -> ActionResult:
         """Select what is in a text field and type over it: elsewhere the keys would select, and delete, other things."""
@@ -571,6 +610,14 @@ class WaaDesktop:
             raise
         except VmAnswerError:
             return None
+
+
+def _saying(result: ActionResult, did: str, control: Control | None) -> ActionResult:
+    """Add what an act was done to, if it is known."""
+    if not result.ok or control is None:
+        return result
+    said = act_text(did, control.element.called)
+    return result.model_copy(update={"text": "; ".join(filter(None, (said, result.text)))})
 
 
 def _aim(screen: Screen | None) -> object:

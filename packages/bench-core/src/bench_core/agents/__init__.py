@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bench_core.agents.loop import LoopAgent, StepAgent
     from bench_core.agents.marks import draw_marks
     from bench_core.agents.model_stepper import ModelStepper
-    from bench_core.agents.observation_text import observation_parts
+    from bench_core.agents.observation_text import act_text, observation_parts
     from bench_core.agents.plugins import images_shown
     from bench_core.agents.prompts import system_prompt, task_text
     from bench_core.agents.records import (
@@ -136,6 +136,7 @@ __all__ = [
     "TypeText",
     "Wait",
     "Zoom",
+    "act_text",
     "action_of",
     "answer_problem",
     "computer_use_agent",
@@ -181,7 +182,7 @@ __getattr__ = lazy_exports(
         "loop": ("LoopAgent", "StepAgent"),
         "marks": ("draw_marks",),
         "plugins": ("images_shown",),
-        "observation_text": ("observation_parts",),
+        "observation_text": ("act_text", "observation_parts"),
         "prompts": ("system_prompt", "task_text"),
         "records": (
             "Action",

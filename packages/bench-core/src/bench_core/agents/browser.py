@@ -10,6 +10,7 @@ from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
 from bench_core.agents.node_acts import NodeActs
 from bench_core.agents.node_scripts import UNDER
+from bench_core.agents.observation_text import act_text
 from bench_core.agents.page_changes import Changes
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_reading import PageReader, zoomed
@@ -215,10 +216,11 @@ class BrowserEnvironment:
             at = target
         if isinstance(action, Click):
             if node is not None:
-                return f"clicked {await self._acts.click(page, node, action.button, action.count)}"
+                called = await self._acts.click(page, node, action.button, action.count)
+                return act_text("clicked", called)
             there = await self._nodes.ask(page.main_frame, UNDER, list(at or pointer.at))
             await pointer.click(page, at, action.button, action.count)
-            return f"clicked {there}" if there else ""
+            return act_text("clicked", there or "")
         if isinstance(action, MouseDown):
             if node is not None:
                 await self._acts.press(page, node, action.button)

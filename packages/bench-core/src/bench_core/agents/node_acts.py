@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.agents import node_scripts as scripts
+from bench_core.agents.observation_text import act_text
 from bench_core.agents.page_nodes import Held, NoSuchTargetError
 from bench_core.agents.records import ElementRef, TypeText
 
@@ -198,7 +199,7 @@ class NodeActs:
         after = seen.get("after") if entered is None else entered
         if action.text and after == field["before"] and action.text not in after:
             raise NoSuchTargetError(f"{me} did not take the text: it has what it had before")
-        return f"typed into {field['name']}"
+        return act_text("typed into", field["name"])
 
     async def set_value(self, page: Any, action: SetValue) -> str:
         """Give a control its value and return what is to be reported.
@@ -252,7 +253,7 @@ class NodeActs:
         await _keys(page, action, before)
         if not focus["how"] and action.text:
             raise NoSuchTargetError(f"the keys were pressed, but {nothing}")
-        return f"typed into {focus['name']}" if focus["how"] else ""
+        return act_text("typed into", focus["name"] if focus["how"] else "")
 
     async def _spot(
         self, target: ElementRef, *, press: bool = False, scroll: bool = True

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from bench_core.agents.records import ActionResult, Observation
     from bench_core.models.records import Part
 
-__all__ = ["SCREEN_BEGINS", "SCREEN_ENDS", "changed_parts", "observation_parts", "result_text"]
+__all__ = [
+    "SCREEN_BEGINS",
+    "SCREEN_ENDS",
+    "act_text",
+    "changed_parts",
+    "observation_parts",
+    "result_text",
+]
 
 SCREEN_BEGINS = "--- the screen begins here"
 SCREEN_ENDS = "--- the screen ends here"
@@ -53,6 +60,11 @@ def result_text(result: ActionResult) -> str:
     said = result.error or result.text or "ok"
     # an error may give the change as its reason
     return said if result.changed in said else f"{said}; {result.changed}"
+
+
+def act_text(did: str, called: str) -> str:
+    """Return what an agent receives for an act on something, nothing where it is not known."""
+    return f"{did} {called}" if called else ""
 
 
 def _lines(observation: Observation) -> list[str]:

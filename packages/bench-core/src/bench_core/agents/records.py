@@ -76,6 +76,11 @@ class Element(Record):
     states: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
+    @property
+    def called(self) -> str:
+        """What it is called in what an agent reads of an act on it, as `button 'Save'`."""
+        return (self.role or "something") + (f" '{self.name[:60]}'" if self.name else "")
+
 
 class Tab(Record):
     """An open tab; `id` stays the same until it is closed."""

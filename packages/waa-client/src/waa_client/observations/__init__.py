@@ -5,6 +5,7 @@ from __future__ import annotations
 from waa_client.observations.accessibility import (
     Control,
     TreeError,
+    control_at,
     controls_of,
     elements_of,
     same_control,
@@ -14,6 +15,7 @@ from waa_client.observations.marks import enlarged, is_still, looks_as_before
 __all__ = [
     "Control",
     "TreeError",
+    "control_at",
     "controls_of",
     "elements_of",
     "enlarged",

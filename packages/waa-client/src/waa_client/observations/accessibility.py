@@ -17,7 +17,7 @@ from bench_core.agents import Element
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Control", "TreeError", "controls_of", "elements_of", "same_control"]
+__all__ = ["Control", "TreeError", "control_at", "controls_of", "elements_of", "same_control"]
 
 _STATE = "{uri:deskat:state.at-spi.gnome.org}"
 _PLACE = "{uri:deskat:component.at-spi.gnome.org}"
@@ -111,6 +111,25 @@ def same_control(wanted: Control, now: Sequence[Control]) -> Control | None:
     for found in (there, same_window, named):
         if len(found) == 1:
             return found[0]
+    return None
+
+
+def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> Control | None:
+    """Return what a press at a point goes to, None where the tree has nothing there.
+
+    Raises:
+        TreeError: See `controls_of`.
+    """
+    for window in _parse(xml).children:
+        if not window.shown:
+            continue
+        rects = [(_clipped(each.rect, size), each) for each in _leaves(window)]
+        there = [(rect, each) for rect, each in rects if rect is not None and _in(rect, point)]
+        if there:
+            rect, node = min(there, key=lambda each: _area(each[0]))
+            return Control(_element(0, rect, node), node.path)
+        if window.rect is not None and _in(window.rect, point):
+            return None  # it hides the windows below
     return None
 
 
@@ -274,8 +293,12 @@ def _clipped(rect: Rect | None, size: tuple[int, int]) -> Rect | None:
 
 def _covered(rect: Rect, above: Iterable[Rect]) -> bool:
     """Return whether a window above covers the middle, where a click would go."""
-    x, y = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
-    return any(left <= x < right and top <= y < bottom for left, top, right, bottom in above)
+    middle = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
+    return any(_in(each, middle) for each in above)
+
+
+def _in(rect: Rect, point: tuple[float, float]) -> bool:
+    return rect[0] <= point[0] < rect[2] and rect[1] <= point[1] < rect[3]
 
 
 def _behind(windows: Sequence[tuple[_Node, object]]) -> Callable[[tuple[_Node, object]], bool]:

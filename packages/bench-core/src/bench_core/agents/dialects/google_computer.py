@@ -121,7 +121,7 @@ class GoogleComputer(Dialect):
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
         seen = done.seen
-        # the API refuses an answer of its own functions without it, on desktops too
+        # the API refuses an answer of its own functions without it, and documents none for desktops
         response: dict[str, JsonValue] = {"url": seen.url or ""}
         if seen.title:
             response["title"] = seen.title
@@ -129,6 +129,11 @@ class GoogleComputer(Dialect):
             response["tabs"] = [
                 f"{number}: {tab.title or tab.url}{' (active)' if tab.active else ''}"
                 for number, tab in enumerate(seen.open_tabs)
+            ]
+        elif seen.tabs:
+            response["windows"] = [
+                f"{number}: {title}{' (active)' if number == seen.active_tab else ''}"
+                for number, title in enumerate(seen.tabs)
             ]
         if seen.notices:
             response["notices"] = list(seen.notices)
