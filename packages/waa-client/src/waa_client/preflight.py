@@ -59,8 +59,9 @@ def preflight(
     with agent_of(spec) as agent:
         refuse_misfit(benchmark, agent)
         # elsewhere the agent itself looks before the run begins
-        if spec.agent in _OVER_MODELS and not spec.agent_process.is_foreign:
-            model_of(context)
+        replayed = context.agent_option("replay_calls")
+        if spec.agent in _OVER_MODELS and not spec.agent_process.is_foreign and not replayed:
+            model_of(context, cassette=None)
         world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
         chosen = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
         _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))

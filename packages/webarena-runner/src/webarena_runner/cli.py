@@ -117,10 +117,6 @@ def _agent_options(command: _Command) -> _Command:
     """Add the options for the agent's model and answers."""
     command = _extract_options(command)
     for option in (
-        click.option("--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
-                     help="Replay the model's calls from another run with --record-calls, in their order."),
-        click.option("--record-calls", is_flag=True,
-                     help="Write every call of the model to model_calls.jsonl of its trial."),
         click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
                      help="Call the model by Proctor's adapters or by browser-use's own chat classes."),
     ):  # fmt: skip

@@ -84,8 +84,6 @@ class WebArenaRunOptions(WebArenaTaskOptions, RunOptions):
     auth_folder: Path | None = None
     restore_contact_probe: bool = False
     chat: Literal["proctor", "browser-use"] = "proctor"
-    record_calls: bool = False
-    replay_calls: str | None = None
     extract: Literal["rules", "model"] | None = None
     extract_model: str | None = None
 
@@ -94,9 +92,7 @@ class WebArenaRunOptions(WebArenaTaskOptions, RunOptions):
         config: dict[str, Any] = {CONTACT_PROBE: True} if self.restore_contact_probe else {}
         if self.chat != "proctor":
             config["chat"] = self.chat
-        if self.record_calls:
-            config["record_calls"] = True
-        for name in ("replay_calls", "extract", "extract_model"):
+        for name in ("extract", "extract_model"):
             if value := getattr(self, name):
                 config[name] = value
         return config

@@ -59,6 +59,8 @@ class RunOptions(TaskOptions):
         model: The agent's model, `provider:model`.
         dialect: The computer-use tool, instead of the one documented for the model.
         agent_options: Settings of the agent, which it documents.
+        record_calls: Whether each trial keeps its model's calls in a form that can be replayed.
+        replay_calls: A run folder whose recorded calls answer instead of the model.
         workers: Trials at once; None leaves it to the runner.
         out: The run folder; by default one named by everything else.
         time_limit: Seconds a trial may take.
@@ -93,6 +95,8 @@ class RunOptions(TaskOptions):
     model: str | None = None
     dialect: str | None = None
     agent_options: dict[str, JsonValue] = Field(default_factory=dict)
+    record_calls: bool = False
+    replay_calls: str | None = None
     trials: PositiveInt = 1
     workers: PositiveInt | None = None
     out: Path | None = None
@@ -200,7 +204,11 @@ class RunOptions(TaskOptions):
             config={
                 **(config or {}),
                 **({"dialect": self.dialect} if self.dialect else {}),
-                **({"agent_options": self.agent_options} if self.agent_options else {}),
+                **{
+                    name: value
+                    for name in ("agent_options", "record_calls", "replay_calls")
+                    if (value := getattr(self, name))
+                },
             },
         )
 
