@@ -27,7 +27,7 @@ PROGRAMS = (
     "webarena-runner",
 )  # fmt: skip
 BIN = Path(sys.executable).parent
-OLD = Path(__file__).parent / "old_runs" / "0.1"
+STORED = Path(__file__).parent / "stored_runs"
 WAA_TASK = "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS"
 REPLAY = f"replay:{samples.cassette()}"
 NOWHERE = "http://127.0.0.1:9"
@@ -201,8 +201,8 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
         "waa-tasks": SimulatedDesktopWorld().tasks_folder(),
         "multireal-tasks": packages / "multireal-harness/src/multireal_harness/world/tasks",
         "main.py": next(packages.glob("waa-server-ext/tests/miniature/**/setup/server/main.py")),
-        "run": OLD / "webarena/scripted",
-        "official": OLD / "webarena/scripted/trials/1",
+        "run": STORED / "webarena/scripted",
+        "official": STORED / "webarena/scripted/trials/1",
         "scripted": f"scripted:{folder / 'script.json'}",
     }
     for name in ("new.jsonl", "cache", "truth", "vanilla", "atif"):
@@ -215,7 +215,7 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
     place = found["vanilla"] / "p/t/m/0" / WAA_TASK
     place.mkdir(parents=True)
     (place / "result.txt").write_text("1\n")
-    state = OLD / "multireal/scripted/trials/1/multi.dining-mail-2/finish_state.json.gz"
+    state = STORED / "multireal/scripted/trials/1/multi.dining-mail-2/finish_state.json.gz"
     written = {
         "script.json": '[{"text": "no"}]',
         "labels.jsonl": '{"case_id": "dinner", "passed": true}\n',
@@ -335,7 +335,7 @@ def faults(word: str, place: Path, good: dict[str, Any]) -> Iterator[tuple[str, 
     if kind.startswith("OUT-"):
         return bad_outputs(place, folder=kind == "OUT-FOLDER")
     if kind == "RUN":
-        return bad_runs(place, OLD / name / "scripted")
+        return bad_runs(place, STORED / name / "scripted")
     if kind in {"MISSING-RUN", "MISSING-FOLDER", "FOLDER"}:
         return bad_folders(place, place)
     make = bad_files if kind == "FILE" else bad_places
@@ -348,7 +348,7 @@ def fine(word: str, place: Path, good: dict[str, Any]) -> str:
     if word.startswith("="):
         return str(good[word[1:]])
     if kind == "RUN":
-        return str(shutil.copytree(OLD / name / "scripted", place / "run"))
+        return str(shutil.copytree(STORED / name / "scripted", place / "run"))
     if kind.startswith("OUT-"):
         return str(place / "out")
     return str(good[name]) if name and kind.isupper() else word

@@ -18,10 +18,10 @@ import pytest
 from integration_tests.served_sessions import LATE_S, TOKEN, interpreter, served
 
 HERE = Path(__file__).parent
-OLD = HERE / "old_runs" / "0.1"
+STORED = HERE / "stored_runs"
 RUNS = sorted(
     each.parent
-    for tree in {OLD, Path(os.environ.get("INTEROP_RUNS", OLD))}
+    for tree in {STORED, Path(os.environ.get("INTEROP_RUNS", STORED))}
     for each in tree.glob("*/*/run.json")
 )
 """Runs of each benchmark, right and wrong ones, and those of the folder that INTEROP_RUNS names."""
@@ -121,7 +121,7 @@ def evaluated(folder: Path, task: str, *arguments: str) -> dict[str, Any]:
 
 
 def test_inspect_keeps_the_books_of_a_run_and_leaves_unscored_trials_out(tmp_path: Path) -> None:
-    run = shutil.copytree(OLD / "waa" / "scripted", tmp_path / "run")
+    run = shutil.copytree(STORED / "waa" / "scripted", tmp_path / "run")
     lines = (run / "results.jsonl").read_text(encoding="utf-8").splitlines()
     broken = {**json.loads(lines[0]), "score": None, "status": "environment_error"}
     (run / "results.jsonl").write_text("\n".join([*lines, json.dumps(broken)]), encoding="utf-8")

@@ -67,7 +67,7 @@ def places(tmp_path: Path) -> Mapping[str, str]:
     }
     for name, text in written.items():
         (tmp_path / name).write_text(text)
-    shutil.copytree(HERE / "old_runs/0.1/webarena/scripted", tmp_path / "run")
+    shutil.copytree(HERE / "stored_runs/webarena/scripted", tmp_path / "run")
     (tmp_path / "newer").mkdir()
     (tmp_path / "newer" / "run.json").write_text('{"schema_version": 999}')
     return {

@@ -107,13 +107,7 @@ IN_NAMES = _table(
 
 _JUDGE = "packages/llm-judge/src/llm_judge"
 _WEBARENA = "packages/webarena-runner/src/webarena_runner"
-_OLD = "a name of 0.1, which still works with a notice"
 EXCEPTIONS: tuple[Exemption, ...] = (
-    Exemption("packages/bench-core/src/bench_core/__init__.py", "keeper stragglers", _OLD),
-    Exemption("packages/bench-core/src/bench_core/runs/execute.py", "surroundings", _OLD),
-    Exemption(f"{_JUDGE}/judge.py", "brief", _OLD),
-    Exemption(f"{_WEBARENA}/evaluation.py", "trouble", "a field in run folders of 0.1"),
-    Exemption("docs/webarena.md", "trouble", "a field in run folders of 0.1"),
     Exemption(
         f"{_JUDGE}/language/*.py", "court house houses nobody seats", "words of goals and criteria"
     ),

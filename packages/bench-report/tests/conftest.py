@@ -158,16 +158,19 @@ def _judged(result: TrialResult, random_: random.Random, *, known: bool) -> Tria
         ("pass", "fail", "abstain"), (0.85, 0.1, 0.05) if truth else (0.1, 0.85, 0.05)
     )[0]
     passed = query or judge == "pass"
-    details = {"query_passed": query, "judge": {"outcome": judge}} | (
-        {"ground_truth": truth} if known else {}
-    )
+    verdict = {"pass": True, "fail": False}.get(judge)
+    checks = [
+        {"criterion": "the end state", "passed": passed, "decided_by": by}
+        for by, passed in (("query", query), ("judge", verdict))
+    ]
     fields = result.model_dump() | {
         "score": float(passed),
         "success": passed,
         "method": "jmespath 1.1" if query else "llm-judge 0.1",
         "confidence": 0.95 if query == (judge == "pass") else 0.5,
         "failure_mode": None if passed else "wrong_answer",
-        "details": details,
+        "checks": checks,
+        "details": {"ground_truth": truth} if known else {},
     }
     return TrialResult.model_validate(fields)
 

@@ -134,7 +134,7 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
     results = [
         scored_result(task, 1, score, method=attack(),
                     model_reported=attack(), flags=[attack()],
-                    details={attack(): attack(), "judge": attack(), "query_passed": attack()},
+                    details={attack(): attack()},
                     error=ErrorInfo(kind=attack(), message=attack(), phase=attack()),
                     checks=[{"criterion": attack(), "expected": {attack(): attack()},
                              "actual": attack(), "passed": score == 1, "reason": attack()}],

@@ -35,24 +35,22 @@ def test_query_judge_and_combined_are_counted_apart(judged_run: Runs, build: Bui
     audit = build(folder).report.runs[0].audit
     assert audit is not None
 
-    read = [
-        (r["details"]["query_passed"], r["details"]["judge"]["outcome"]) for r in stored(folder)
-    ]
+    read = [tuple(check["passed"] for check in r["checks"]) for r in stored(folder)]
     counts = Counter(read)
-    decided = [outcome for _, outcome in read if outcome != "abstain"]
+    decided = [judge for _, judge in read if judge is not None]
     rates = {
         "query_only": (sum(query for query, _ in read), len(read)),
-        "judge_only": (decided.count("pass"), len(decided)),
-        "combined": (sum(query or judge == "pass" for query, judge in read), len(read)),
+        "judge_only": (sum(decided), len(decided)),
+        "combined": (sum(bool(query or judge) for query, judge in read), len(read)),
     }
     for name, (passed, trials) in rates.items():
         found = getattr(audit, name)
         assert found.trials == trials
         assert found.interval.estimate == pytest.approx(passed / trials)
         assert found.interval.low == pytest.approx(wilson(passed, trials).low, abs=0.01)
-    assert (audit.both_pass, audit.only_query) == (counts[True, "pass"], counts[True, "fail"])
-    assert (audit.only_judge, audit.both_fail) == (counts[False, "pass"], counts[False, "fail"])
-    assert audit.lifted == counts[False, "pass"]
+    assert (audit.both_pass, audit.only_query) == (counts[True, True], counts[True, False])
+    assert (audit.only_judge, audit.both_fail) == (counts[False, True], counts[False, False])
+    assert audit.lifted == counts[False, True]
 
 
 def test_where_no_judge_took_part_the_score_is_the_querys(
@@ -60,10 +58,10 @@ def test_where_no_judge_took_part_the_score_is_the_querys(
 ) -> None:
     results = [
         scored_result("a", 1, 1.0),
-        scored_result("b", 1, 1.0, details={"judge": {"outcome": "pass"}},
-                    checks=[{"criterion": "query", "passed": False}]),
-        scored_result("c", 1, 0.0, details={"judge": {"outcome": "fail"}},
-                    checks=[{"criterion": "query", "passed": False}]),
+        scored_result("b", 1, 1.0,
+                    checks=[check("query", passed=False), check("judge", passed=True)]),
+        scored_result("c", 1, 0.0,
+                    checks=[check("query", passed=False), check("judge", passed=False)]),
     ]  # fmt: skip
 
     audit = build(scored_run({key: [1] for key in "abc"}, results=results)).report.runs[0].audit
@@ -98,8 +96,8 @@ def test_successes_alone_correct_nothing_and_the_report_says_why(
             f"t{n}",
             1,
             float(n % 2),
-            details={"judge": "pass" if n % 2 else "fail"}
-            | ({"ground_truth": True} if n == 1 else {}),
+            checks=[check("judge", passed=bool(n % 2))],
+            details={"ground_truth": True} if n == 1 else {},
         )
         for n in range(20)
     ]
@@ -111,33 +109,6 @@ def test_successes_alone_correct_nothing_and_the_report_says_why(
     assert "no known case is a failure" in (audit.refused or "")
     assert "no known case is a failure" in built.markdown
     assert "judge_unvalidated" in {each.code for each in built.report.caveats}
-
-
-@pytest.mark.parametrize(
-    ("details", "query", "judge"),
-    [
-        ({"judge": {"outcome": "pass"}, "query_passed": False}, False, True),
-        ({"judge": "fail", "query_passed": True}, True, False),
-        ({"judge": "pass", "query_passed": None}, None, True),
-        ({"judge": {"outcome": "abstain"}, "query_passed": True}, True, None),
-    ],
-    ids=["lifted", "refused", "unknown-query", "abstained"],
-)
-def test_results_that_do_not_say_what_decided_are_read_by_their_details(  # noqa: PLR0913, PLR0917  # fixtures
-    details: dict[str, Any], query: Read, judge: Read,
-    scored_run: Runs, scored_result: Results, build: Builds,
-) -> None:  # fmt: skip
-    results = [
-        scored_result("a", 1, 1.0, details=details),
-        scored_result("b", 1, 0.0, details=details),
-    ]
-    audit = build(scored_run({"a": [1], "b": [0]}, results=results)).report.runs[0].audit
-
-    assert audit is not None
-    for read, value in ((audit.query_only, query), (audit.judge_only, judge)):
-        assert read.trials == (0 if value is None else 2)
-        if read.interval:
-            assert read.interval.estimate == float(bool(value))
 
 
 def check(by: str | None, *, passed: Read) -> dict[str, Any]:
@@ -165,9 +136,8 @@ def test_checks_distinguish_query_and_judge(  # noqa: PLR0913, PLR0917  # fixtur
     checks: list[dict[str, Any]], query: Read, outcome: str,
     scored_run: Runs, scored_result: Results, build: Builds,
 ) -> None:  # fmt: skip
-    # the score and old words beside the checks say something else, and are not asked
-    details = {"query_passed": not query, "judge": {"outcome": "void"}}
-    results = [scored_result("a", 1, 0.0, checks=checks, details=details)]
+    # the score beside the checks says something else, and is not asked
+    results = [scored_result("a", 1, 0.0, checks=checks)]
     audit = build(scored_run({"a": [1]}, results=results)).report.runs[0].audit
 
     assert audit is not None
@@ -230,11 +200,14 @@ def test_hostile_details_are_no_verdict(
             f"t{n}",
             1,
             1.0,
-            details={"judge": each, "query_passed": each, "ground_truth": each, "confidence": each},
+            checks=[check("judge", passed=None)],
+            details={"ground_truth": each, "confidence": each},
         )
         for n, each in enumerate(hostile)
     ]
     built = build(scored_run({f"t{n}": [1] for n in range(len(hostile))}, results=results))
 
     audit = built.report.runs[0].audit
-    assert audit is None or audit.judge_only.trials == 0
+    assert audit is not None
+    assert audit.judge_only.trials == 0
+    assert audit.known == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from click.testing import CliRunner
 
 import llm_judge
 from bench_core.models import MissingKeyError, Model, ScriptedAdapter
-from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, samples, stress
+from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, stress
 from llm_judge.bench.scripted_judges import criterion_for_value, honest
 from llm_judge.cli.commands import main
 
@@ -95,17 +94,6 @@ async def test_stress_judges_several_states_at_once_and_reports_the_same(case: J
     one: Any = await stress(judge(), [asked], attacks=[], per_operator=1, workers=1)
     many = await stress(judge(), [asked], attacks=[], per_operator=1, workers=8)
     assert many == one
-
-
-def test_names_of_the_first_version_work_with_a_notice() -> None:
-    with pytest.warns(DeprecationWarning, match="now PreparedCase"):
-        old = llm_judge.Brief
-    assert old is llm_judge.PreparedCase
-    judge = Judge(f"replay:{samples.cassette()}")
-    prepared = llm_judge.prepare(samples.case())
-    with pytest.warns(DeprecationWarning, match="now judge_prepared"):
-        verdict = asyncio.run(judge.judge_brief(prepared))
-    assert verdict.outcome == "pass"
 
 
 @pytest.mark.parametrize("name", llm_judge.__all__)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.errors import EvaluationError
-from bench_core.records import Check
 from bench_core.records.judge import Verdict
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.tasks import task_of
 
 if TYPE_CHECKING:
-    from bench_core.records import Task, TrialResult
+    from bench_core.records import Task
     from bench_core.records.judge import JudgeCase
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -64,19 +62,9 @@ async def test_answer_graded_once_is_scored_again_without_a_judge(
     assert (again.score, again.checks, again.flags) == (score, result.checks, result.flags)
 
 
-async def test_grade_of_version_one_is_taken_from_its_check(runner: Any) -> None:
+async def test_a_lost_file_of_grades_is_told(runner: Any) -> None:
     runner.tasks[TASK] = with_graded_answer(runner.tasks[TASK])
     result = await runner.run(TASK, rules=EvaluationRules(judge=Grader("fail")), name="old")
-    folder = runner.folder / "old"
-    (folder / "answer_grades.json").unlink()
-    old = as_version_one(result)
-    again = await runner.rescore(TASK, old, "old")
-    assert (again.score, again.checks) == (0.0, result.checks)
+    (runner.folder / "old" / "answer_grades.json").unlink()
     with pytest.raises(EvaluationError, match="--judge"):
-        await runner.rescore(TASK, result, "old")  # a newer one has lost its file
-
-
-def as_version_one(result: TrialResult) -> TrialResult:
-    """Return the result as version 0.1 wrote it."""
-    checks = [{**json.loads(each.model_dump_json()), "decided_by": None} for each in result.checks]
-    return result.model_copy(update={"checks": tuple(Check.model_validate(c) for c in checks)})
+        await runner.rescore(TASK, result, "old")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -395,12 +394,3 @@ def test_what_any_definition_expects_is_recognised_in_the_traffic(
     assert found.score == 0.0
     assert found.traffic_fault is not None
     assert found.traffic_fault.on == "expected"
-
-
-def test_records_of_0_1_are_read(tmp_path: Path) -> None:
-    judged(tmp_path, TODOS, failing(TODOS, 500), OPENED)
-    found = evaluate(TASKS[TODOS], tmp_path)
-    record = json.loads(found.model_dump_json())
-    record["trouble"] = record.pop("traffic_fault")  # its name in 0.1
-    del record["trouble"]["on"]
-    assert type(found).model_validate(record).traffic_fault.on == "other"

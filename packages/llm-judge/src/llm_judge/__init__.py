@@ -6,7 +6,6 @@ Each step is usable alone, and only `Judge` needs a model: `lint`, `pack`, `prep
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from bench_core.lazy_exports import lazy_exports
@@ -93,7 +92,4 @@ _own = lazy_exports(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Brief":  # its name in 0.1
-        warnings.warn("llm_judge.Brief is now PreparedCase", DeprecationWarning, stacklevel=2)
-        name = "PreparedCase"
     return _records(name) if name in {"Criterion", "JudgeCase", "Verdict"} else _own(name)

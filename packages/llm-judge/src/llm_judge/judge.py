@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,11 +165,6 @@ class Judge:
         return self._verdict(
             prepared, budget, model_verdicts, joined_criteria(case, model_verdicts)
         )
-
-    async def judge_brief(self, prepared: PreparedCase, meter: Meter | None = None) -> Verdict:
-        """Call `judge_prepared`, by its name in 0.1."""
-        warnings.warn("Judge.judge_brief is now judge_prepared", DeprecationWarning, stacklevel=2)
-        return await self.judge_prepared(prepared, meter)
 
     def fingerprint(self, prepared: PreparedCase) -> dict[str, str]:
         """Return what a verdict on a case rests on: the judge, the questions, the evidence."""

@@ -8,7 +8,6 @@ from bench_core.errors import EvaluationError, RecordError
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.trial import Evaluation as TrialEvaluation
-from multireal_harness.definitions import definition_of
 from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH, TRAFFIC_FAULT
 from multireal_harness.eval_rules.decisions import CONFIDENCE
 from multireal_harness.evaluation import EvaluationRules, Evidence
@@ -47,7 +46,7 @@ def evidence_in(trial: TrialEvidence, rules: EvaluationRules) -> Evidence:
         answer=trial.ending.answer,
         seed=trial.context.seed,
         known=stored_judgement(folder) if takes_old else None,
-        grades=stored_grades(folder, definition_of(trial.task), first) if first else {},
+        grades=stored_grades(folder) if first else {},
         meter=trial.context.meter.of("judge"),
     )
 

@@ -13,9 +13,7 @@ from bench_core.run_folder import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.records import TrialResult
     from bench_core.run_folder import TrialArtifacts
-    from multireal_harness.definitions import Definition
     from multireal_harness.evaluation import Evaluation
 
 __all__ = ["store_judgements", "stored_grades", "stored_judgement"]
@@ -44,31 +42,13 @@ def stored_judgement(folder: Path) -> Verdict | None:
     return _read(folder / _JUDGEMENT, TypeAdapter(Verdict))
 
 
-def stored_grades(folder: Path, definition: Definition, result: TrialResult) -> dict[str, Verdict]:
+def stored_grades(folder: Path) -> dict[str, Verdict]:
     """Return the judge's verdicts on the answer, by the number of the eval.
 
     Raises:
         EvaluationError: The file cannot be read.
     """
-    found = _read(folder / _GRADES, TypeAdapter(dict[str, Verdict]))
-    return _grades_of_checks(definition, result) if found is None else found
-
-
-def _grades_of_checks(definition: Definition, result: TrialResult) -> dict[str, Verdict]:
-    """Return the grades from a result's checks: version 0.1 stored no others, after those of queries."""
-    asked = [str(n) for n, one in enumerate(definition.evals) if one.kind == "llm_boolean"]
-    checks = result.checks[-len(asked) :] if asked else ()
-    if len(result.checks) != len(definition.evals) or any(each.decided_by for each in checks):
-        return {}
-    return {
-        index: Verdict(
-            case_id=f"{definition.id}-{index}",
-            judge="earlier",
-            outcome="abstain" if each.passed is None else "pass" if each.passed else "fail",
-            reasoning=each.reason or "",
-        )
-        for index, each in zip(asked, checks, strict=True)
-    }
+    return _read(folder / _GRADES, TypeAdapter(dict[str, Verdict])) or {}
 
 
 def _read(path: Path, kind: TypeAdapter[T]) -> T | None:

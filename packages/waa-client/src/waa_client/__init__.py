@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.lazy_exports import lazy_exports
-from bench_core.moved import moved_modules
 from waa_client.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -43,5 +42,3 @@ __getattr__ = lazy_exports(
         "vm": ("SyncVmClient", "VmClient", "VmOptions"),
     },
 )
-
-moved_modules({"waa_client.pace": "waa_client.timing"})

@@ -12,7 +12,6 @@ from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
     FiniteRange,
-    RenamedOptionsCommand,
     audit_options,
     demo_out_option,
     execute_audit,
@@ -46,9 +45,6 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 _COLUMNS = ("domain",)
-_OLD_SOURCE = {"--tasks": "--tasks-dir"}
-_OLD_RUN = {**_OLD_SOURCE, "--demo": "--few-shot", "--profile": "--timing"}
-"""What 0.1 called options of the commands."""
 
 
 def _parts(text: str | None) -> tuple[str, ...] | None:
@@ -141,7 +137,7 @@ def main() -> None:
 main.add_command(vm)
 
 
-@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@main.command()
 @task_options
 @_query_options
 @_source_options
@@ -195,7 +191,7 @@ def _show_health(
         click.echo(health_text(notes, tasks))
 
 
-@main.command(cls=RenamedOptionsCommand, renamed=_OLD_RUN)
+@main.command()
 @task_options
 @_query_options
 @_source_options
@@ -227,7 +223,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -
     execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
 
 
-@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@main.command()
 @click.argument("task_id", metavar="TASK")
 @_source_options
 @click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
@@ -273,7 +269,7 @@ def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
     execute_audit(audit_world, exploits(), ids=ids, out=out, as_json=as_json)
 
 
-@main.command("import-vanilla", cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@main.command("import-vanilla")
 @click.argument("results", type=_EXISTING)
 @_source_options
 @click.option("--out", "-o", type=_FOLDER, required=True, metavar="DIR", help="The new run folder.")
@@ -306,7 +302,7 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
     click.echo(imported.model_dump_json(indent=2) if as_json else imported_text(imported))
 
 
-@main.command("import", cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@main.command("import")
 @import_options
 @_source_options
 @click.option("--only", metavar="TEXT", help="Only results below folders with TEXT in their path.")
@@ -363,7 +359,7 @@ def compare(  # noqa: PLR0913  # one for each option
         raise click.exceptions.Exit(exit_codes.UNDECIDED)
 
 
-@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@main.command()
 @_vm_options
 @_source_options
 @_world_option

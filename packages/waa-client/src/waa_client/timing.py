@@ -14,7 +14,6 @@ from typing import Literal, Protocol
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from bench_core.errors import InputError
-from bench_core.moved import moved_names
 from bench_core.records import Record
 
 __all__ = ["TIMINGS", "Clock", "RealClock", "Timing", "timing_of"]
@@ -100,13 +99,3 @@ class RealClock:
     def now(self) -> float:
         """Return seconds since a fixed moment."""
         return time.monotonic()
-
-
-__getattr__ = moved_names(
-    __name__,
-    {
-        "PACES": "waa_client.timing:TIMINGS",
-        "Pace": "waa_client.timing:Timing",
-        "pace_of": "waa_client.timing:timing_of",
-    },
-)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.lazy_exports import lazy_exports
-from bench_core.moved import moved_modules
 from webarena_runner.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -47,5 +46,3 @@ __getattr__ = lazy_exports(
         "world.launch": ("Environment",),
     },
 )
-
-moved_modules({"webarena_runner.worlds": "webarena_runner.world.launch"})

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import AliasChoices, Field, FiniteFloat, JsonValue
+from pydantic import FiniteFloat, JsonValue
 
 from bench_core.errors import EvaluationError
 from bench_core.records import Check, Record
@@ -81,10 +81,7 @@ class Evaluation(Record):
     answer: AgentAnswer
     checks: tuple[Check, ...] = ()
     flags: tuple[str, ...] = ()
-    traffic_fault: TrafficFault | None = Field(
-        default=None,
-        validation_alias=AliasChoices("traffic_fault", "trouble"),  # as it is in folders of 0.1
-    )
+    traffic_fault: TrafficFault | None = None
     unreadable: tuple[str, ...] = ()
     method: str
     official: dict[str, JsonValue]

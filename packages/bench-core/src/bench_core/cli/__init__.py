@@ -33,7 +33,6 @@ from bench_core.cli.options import (
     run_options,
     task_options,
 )
-from bench_core.cli.renamed_options import RenamedOptionsCommand
 from bench_core.cli.tables import render_table
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "CommandFailed",
     "CommandUndecided",
     "FiniteRange",
-    "RenamedOptionsCommand",
     "audit_options",
     "demo_out_option",
     "demo_workers_option",

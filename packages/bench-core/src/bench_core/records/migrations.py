@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import RecordError, SchemaVersionError
-from bench_core.records.vocabulary import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,53 +91,3 @@ migration = Migrations()
 """All migrations; use as a decorator."""
 
 upgrade = migration.upgrade
-
-_TIMINGS = frozenset({"fast", "vanilla"})
-"""Schema 1 of waa-client's records kept how fast the harness acted under `profile`."""
-_RENAMED_MODES = {
-    "ran_out_of_steps": "step_limit",
-    "ran_out_of_time": "time_limit",
-    "agent_crashed": "agent_error",
-}
-
-
-@migration("TrialResult", 1)
-def _result_1(data: dict[str, Any]) -> None:
-    """Give what other packages read fields of their own instead of entries of `details`."""
-    data["artifacts"] = [{"path": path} for path in data.get("artifacts", ())]
-    _split_timing(data)
-    details = data["details"] = dict(data.get("details") or {})
-    found = data.get("failure_mode")
-    mode = _RENAMED_MODES.get(found, found) if isinstance(found, str) else None
-    if mode is not None and mode not in set(FailureMode):
-        details["failure_mode"], mode = mode, FailureMode.UNCLASSIFIED.value
-    data["failure_mode"] = mode or _mode_by_status(data)
-    status, answer, agent = (
-        details.pop(name, None) for name in ("agent_status", "answer", "agent")
-    )
-    flags = [details.pop(name, None) for name in ("agent_flags", "trial_flags")]
-    if status is not None:
-        data["ending"] = {
-            "status": status,
-            "answer": answer,
-            "flags": next((each for each in flags if each is not None), data.get("flags", ())),
-            "details": agent or {},
-        }
-
-
-@migration("RunInfo", 1)
-def _run_1(data: dict[str, Any]) -> None:
-    _split_timing(data)
-
-
-def _split_timing(data: dict[str, Any]) -> None:
-    if data.get("benchmark") == "waa" and data.get("profile") in _TIMINGS:
-        data["timing"], data["profile"] = data["profile"], "official"
-
-
-def _mode_by_status(data: dict[str, Any]) -> str | None:
-    """Say why a trial is no success where schema 1 left it open."""
-    if (data.get("score") or 0.0) >= 1.0:
-        return None
-    status = data.get("status")
-    return status if status != "completed" else FailureMode.UNCLASSIFIED.value

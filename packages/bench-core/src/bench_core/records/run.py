@@ -79,7 +79,7 @@ class RunInfo(Record):
     `tasks.jsonl`, `checksum` that of `run.json` itself (see `bench_core.files.checksums`).
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     run_id: str = Field(min_length=1)
     benchmark: str
     benchmark_version: str | None = None

@@ -417,7 +417,7 @@ class TrialResult(Record):
         details: The benchmark's own record, e.g. the official score.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     benchmark: str = Field(min_length=1)
     task_id: str = Field(min_length=1)
     trial: PositiveInt = 1

@@ -261,7 +261,7 @@ class RunFolder:
         with self._results.path.open("rb") as lines:
             if all(checksum_holds(line.removesuffix(b"\n")) for line in lines):
                 return
-        self.results()  # says what is wrong; lines that 0.1 wrote have no checksum
+        self.results()  # says what is wrong; lines of other programs have no checksum
 
     def remaining(self) -> list[TrialKey]:
         """Return the planned trials that are not done, in plan order.

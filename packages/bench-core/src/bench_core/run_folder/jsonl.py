@@ -147,7 +147,7 @@ def _record_or_problem(
 
 
 def _intact(record: Record, line: bytes) -> bool:
-    """Whether the line still is what was written; older ones, which have no checksum, count as such."""
+    """Whether the line still is what was written; those of other programs, which have no checksum, count as such."""
     unsealed = (
         getattr(record, "checksum", None) is None and getattr(record, "sequence", None) is None
     )

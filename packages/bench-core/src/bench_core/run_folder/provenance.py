@@ -89,7 +89,8 @@ def describe_run(  # noqa: PLR0913  # one keyword per fact of the record
         "agent": agent,
         "model": model,
         "world": world,
-        "profile": hashed_rules(profile, timing),
+        "profile": profile,
+        "timing": timing,
         "seed": seed,
         "config": dict(config or {}),
     }
@@ -171,17 +172,6 @@ def canonical_hash(value: Any) -> str:
     """Return the SHA-256 of `value` as JSON with sorted names and no spaces."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def hashed_rules(profile: str, timing: str | None) -> str:
-    """Return what distinguishes runs by rules and timing.
-
-    Schema 1 had one name for both, and runs that it began are to be continued: a timing under the
-    official rules hashes as the profile it was.
-    """
-    if timing is None:
-        return profile
-    return timing if profile == "official" else f"{profile} {timing}"
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 from bench_core.files.atomic import folder_name
 from bench_core.records import Record
 from bench_core.run_folder.folder import read_run
-from bench_core.run_folder.provenance import canonical_hash, hashed_rules
+from bench_core.run_folder.provenance import canonical_hash
 from bench_core.run_folder.view import plan
 from bench_core.run_spec import plan_trials
 from bench_core.runs.capacity import Capacity, Machines, capacities, enough_machines
@@ -156,7 +156,8 @@ def default_folder(benchmark: str, spec: RunSpec) -> str:
         "seed": spec.seed,
         "model": spec.model,
         "world": spec.world,
-        "profile": hashed_rules(spec.profile, spec.timing),
+        "profile": spec.profile,
+        "timing": spec.timing,
         "settings": spec.settings(),
     }
     digits = canonical_hash(identity)[:_HASH_DIGITS]

@@ -13,7 +13,6 @@ from pydantic import NonNegativeInt
 
 from bench_core.budgets import RunBudget, Spent
 from bench_core.files.temporary import temporary_folder
-from bench_core.moved import moved_names
 from bench_core.progress.interface import RunStart
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Event, Record, RunInfo, SessionOutcome
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_benchmark_sync"]
 
-__getattr__ = moved_names(__name__, {"Surroundings": "bench_core.runs.execute:RunEnvironment"})
 
 _TEARDOWN_S = 2.0
 _log = logging.getLogger(__name__)

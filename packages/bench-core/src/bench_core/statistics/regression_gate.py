@@ -80,7 +80,7 @@ class GateResult(Record):
         looks: Of a run that may stop early: what decided instead of the checks.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     verdict: GateVerdict
     reason: str
     alpha: float

@@ -1,8 +1,7 @@
 """How trials were evaluated: by which method, how surely, and the decisions of query and judge apart.
 
-Each check of a result states what decided it (`decided_by`). Results of version 0.1 do not: of these, `details`
-contain the decisions of query and judge (`query_passed`, `judge`). `details` also contain `ground_truth`, where a
-person or a known answer decides what is true.
+Each check of a result states what decided it (`decided_by`). `details` contain `ground_truth`, where a person or a
+known answer decides what is true.
 """
 
 from __future__ import annotations
@@ -133,12 +132,11 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
 
 
 def _was_judged(result: TrialResult) -> bool:
-    return "judge" in result.details or any(e.decided_by in _BY_JUDGE for e in result.checks)
+    return any(each.decided_by in _BY_JUDGE for each in result.checks)
 
 
 def _decisions_of(result: TrialResult) -> _Decisions:
-    stated = any(each.decided_by for each in result.checks)
-    query, outcome = _from_checks(result) if stated else _from_details(result)
+    query, outcome = _from_checks(result)
     truth = result.details.get("ground_truth")
     return _Decisions(
         result,
@@ -159,19 +157,6 @@ def _from_checks(result: TrialResult) -> tuple[bool | None, str | None]:
     if passed is None:
         return _all_passed(ruled), "error" if "judge_error" in result.flags else "abstain"
     return _all_passed(ruled), "pass" if passed else "fail"
-
-
-def _from_details(result: TrialResult) -> tuple[bool | None, str | None]:
-    """Return the same of a result of version 0.1."""
-    judge = result.details.get("judge")
-    stated = judge.get("outcome") if isinstance(judge, dict) else judge
-    outcome = stated[:40] if isinstance(stated, str) and stated else None
-    if "query_passed" in result.details:
-        query = result.details["query_passed"]
-        return query if isinstance(query, bool) else None, outcome
-    # Where no judge took part, the score is the query's; where one did, the checks are.
-    passed = [each.passed for each in result.checks]
-    return _all_passed(passed) if outcome else result.success, outcome
 
 
 def _all_passed(passed: Sequence[bool | None]) -> bool | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.lazy_exports import lazy_exports
-from bench_core.moved import moved_names
 
 if TYPE_CHECKING:
     from waa_client.agents.checkout import CheckoutAgent
@@ -14,15 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckoutAgent", "HttpAgent", "ReplayAgent", "VisionAgent"]
 
-_present = lazy_exports(
+__getattr__ = lazy_exports(
     __name__,
     {
         "checkout": ("CheckoutAgent",),
         "simple": ("HttpAgent", "ReplayAgent"),
         "vision": ("VisionAgent",),
     },
-)
-
-__getattr__ = moved_names(
-    __name__, {"ScriptedAgent": "bench_core.agents.plugins:ScriptedPlugin"}, _present
 )

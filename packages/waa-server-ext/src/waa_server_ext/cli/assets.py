@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import RenamedOptionsCommand, json_option, render_table
+from bench_core.cli import json_option, render_table
 from bench_core.errors import InputError
-from waa_server_ext.cli.options import OLD_NAMES
 
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.asset_fetch import FetchReport
@@ -29,7 +28,7 @@ def assets() -> None:
     """Fetch and list the reference files of tasks, to score and set up without the web."""
 
 
-@assets.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@assets.command()
 @click.option("--tasks-dir", "tasks", type=_FOLDER, required=True, metavar="DIR",
               help="Folder of <domain>/<task>.json, or the one above.")  # fmt: skip
 @_assets_option

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from bench_core.cli import RenamedOptionsCommand, execute_doctor, json_option
-from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
+from bench_core.cli import execute_doctor, json_option
+from waa_server_ext.cli.options import evaluator_options
 
 __all__ = ["doctor"]
 
 
-@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.command()
 @click.option("--vm", metavar="HOST[:PORT]", help="Check the VM's server and browser.")
 @click.option("--url", metavar="URL", help="Check a running waa-server-ext from where clients are.")
 @click.option("--server", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import RenamedOptionsCommand, json_option
-from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
+from bench_core.cli import json_option
+from waa_server_ext.cli.options import evaluator_options
 
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.verdicts import Verdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
-@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.command()
 @click.argument("task")
 @click.option("--files", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
               help="The VM's files, as C/Users/... or loose under the names the task uses; reference "

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_core.cli import RenamedOptionsCommand, json_option
-from waa_server_ext.cli.options import OLD_NAMES
+from bench_core.cli import json_option
 
 if TYPE_CHECKING:
     from waa_server_ext.server.installation import InstallReport
@@ -22,7 +21,7 @@ _server_option = click.option(
 )  # fmt: skip
 
 
-@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.command()
 @_server_option
 @click.option("--vm", default="127.0.0.1", show_default=True, metavar="HOST[:PORT]",
               help="Where evaluators reach the server, seen from where it runs.")  # fmt: skip

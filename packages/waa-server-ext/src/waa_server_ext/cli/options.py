@@ -10,10 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OLD_NAMES", "evaluator_options"]
-
-OLD_NAMES = {"--tasks": "--tasks-dir"}
-"""Options by their names in 0.1."""
+__all__ = ["evaluator_options"]
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 

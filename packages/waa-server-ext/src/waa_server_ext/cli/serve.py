@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from bench_core.cli import FiniteRange, RenamedOptionsCommand
-from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
+from bench_core.cli import FiniteRange
+from waa_server_ext.cli.options import evaluator_options
 
 __all__ = ["serve"]
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.command()
 @click.option("--vm", required=True, metavar="HOST[:PORT]",
               help="Where WAA's server in the VM answers, also as http://HOST:PORT; the port is 5000 unless given.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import click
 
-from bench_core.cli import RenamedOptionsCommand
-from waa_server_ext.cli.options import OLD_NAMES
-
 __all__ = ["simulate"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.command()
 @click.option("--scene", type=_FILE, metavar="FILE", help="What the desktop starts with (YAML).")
 @click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True,

@@ -1,0 +1,99 @@
+"""Stored run folders are read, checked, rescored to the same scores and continued.
+
+    webarena-runner demo --task 157,101,491 --out webarena
+    waa-client demo --task file_explorer/016c9a9d-f2b9-4428-8fdb-f74f4439ece6-WOS,notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS --out waa
+    multireal-harness run --world built-in --agent scripted -t mail-travel-1 -t dining-mail-2 -j 1 --out multireal/scripted
+
+The last one also with `--agent do-nothing`, and into `step-limit` with `--max-steps 2`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from bench_core.run_folder import read_run
+from waa_client.world.launch import built_in_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STORED = Path(__file__).parent / "stored_runs"
+RUNS = sorted(path.parent.relative_to(STORED).as_posix() for path in STORED.glob("*/*/run.json"))
+RESCORE = {"multireal": "multireal-harness", "waa": "waa-client", "webarena": "webarena-runner"}
+
+
+@pytest.fixture(params=RUNS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def run(name: str, tmp_path: Path) -> Path:
+    """A copy of the run folder: rescores are written into it."""
+    return Path(shutil.copytree(STORED / name, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[str]:
+    """The URL of a WAA evaluator whose desktop never saw the trials."""
+    world = built_in_world()()
+    try:
+        yield asyncio.run(world.start()).urls["evaluate"]
+    finally:
+        world.close()
+
+
+def scores(folder: Path) -> dict[str, float | None]:
+    """Return the last score of each trial."""
+    lines = map(json.loads, (folder / "results.jsonl").read_text().splitlines())
+    return {f"{each['trial']}/{each['task_id']}": each["score"] for each in lines}
+
+
+def command(program: str, *words: str | Path) -> str:
+    """Return what the command prints, run in this process."""
+    (script,) = entry_points(group="console_scripts", name=program)
+    done = CliRunner().invoke(script.load(), [str(each) for each in words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_there_are_runs_of_every_benchmark() -> None:
+    assert {name.split("/")[0] for name in RUNS} == set(RESCORE)
+
+
+def test_a_stored_run_is_read_whole_and_passes_the_check(run: Path) -> None:
+    read = read_run(run)
+    assert read.problems == ()
+    found = {f"{key.trial}/{key.task_id}": each.score for key, each in read.results.items()}
+    assert found == scores(run)
+    command("bench-core", "check", run)
+
+
+def test_a_stored_run_is_rescored_to_the_same_scores(
+    name: str, run: Path, request: pytest.FixtureRequest
+) -> None:
+    benchmark = name.split("/", maxsplit=1)[0]
+    at = ["--evaluate", request.getfixturevalue("evaluator")] if benchmark == "waa" else []
+    printed = command(RESCORE[benchmark], "rescore", run, "--name", "again", "--json", *at)
+    assert json.loads(printed)["changes"] == []
+    assert scores(run / "rescores" / "again") == scores(run)
+
+
+def test_a_stored_run_on_the_desktop_goes_on_where_it_ended(tmp_path: Path) -> None:
+    stored = Path(shutil.copytree(STORED / "waa", tmp_path / "demo"))
+    results = stored / "scripted" / "results.jsonl"
+    kept, lost = results.read_text().splitlines()
+    results.write_text(kept + "\n")
+    ids = [json.loads(line)["task_id"] for line in (kept, lost)]
+    command("waa-client", "demo", "--task", ",".join(ids), "--out", stored)
+    assert results.read_text().splitlines()[0] == kept
+    run = read_run(stored / "scripted")
+    assert [(each.timing, each.score) for each in run.results.values()] == [("fast", 1.0)] * 2
