@@ -291,8 +291,8 @@ def computer_use(session: nox.Session, line: str) -> None:
 
 @nox.session(requires=["build"])
 def reference_loops(session: nox.Session) -> None:
-    """Compare our agents' requests with those of the providers' own loops, each in an environment of its own."""
-    install(session, [package(CORE)], [])
+    """Compare our agents' requests with those of the providers' own loops; `-- --write` renews the table of reasons."""
+    install(session, [package(CORE)], ["bench-core[agents,anthropic,google,openai,testing]"])
     session.install("uv")
     for provider, (program, python, needed) in REFERENCES.items():
         interpreter = _interpreter(session, provider, python, needed)
@@ -304,6 +304,7 @@ def reference_loops(session: nox.Session) -> None:
             *session.posargs,
             env=named,
         )
+    session.run("python", "integration_tests/reference_loops/reasons_table.py", *session.posargs)
 
 
 @nox.session(requires=["build"])

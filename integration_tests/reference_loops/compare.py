@@ -1,9 +1,10 @@
 """Says the same replies to a provider's own loop and to our agent, and prints where their next requests differ.
 
-    python compare.py PROVIDER [--only WORDS]
+    python compare.py PROVIDER [--only WORDS] [--write]
 
 The reference runs in an environment of its own, whose Python the variable PROCTOR_REFERENCE_<PROVIDER> names. What
-differs for a reason stands in `reasons.toml`; anything else is a failure, and so is a reason that nothing needs.
+differs for a reason stands in `reasons.toml`; anything else is a failure, and so is a reason that nothing needs. With
+`--write`, how often each reason was needed is kept for `reasons_table.py`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
     from bench_core.records import AgentOutcome
 
+COUNTS = HERE / "counts.json"
+"""How many exchanges and requests were compared with each loop, and how many differences each reason explains."""
 PROVIDERS = ("anthropic", "google", "openai")
 """Each has a module `<provider>_exchanges` with EXCHANGES and `comparable`, a program `reference_<provider>.py`, a list of
 reasons, and a row in the noxfile's REFERENCES."""
@@ -111,7 +114,7 @@ def of_reference(
     return servers, json.loads(ran.stdout.splitlines()[-1])
 
 
-async def compare(provider: str, only: str) -> int:
+async def compare(provider: str, only: str, *, write: bool) -> int:
     """Compare all exchanges of a provider and return the exit code."""
     module = importlib.import_module(f"{provider}_exchanges")
     exchanges = [each for each in module.EXCHANGES if only in each.name]
@@ -139,7 +142,14 @@ async def compare(provider: str, only: str) -> int:
         done = ran["exchanges"][exchange.name]["done"]
         found += differences(exchange.name, done, live.world.done, "done")
     return report(
-        provider, ran["version"], len(exchanges), requests, found, reasons, all_of_them=not only
+        provider,
+        ran["version"],
+        len(exchanges),
+        requests,
+        found,
+        reasons,
+        all_of_them=not only,
+        write=write,
     )
 
 
@@ -152,8 +162,9 @@ def report(  # noqa: PLR0913, PLR0917  # what is printed
     reasons: list[dict[str, str]],
     *,
     all_of_them: bool,
+    write: bool,
 ) -> int:
-    """Print what was found and return the exit code."""
+    """Print what was found, keep the counts if they are whole and asked for, and return the exit code."""
     counts: Counter[str] = Counter()
     unexplained = []
     for each in found:
@@ -173,6 +184,13 @@ def report(  # noqa: PLR0913, PLR0917  # what is printed
         f"{provider} {version}: {exchanges} exchanges, {requests} requests, {len(found)} differences, "
         f"{len(unexplained)} without a reason"
     )
+    if write and all_of_them:
+        kept = json.loads(COUNTS.read_text(encoding="utf-8")) if COUNTS.exists() else {}
+        kept[provider] = {
+            "version": version, "exchanges": exchanges, "requests": requests,
+            "reasons": {each["why"]: counts[each["why"]] for each in reasons},
+        }  # fmt: skip
+        COUNTS.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if unexplained or idle else 0
 
 
@@ -181,8 +199,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("provider", choices=PROVIDERS)
     parser.add_argument("--only", default="", help="words of the exchanges' names")
+    parser.add_argument("--write", action="store_true", help=f"keep the counts in {COUNTS.name}")
     asked = parser.parse_args()
-    return asyncio.run(compare(asked.provider, asked.only))
+    return asyncio.run(compare(asked.provider, asked.only, write=asked.write))
 
 
 if __name__ == "__main__":

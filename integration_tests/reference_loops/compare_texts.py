@@ -1,7 +1,7 @@
-"""Compares what a model's own parser and our dialect make of the same texts: `python compare_texts.py MODEL [--only WORDS]`.
+"""Compares what a model's own parser and our dialect make of the same texts: `python compare_texts.py MODEL`.
 
 For models whose calls are text. The reference runs in an environment of its own, as in `compare.py`, which prints and
-judges what was found.
+judges what was found and has the same options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from compare import report  # noqa: E402  # needs the path above
+from compare import COUNTS, report  # noqa: E402  # needs the path above
 from exchange import differences  # noqa: E402  # same
 
 from bench_core.agents import InvalidCallError, Screen, dialect_named  # noqa: E402  # same
@@ -82,6 +82,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--only", default="", help="words of the texts' names")
+    parser.add_argument("--write", action="store_true", help=f"keep the counts in {COUNTS.name}")
     asked = parser.parse_args()
     module = importlib.import_module(f"{asked.model}_texts")
     texts = {name: text for name, text in module.TEXTS.items() if asked.only in name}
@@ -104,6 +105,7 @@ def main() -> int:
         found,
         reasons,
         all_of_them=not asked.only,
+        write=asked.write,
     )
 
 

@@ -1,10 +1,13 @@
-"""The table of reasons in docs/computer-use.md, from `reasons.toml`: `python reasons_table.py --write` brings it up to date."""
+"""The table of reasons in docs/computer-use.md, from `counts.json`: `python reasons_table.py --write` brings it up to date.
+
+`compare.py` and `compare_texts.py` write the counts with the same option; `nox -s reference_loops -- --write` runs all.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 __all__ = ["PAGE", "with_reasons"]
@@ -16,13 +19,15 @@ _TABLE = re.compile(r"(<!-- reasons: .*? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def with_reasons(page: str) -> str:
     """Return the page with its table of reasons as it has to be."""
-    reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))
-    rows = [
-        f"| {provider} | {each['why']} |"
-        for provider, listed in reasons.items()
-        for each in {each["why"]: each for each in listed}.values()
-    ]
-    table = "\n".join(["| loop of | why we differ |", "| --- | --- |", *rows])
+    counts = json.loads((HERE / "counts.json").read_text(encoding="utf-8"))
+    lines = ["| loop of | differences | why we differ |", "| --- | --- | --- |"]
+    for name, each in sorted(counts.items()):
+        compared = f"{each['exchanges']} exchanges, {each['requests']} requests"
+        lines.append(
+            f"| **{name} {each['version']}** | {sum(each['reasons'].values())} | *{compared}* |"
+        )
+        lines += [f"| {name} | {count} | {why} |" for why, count in each["reasons"].items()]
+    table = "\n".join(lines)
     return _TABLE.sub(lambda found: f"{found[1]}{table}\n{found[2]}", page)
 
 

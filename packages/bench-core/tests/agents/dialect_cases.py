@@ -158,7 +158,7 @@ OPENAI: list[Row] = [
     ("wait", {}, Wait(seconds=2)),
     ("type", {"text": 4}, "text: Input should be a valid string"),
     ("type", {"text": "a", "keys": ["CTRL"]}, "type has no argument 'keys': it takes text"),
-    ("click", {"y": 20}, "action 1 of 1: click lacks the argument 'x'; none of its actions was done"),
+    ("click", {"y": 20}, "^click lacks the argument 'x'$"),
     ("click", {"x": "10", "y": 20}, "are numbers, not '10'"),
     ("levitate", {}, "no 'levitate' here: there are click"),
 ]  # fmt: skip

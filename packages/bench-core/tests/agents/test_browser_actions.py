@@ -384,6 +384,40 @@ async def test_an_id_stands_for_one_node_of_one_tab_for_ever(live: BrowserEnviro
     assert "there is no element '99999'" in str(unknown.error)
 
 
+async def test_ids_are_counted_from_one_also_where_links_are_followed(
+    live: BrowserEnvironment,
+) -> None:
+    page = page_of(live)
+    seen: dict[str, str] = {}
+    for number in range(4):
+        await page.set_content(f"<a href='data:text/html,<p>{number}'>Link {number}</a>")
+        (link,) = (await live.observe()).elements
+        seen[link.id] = link.name
+        assert (await live.act(Click(target=ElementRef(element=link.id)))).ok
+        await live.observe()
+    assert list(seen.values()) == [f"Link {number}" for number in range(4)]
+    assert max(map(int, seen)) < 10
+
+
+async def test_a_number_that_nobody_learned_is_given_to_one_node_only(
+    live: BrowserEnvironment,
+) -> None:
+    page = page_of(live)
+    await page.set_content("<p>One</p><p>Two</p><iframe srcdoc='<p>Three</p>'></iframe>")
+    nodes, (main, frame) = live._nodes, page.frames
+    script = "(refs, place) => refs.number(document.querySelectorAll('p')[place])"
+    with pytest.raises(Exception, match="broken"):
+        await nodes.ask(
+            main, f"(refs, place) => {{ ({script})(refs, 0); throw Error('broken'); }}", 0
+        )
+    numbers = [
+        await nodes.ask(*each)
+        for each in ((frame, script, 0), (main, script, 0), (main, script, 1))
+    ]
+    assert len(set(numbers)) == 3
+    assert numbers[1:] == [await nodes.ask(main, script, place) for place in (0, 1)]
+
+
 async def test_frames_share_the_numbers_and_are_placed_in_their_page(
     live: BrowserEnvironment,
 ) -> None:

@@ -337,6 +337,9 @@ async def test_a_picture_is_as_large_as_the_model_sees_it_and_places_are_where_t
     assert f"X={round(720 * seen[0] / size[0])},Y={round(450 * seen[1] / size[1])}" in said
 
 
+READ = '[12] button "Save"\n[4] combobox options: One | and 9 more: read_page 4\nsee [7] Smith'
+
+
 class TwoTabs:
     """A browser of two tabs, in which clicks fail, text is typed and a dialog is told of."""
 
@@ -365,11 +368,11 @@ class TwoTabs:
     async def act(self, action: Action) -> ActionResult:
         self.done.append(action)
         if isinstance(action, Click):
-            return ActionResult(ok=False, error="nothing is there")
+            return ActionResult(ok=False, error="element 12 is below button 'OK' (id 3)")
         if isinstance(action, NewTab):
             self.open.append("tab_3")
             self.active = "tab_3"
-        text = "a page" if isinstance(action, ReadPage) else ""
+        text = READ if isinstance(action, ReadPage) else ""
         return ActionResult(text=text, tabs=self.tabs())
 
 
@@ -389,7 +392,10 @@ async def test_each_result_of_the_browser_toolset_says_which_tabs_are_open(
         outcome = await agent.run(task, handle, context)
     assert (outcome.status, outcome.answer) == (Status.COMPLETED, "I stop.")
     assert ReadPage(tab="tab_2", visible=True) in live.done
-    first, second = (seen.body["messages"][-1]["content"] for seen in server.requests[1:])
+    begin, first, second = (seen.body["messages"][-1]["content"] for seen in server.requests[:3])
+    told = "\n".join(block["text"] for block in begin)
+    assert told.endswith("Tabs:\ntab_1: A page http://tab_1/ (active)\ntab_2: A page http://tab_2/")
+    assert "Tab 0" not in told
     assert [block.get("toolset_name") for block in first] == ["browser"] * 4 + [None]
     states = [block["content"][-1] for block in first[:4]]
     assert [
@@ -399,11 +405,14 @@ async def test_each_result_of_the_browser_toolset_says_which_tabs_are_open(
         None, None, [{"type": "tab_opened", "tab_id": "tab_3"}], None,
     ]  # fmt: skip
     assert [len(block["content"]) for block in first[:4]] == [2, 2, 1, 2]
+    assert first[1]["content"][0]["text"] == (
+        '[ref_12] button "Save"\n[ref_4] combobox options: One | and 9 more: read_page ref_4\nsee [7] Smith'
+    )
     assert first[3]["content"][0]["text"] == "Navigated to http://tab_2/ — A page"
     assert first[4]["text"] == 'A confirm dialog "Sure?" was dismissed.'
     halted = "Not executed: an earlier action in this turn failed."
     assert [(b["is_error"], b["content"][0]["text"]) for b in second[:2]] == [
-        (True, "nothing is there"), (True, halted),
+        (True, "element ref_12 is below button 'OK' (id ref_3)"), (True, halted),
     ]  # fmt: skip
 
 
@@ -430,7 +439,7 @@ async def test_three_calls_that_make_no_sense_are_the_agents_failure(
         outcome = await computer_use_agent(model, browser=False).run(task, handle, context)
     assert outcome.status is Status.AGENT_ERROR
     assert "outside the screen" in str(outcome.error)
-    assert "This computer call was not carried out" in json.dumps(
+    assert "1. not carried out: click: (999, 1) is outside the screen" in json.dumps(
         server.requests[1].body["input"][-1]
     )
 

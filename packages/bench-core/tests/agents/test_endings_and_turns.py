@@ -202,7 +202,9 @@ async def test_what_aims_at_what_was_seen_is_not_done_on_another_page(
     turn = (Goto(url="http://a.test"), action)
     _, seen = await run(tmp_path, task(), Place(turns="goto"), turn, (Done(),))
     assert seen[1].results[1] == ActionResult(
-        ok=False, error="not carried out: the page is now 'Orders'", carried_out=False
+        ok=False,
+        error="not carried out: the page is now 'Orders'; look at what is there now, then act",
+        carried_out=False,
     )
     assert place.done == []
 

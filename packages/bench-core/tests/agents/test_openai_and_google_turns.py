@@ -133,22 +133,35 @@ async def test_a_batch_that_fails_says_of_each_action_what_became_of_it(
     server: ModelServer, task: AgentTask, handle: DesktopHandle, context: TrialContext
 ) -> None:
     server.say(
-        responses(computer(1, click(NOTE), click(NOTHING), typed("a"))),
-        responses(computer(2, click(NOTE), click({"x": 900, "y": 1}))),
+        responses(
+            computer(0, click(NOTE)),
+            computer(1, click(NOTE), click(NOTHING), typed("a")),
+            computer(2, typed("b")),
+        ),
+        responses(computer(3, click(NOTE), click({"x": 900, "y": 1})), computer(4, typed("c"))),
         responses(message("Done.", "final_answer")),
     )
     await run("openai:gpt-5.6-sol", server, task, handle, context)
     told = [seen.body["input"][-1]["content"][0]["text"] for seen in server.requests[1:]]
+    left_out = "not carried out: an earlier action of this turn failed"
     assert told[0].splitlines() == [
-        "Not every action was carried out:",
+        "What became of each action of this turn:",
         "1. click: ok",
-        "2. click: nothing is there",
-        "3. type: not carried out: an earlier action of this turn failed",
+        "2. click: ok",
+        "3. click: nothing is there",
+        f"4. type: {left_out}",
+        f"5. type: {left_out}",
     ]
-    assert told[1] == (
-        "This computer call was not carried out: action 2 of 2: click: (900, 1) is outside the screen, 320 x 200 pixels; "
-        "none of its actions was done"
-    )
+    assert told[1].splitlines() == [
+        "What became of each action of this turn:",
+        (
+            "1-2. not carried out: click: (900, 1) is outside the screen, 320 x 200 pixels "
+            "(number 2 of the 2 in this call, of which none was done)"
+        ),
+        f"3. {left_out}",
+    ]
+    texts = [json.dumps(seen.body["input"][-1]) for seen in server.requests[1:]]
+    assert [each.count("What became of") for each in texts] == [1, 1]
 
 
 async def test_pictures_that_an_answer_must_have_cannot_be_left_out(server: ModelServer) -> None:

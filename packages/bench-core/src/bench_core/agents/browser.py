@@ -50,6 +50,7 @@ from bench_core.agents.records import (
     TypeText,
     Wait,
     Zoom,
+    unseen,
 )
 from bench_core.errors import EnvironmentFaultError
 from bench_core.models.records import ImagePart
@@ -152,7 +153,7 @@ class BrowserEnvironment:
                 if changed:
                     # once: a page that loads itself again and again could never be acted on
                     self._refused = True
-                    error = f"not carried out: {changed}"
+                    error = unseen(changed)
                     return ActionResult(ok=False, error=error, changed=changed, carried_out=False)
             self._refused = False
             page = self._tabs.named(tab)

@@ -18,6 +18,7 @@ from bench_core.agents.records import (
     Done,
     Fail,
     Screenshot,
+    unseen,
 )
 from bench_core.errors import (
     AgentError,
@@ -167,7 +168,7 @@ class _Trial:
             if not results[-1].ok and results[-1].carried_out:
                 stopped = EARLIER_FAILED
             elif results[-1].changed:
-                stopped = f"not carried out: {results[-1].changed}"
+                stopped = unseen(results[-1].changed)
         return tuple(results), False
 
     def _end(self, action: Done | Fail) -> str | None:

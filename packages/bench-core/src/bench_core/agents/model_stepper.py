@@ -221,11 +221,11 @@ class ModelStepper:
         results = () if again else observation.results
         if not again:
             observation = self._differing(observation)
-        parts: list[Part] = []
+        answered: list[Answered] = []
         tabs = self._tabs
         for number, waiting in enumerate(self._pending, 1):
             own, results = results[: waiting.actions], results[waiting.actions :]
-            parts += self._dialect.answer(
+            answered.append(
                 Answered(
                     call=waiting.call,
                     results=own,
@@ -236,10 +236,12 @@ class ModelStepper:
                     carried_out=waiting.error != EARLIER_FAILED
                     and all(each.carried_out for each in own),
                     before=tabs,
+                    earlier=tuple(answered),
                 )
             )
             tabs = next((each.tabs for each in reversed(own) if each.tabs), tabs)
         self._pending = []
+        parts = [part for each in answered for part in self._dialect.answer(each)]
         return _in_order(parts) if not self._textual else _as_text(parts)
 
     def _read(self, reply: Reply) -> tuple[tuple[Action, ...], str]:

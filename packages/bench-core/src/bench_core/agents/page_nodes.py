@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 __all__ = ["Held", "NoSuchTargetError", "Nodes", "Placed", "is_another_document"]
 
 _NAME = re.compile(r"(?:ref_)?([1-9][0-9]{0,8})")
-_LOST = 1_000
-"""Numbers that are passed over where a script failed: it may have given some of them away."""
 _REGISTRY = """() => ({
-  next: 1, nodes: new Map(), numbers: new WeakMap(),
+  first: 1, next: 1, nodes: new Map(), numbers: new WeakMap(),
+  // what a script gave away is taken back if its result, and so the numbers in it, never arrived
+  begin(first, kept) {
+    for (let number = Math.max(this.first, kept); number < this.next; number++) {
+      const held = this.nodes.get(number);
+      const node = held && held.deref();
+      if (node) this.numbers.delete(node);
+      this.nodes.delete(number);
+    }
+    this.first = this.next = first;
+  },
   number(node) {
     let number = this.numbers.get(node);
     if (!number) {
@@ -47,11 +56,16 @@ class NoSuchTargetError(Exception):
     """The agent named something that is not there, or that cannot be acted on now."""
 
 
-class Held(NamedTuple):
-    """Where a number stands for a node: its frame, and the handle of its document's registry."""
+@dataclass(eq=False)
+class Held:
+    """Where a number stands for a node: its frame, and the handle of its document's registry.
+
+    `kept` is the end of the numbers that the registry has given away for good.
+    """
 
     frame: Any
     registry: Any
+    kept: int = 0
 
 
 class Placed(NamedTuple):
@@ -68,7 +82,7 @@ class Nodes:
 
     A number stands for one node of one document of one frame of one tab, for ever: no two nodes of the browser
     have the same, and a node that the page draws anew gets another. `Element.id` of an observation is the number
-    ("12"); what `ReadPage` and `FindElements` call "ref_12" is the same node.
+    ("12"); "ref_12" is the same node.
 
     A script that names nodes runs by `ask` in each frame (`page.frames`: those of other origins, too). It is a
     function `(refs, asked) => ...`, where `refs.number(node)` gives a node its number, also one in an open shadow
@@ -77,7 +91,7 @@ class Nodes:
     """
 
     def __init__(self) -> None:
-        self._registries: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._registries: WeakKeyDictionary[Any, Held] = WeakKeyDictionary()
         self._next = 1
         # whose the numbers are: from each start on, until the next
         self._starts: list[int] = []
@@ -93,24 +107,24 @@ class Nodes:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
         async with self._one_at_a_time:
-            registry = self._registries.get(frame)
-            if registry is not None:
+            held = self._registries.get(frame)
+            if held is not None:
                 try:
-                    return await self._run(Held(frame, registry), script, asked)
+                    return await self._run(held, script, asked)
                 except Error as error:
                     if not is_another_document(error):
                         raise
-                    self._next -= _LOST  # what it gave away is gone with its document
-            registry = self._registries[frame] = await frame.evaluate_handle(_REGISTRY)
-            return await self._run(Held(frame, registry), script, asked)
+            held = self._registries[frame] = Held(frame, await frame.evaluate_handle(_REGISTRY))
+            return await self._run(held, script, asked)
 
     async def _run(self, held: Held, script: str, asked: Any) -> Any:
-        first, self._next = self._next, self._next + _LOST
+        first = self._next
         result, self._next = await held.registry.evaluate(
-            f"async (refs, [asked, first]) => {{ refs.next = first; const done = await ({script})(refs, asked);"
-            " return [done, refs.next]; }",
-            [asked, first],
+            f"async (refs, [asked, first, kept]) => {{ refs.begin(first, kept);"
+            f" const done = await ({script})(refs, asked); return [done, refs.next]; }}",
+            [asked, first, held.kept],
         )
+        held.kept = self._next
         if self._next > first:
             self._starts.append(first)
             self._held.append(held)
@@ -123,7 +137,7 @@ class Nodes:
             playwright.async_api.Error: It is giving way to another one.
         """
         await self.ask(frame, "() => 0")
-        return self._registries[frame]
+        return self._registries[frame].registry
 
     async def on(self, held: Held, script: str, asked: Any = None) -> Any:
         """Run `script` where a node is looked up and return what it returns.

@@ -116,7 +116,8 @@ class PageReader:
         asked["apart"] = action.interactive
         frame = page.main_frame
         if action.element:
-            asked["element"], (frame, _) = self._nodes.held(action.element)
+            asked["element"], held = self._nodes.held(action.element)
+            frame = held.frame
         read = (await self._read(frame, asked)).lines
         lines = [each for each in read if each.seen or not action.visible]
         text = "\n".join(each.text for each in lines[action.start :])

@@ -53,10 +53,16 @@ __all__ = [
     "TypeText",
     "Wait",
     "Zoom",
+    "unseen",
 ]
 
 EARLIER_FAILED = "not carried out: an earlier action of this turn failed"
 """What the result of an action says that was left out because one before it failed."""
+
+
+def unseen(changed: str) -> str:
+    """Return what the result of an action says that was left out since it was meant for what was there before."""
+    return f"not carried out: {changed}; look at what is there now, then act"
 
 
 class Element(Record):

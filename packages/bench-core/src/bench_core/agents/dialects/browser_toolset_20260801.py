@@ -65,6 +65,10 @@ __all__ = ["DIALECT"]
 
 _MOST_WAIT_S = 30.0
 _MOST_LINE = 4096
+_BEFORE_ID = re.compile(
+    r"\[(?=[1-9][0-9]*\] [a-z])|^element (?=[0-9])|(?<=\(id )(?=[0-9])|(?<=more: read_page )(?=[0-9])"
+)
+"""What stands before the number of an element where pages as text and results name one."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HISTORY: dict[str, Action] = {"back": Back(), "forward": Forward(), "reload": Reload()}
 _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
@@ -225,8 +229,10 @@ class _BrowserToolset20260801(ClaudeToolset):
         return place_text(screen, load="navigate", back="navigate")
 
     def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        # a tab has one name: that of `browser_state`
-        shown = super().show(observation.model_copy(update={"tabs": ()}), results=results)
+        # a tab has one name, that of `browser_state`, and the active one is the page
+        listed_below = {"tabs": (), "open_tabs": (), "url": None, "title": None}
+        bare = observation.model_copy(update=listed_below if observation.open_tabs else {})
+        shown = super().show(bare, results=results)
         lines = [
             f"{tab.id}: {_line(tab.title)} {_line(tab.url)}{' (active)' if tab.active else ''}"
             for tab in observation.open_tabs
@@ -242,7 +248,16 @@ class _BrowserToolset20260801(ClaudeToolset):
             return ()
         if done.call.name == "navigate":
             return (TextPart(text=_arrived(done)),)
-        return super().content(done)
+        shown = super().content(done)
+        if done.call.name == "get_page_text":  # which has no ids
+            return shown
+        return tuple(
+            TextPart(text=_referring(each.text)) if isinstance(each, TextPart) else each
+            for each in shown
+        )
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        return super().answer(replace(done, error=done.error and _referring(done.error)))
 
     def state(self, done: Answered) -> tuple[OpaquePart, ...]:
         tabs = done.result.tabs or done.observation.open_tabs
@@ -258,6 +273,11 @@ class _BrowserToolset20260801(ClaudeToolset):
         if opened:
             block["state_changes"] = [{"type": "tab_opened", "tab_id": each} for each in opened]
         return (OpaquePart(provider="anthropic", data=block),)
+
+
+def _referring(text: str) -> str:
+    """Write the ids of elements as this API does: `ref_12`."""
+    return _BEFORE_ID.sub(r"\g<0>ref_", text)
 
 
 def _arrived(done: Answered) -> str:

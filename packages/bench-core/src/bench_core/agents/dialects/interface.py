@@ -103,6 +103,7 @@ class Answered:
         last: Whether it is the last call of its turn.
         again: Whether nothing was done since `observation` was shown.
         before: The tabs that were open before it, of a browser.
+        earlier: What became of the calls before it in its turn.
     """
 
     call: ToolCall
@@ -113,6 +114,7 @@ class Answered:
     again: bool = False
     carried_out: bool = True
     before: tuple[Tab, ...] = ()
+    earlier: tuple[Answered, ...] = ()
 
     @property
     def result(self) -> ActionResult:

@@ -31,6 +31,8 @@ from bench_core.errors import EnvironmentFaultError
 from bench_core.models.records import ImagePart, TextPart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bench_core.agents.records import Action, Observation
     from bench_core.models.records import Part, ToolCall
 
@@ -140,8 +142,10 @@ class OpenAIComputer(Dialect):
             try:
                 made += self.make(str(each.get("type")), arguments, screen)
             except InvalidCallError as error:
+                if len(given) == 1:
+                    raise
                 raise InvalidCallError(
-                    f"action {number} of {len(given)}: {error}; none of its actions was done"
+                    f"{error} (number {number} of the {len(given)} in this call, of which none was done)"
                 ) from error
         # a turn without an action asks for a look
         return tuple(made) or (Screenshot(),)
@@ -175,23 +179,34 @@ class OpenAIComputer(Dialect):
                 "acknowledged_safety_checks": found[1].get("pending_safety_checks") or [],
             },
         )
-        texts = [each for each in around if isinstance(each, TextPart)] if done.last else []
+        if not done.last:
+            return (output,)
+        texts = [each for each in around if isinstance(each, TextPart)]
         # the output has no field for either
-        became = TextPart(text=_became(found[1], done))
-        return (output, *((became,) if done.error or done.text else ()), *texts)
+        became = _became([each for each in (*done.earlier, done) if self.member(each.call)])
+        return (output, *became, *texts)
 
 
 def _texts_and_pictures(parts: tuple[Part, ...]) -> list[TextPart | ImagePart]:
     return [each for each in parts if isinstance(each, TextPart | ImagePart)]
 
 
-def _became(arguments: dict[str, Any], done: Answered) -> str:
-    """Return what became of each action of a computer call."""
-    if not done.results:
-        return f"This computer call was not carried out: {done.error}"
-    lines = ["Not every action was carried out:" if done.error else "The actions were carried out:"]
-    for number, (action, result) in enumerate(
-        zip(arguments.get("actions") or (), done.results, strict=False), 1
-    ):
-        lines.append(f"{number}. {action.get('type')}: {result_text(result)}")
-    return "\n".join(lines)
+def _became(turn: Sequence[Answered]) -> tuple[TextPart, ...]:
+    """Return what became of each action of a turn's computer calls, if there is something to say."""
+    if not any(each.error or each.text for each in turn):
+        return ()
+    lines, number = ["What became of each action of this turn:"], 1
+    for each in turn:
+        given: Any = (each.call.arguments or {}).get("actions")
+        actions = given if isinstance(given, list) else []
+        if not each.results:
+            last = number + max(1, len(actions)) - 1
+            error = str(each.error)
+            said = error if "not carried out" in error else f"not carried out: {error}"
+            lines.append(f"{number}{f'-{last}' if last > number else ''}. {said}")
+            number = last + 1
+            continue
+        for action, result in zip(actions, each.results, strict=False):
+            lines.append(f"{number}. {action.get('type')}: {result_text(result)}")
+            number += 1
+    return (TextPart(text="\n".join(lines)),)
