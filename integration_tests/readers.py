@@ -163,7 +163,7 @@ def _write_biography(screen: Screen, biography: str) -> Any:
 
 
 def _set_status(screen: Screen, status: str) -> Any:
-    screen = yield screen.click("Edit profile", "link")
+    screen = yield screen.click("Set status", "link")
     if status == "Busy":
         screen = yield screen.click("busy", "checkbox")
     else:

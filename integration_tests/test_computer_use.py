@@ -65,7 +65,7 @@ CLONES = (
     "dining-mail-2", "calendar-mail-2", "calendar-dining-1", "calendar-dining-2", "calendar-mail-1",
     "calendar-travel-1", "dining-mail-1", "dining-travel-1", "mail-travel-1", "mail-travel-2",
 )  # fmt: skip
-SITES = (399, 404, 44, 101, 156, 260, 274, 400, 418, 419)
+SITES = (399, 404, 44, 101, 156, 260, 274, 400, 418, 448)
 BROWSERS = list(MODELS)
 SCREENS = [each for each in MODELS if each != "browser toolset"]
 

@@ -135,6 +135,61 @@ def test_a_category_is_cut_and_sorted_by_price(world: BuiltInWorld) -> None:
     assert dear_first.index("White Computer Desk") < dear_first.index("Oak Dining Chair")
 
 
+@pytest.mark.parametrize(
+    ("site", "path", "text"),
+    [
+        ("gitlab", "/dashboard/merge_requests", "select at least one filter"),
+        ("gitlab", "/explore", "Visibility: Any"),
+        ("gitlab", "/explore?visibility_level=20", "Visibility: Public"),
+        ("gitlab", "/a11yproject/a11yproject.com/-/issues", "most recent first"),
+        (
+            "gitlab",
+            "/a11yproject/a11yproject.com/-/branches",
+            "nothing is left for a merge request",
+        ),
+        ("gitlab", "/byteblaze/dotfiles", ">1 star<"),
+        ("gitlab", "/", ">GitLab<"),
+        ("reddit", "/forums", ">DIY<"),
+        ("shopping_admin", "/sales/order/view/order_id/299/", "sends no messages"),
+        ("shopping_admin", "/review/product/", "Reviews cannot be deleted"),
+    ],
+)
+def test_a_page_tells_what_a_task_turns_on(
+    world: BuiltInWorld, site: str, path: str, text: str
+) -> None:
+    assert text in _member(world, site).get(world.urls[site] + path).text
+
+
+@pytest.mark.parametrize(
+    ("website", "notice"),
+    [
+        ("helloworld.xyz", "it begins with http:// or https://"),
+        ("https://helloworld.xyz", "Profile was successfully updated."),
+    ],
+)
+def test_a_website_without_its_scheme_is_refused(
+    world: BuiltInWorld, website: str, notice: str
+) -> None:
+    client = _member(world, "gitlab")
+    url = f"{world.urls['gitlab']}/-/profile"
+    name, token = _token(client.get(url))
+
+    page = client.post(url, [(name, token), ("user[website_url]", website)]).text
+
+    assert notice in page
+    assert (f'value="{website}"' in page) is website.startswith("https")
+
+
+def test_a_set_status_is_shown_when_its_page_is_opened_again(world: BuiltInWorld) -> None:
+    client = _member(world, "gitlab")
+    url = f"{world.urls['gitlab']}/-/user_status"
+    assert "checked" not in client.get(url).text
+
+    world.sites["gitlab"].status = {"availability": "busy"}  # type: ignore[attr-defined]
+
+    assert "checked" in client.get(url).text
+
+
 def test_text_from_forms_is_escaped(world: BuiltInWorld) -> None:
     page = WebClient().get(world.urls["shopping"] + "/catalogsearch/result/?q=<script>alert(1)")
 

@@ -1,4 +1,4 @@
-"""Scripts for tasks on the stand-in code host."""
+"""Scripts for tasks on the stand-in for GitLab."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from webarena_runner.world.scripts.steps import (
     mutated,
     navigated,
     not_allowed,
-    refused,
     retrieved,
     until,
     walk,
@@ -34,15 +33,6 @@ def _count_commits(author: str, day: str) -> ScriptMaker:
     return script
 
 
-def _set_status(message: str) -> ScriptMaker:
-    """Set the status to a message and to busy."""
-    return walk(
-        click("Edit profile"),
-        (fill(message, name="message"), click(type="checkbox"), click("Set status")),
-        mutated(),
-    )
-
-
 def _link_homepage(url: str) -> ScriptMaker:
     return walk(
         click("Edit profile"),
@@ -57,7 +47,7 @@ def _star(*projects: str) -> ScriptMaker:
     return walk(*turns, mutated())
 
 
-_HOME = click("Code Host")
+_HOME = click("GitLab")
 
 SCRIPTS: dict[int, ScriptMaker] = {
     44: walk(click("To-Do List"), navigated()),
@@ -67,9 +57,11 @@ SCRIPTS: dict[int, ScriptMaker] = {
     134: _count_commits("kilian", "Mar 1, 2023"),
     156: walk(click("Assigned to you"), navigated()),
     258: walk(click("Public projects"), navigated()),
-    418: walk(click("Edit profile"), (click(type="checkbox"), click("Set status")), mutated()),
-    419: _set_status("Enjoying life."),
-    420: _set_status("Playing Badminton."),
+    418: walk(
+        click("Set status", tag="a"),
+        (click(type="checkbox"), click("Set status", tag="button")),
+        mutated(),
+    ),
     448: _link_homepage("https://egg.tart.com"),
     449: _link_homepage("https://helloworld.xyz"),
     523: _star(
@@ -79,13 +71,9 @@ SCRIPTS: dict[int, ScriptMaker] = {
         "mk-j/PHP_XLSXWriter",
         "koush/AndroidAsync",
     ),
-    783: walk(
-        click("kkroening/ffmpeg-python"),
-        refused("PERMISSION_DENIED_ERROR", "RETRIEVE", "only root manages the members"),
-    ),
     805: walk(
         click("Branches"),
-        not_allowed("MUTATE", "no branch implements template strings"),
+        not_allowed("MUTATE", "the branch for template strings is merged already"),
     ),
     807: walk(
         click("Branches"),

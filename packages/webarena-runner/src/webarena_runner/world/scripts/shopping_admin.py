@@ -57,10 +57,10 @@ SCRIPTS: dict[int, ScriptMaker] = {
     471: _cancel(307),
     491: walk(
         click("Orders", tag="a"),
-        not_allowed("MUTATE", "Sarah Miller has no pending order"),
+        not_allowed("MUTATE", "the store sends no messages to customers"),
     ),
     790: walk(
         click("Reviews", tag="a"),
-        not_allowed("MUTATE", "no product of that name has reviews"),
+        not_allowed("MUTATE", "reviews cannot be deleted"),
     ),
 }

@@ -18,7 +18,6 @@ __all__ = [
     "navigated",
     "not_allowed",
     "not_found",
-    "refused",
     "retrieved",
     "start",
     "switch",
@@ -50,15 +49,15 @@ def retrieved(*found: Any) -> Action:
 
 def not_allowed(task_type: str, why: str) -> Action:
     """Declare that the site does not allow it."""
-    return refused("ACTION_NOT_ALLOWED_ERROR", task_type, why)
+    return _refused("ACTION_NOT_ALLOWED_ERROR", task_type, why)
 
 
 def not_found(why: str) -> Action:
     """Declare that the requested thing does not exist."""
-    return refused("NOT_FOUND_ERROR", "RETRIEVE", why)
+    return _refused("NOT_FOUND_ERROR", "RETRIEVE", why)
 
 
-def refused(status: str, task_type: str, why: str) -> Action:
+def _refused(status: str, task_type: str, why: str) -> Action:
     """End without success."""
     return answer({"task_type": task_type, "status": status, "error_details": why})
 

@@ -1,4 +1,4 @@
-"""The projects and people of the stand-in code host."""
+"""The projects and people of the stand-in for GitLab."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def projects() -> dict[str, Project]:
             Issue(1500, "Say how the checklist is sorted"),
             Issue(1201, "Contrast of the footer", opened=False),
         ],
-        branches=("main", "redesign"), members=("byteblaze", "Roshanjossey"),
+        branches=("main", "redesign"), merged=("template-strings",),
+        members=("byteblaze", "Roshanjossey"),
     )  # fmt: skip
     design = Project(
         180, "primer/design", stars=31,

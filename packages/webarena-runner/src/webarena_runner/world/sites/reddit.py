@@ -87,7 +87,15 @@ class Reddit(Site):
     @routes.get("/forums")
     def forum_list(self, visit: Visit) -> Response:
         """List all forums."""
-        items = [tag("li", link(each.title, f"/f/{each.name}")) for each in self.forums.values()]
+        items = [
+            tag(
+                "li",
+                link(each.title, f"/f/{each.name}"),
+                " ",
+                tag("span", each.name, class_="muted"),
+            )
+            for each in self.forums.values()
+        ]
         return self._page(visit, "Forums", tag("ul", *items))
 
     @routes.get("/f/{name}", "/f/{name}/{sort}")

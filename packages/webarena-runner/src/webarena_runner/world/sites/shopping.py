@@ -268,7 +268,8 @@ class Shopping(Site):
     def _footer(self, visit: Visit) -> Markup:
         newsletter = self.form(
             visit, "/newsletter/subscriber/new/",
-            tag("input", type="email", name="email", placeholder="Enter your email address"),
+            tag("input", type="email", name="email", placeholder="Enter your email address",
+                required=True),
             tag("button", "Subscribe", type="submit"),
             class_="row",
         )  # fmt: skip

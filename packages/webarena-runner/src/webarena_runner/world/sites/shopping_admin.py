@@ -76,7 +76,7 @@ class ShoppingAdmin(Site):
         self.orders = [
             Order(302, "Jane Doe", "Pending", 96.40),
             Order(307, "Alex Martin", "Pending", 84.00),
-            Order(299, "Sarah Miller", "Processing", 153.20),
+            Order(299, "Sarah Miller", "Pending", 153.20),
             Order(65, "Grace Nguyen", "Complete", 210.00),
         ]
         self.invoices = {1: 36.39, 2: 39.64}
@@ -87,6 +87,7 @@ class ShoppingAdmin(Site):
         }
         self.reviews = [
             Review(347, "Olivia Light Jacket", "Emma", 2, "Pending"),
+            Review(349, "Sybil Running Short", "Vera", 1, "Approved"),
             Review(352, "Circe Fleece", "Hannah Lim", 1, "Pending"),
         ]
         self.sales = [
@@ -161,7 +162,9 @@ class ShoppingAdmin(Site):
         )  # fmt: skip
         facts = tag("p", f"{order.customer}, {order.status}, ${order.total:.2f}")
         button = cancel if order.status == "Pending" else None
-        return self._page(visit, f"#{order.ident:09}", facts, button)
+        # task 491 expects that the action is not allowed, and not that there is no such order
+        note = tag("p", "This store sends no messages to customers.", class_="muted")
+        return self._page(visit, f"#{order.ident:09}", facts, button, note)
 
     @routes.post("/admin/sales/order/cancel/order_id/{ident}")
     def cancel_order(self, visit: Visit, ident: str) -> Response:
@@ -190,7 +193,9 @@ class ShoppingAdmin(Site):
             for each in self.reviews
         ]
         headings = ("ID", "Product", "Nickname", "Stars", "Status")
-        return self._page(visit, "Reviews", listing(headings, rows))
+        # task 790 expects the same of a review that is there
+        note = tag("p", "Reviews cannot be deleted in this store.", class_="muted")
+        return self._page(visit, "Reviews", note, listing(headings, rows))
 
     @routes.get("/admin/reports/report_sales/bestsellers")
     def bestsellers(self, visit: Visit) -> Response:
