@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import traceback
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -123,8 +124,7 @@ class Redactor:
         Of URLs, the password is known, too. What `remember_secrets` was given is known. Values that are short, too common to be one, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
-        found = [secret for name, value in variables.items() for secret in _secrets_in(name, value)]
-        return cls([*found, *_remembered])
+        return _knowing(tuple(variables.items()), tuple(_remembered))
 
     def with_values(self, values: Iterable[str]) -> Redactor:
         """Return a redactor that knows `values`, too."""
@@ -217,6 +217,12 @@ class Redactor:
                     value, evidence=evidence, keep=keep
                 )
         return clean
+
+
+@lru_cache(maxsize=4)  # each trial asks several times
+def _knowing(variables: tuple[tuple[str, str], ...], remembered: tuple[str, ...]) -> Redactor:
+    found = [secret for name, value in variables for secret in _secrets_in(name, value)]
+    return Redactor([*found, *remembered])
 
 
 class RedactingFilter(logging.Filter):

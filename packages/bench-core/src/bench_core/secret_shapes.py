@@ -108,7 +108,8 @@ SHAPES = (
         re.compile(r"discord\.com/api/webhooks/[0-9]{1,30}/([A-Za-z0-9_-]{30,})"),
     ),
     Shape(("telegram.org/bot",), re.compile(r"bot[0-9]{6,12}:([A-Za-z0-9_-]{30,})")),
-    Shape(("://",), re.compile(r"""://[^\s/:@"'<>\\]{0,64}:([^\s/@"'<>\\]{3,256})@""")),
+    # a URL without a login is in almost every record
+    Shape(("@",), re.compile(r"""://[^\s/:@"'<>\\]{0,64}:([^\s/@"'<>\\]{3,256})@""")),
     # a URL inside a URL
     Shape(
         ("%3a%2f%2f",),

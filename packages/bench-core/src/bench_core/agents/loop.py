@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +26,7 @@ from bench_core.errors import (
     EnvironmentFaultError,
     InputError,
 )
+from bench_core.models.records import picture_bytes
 from bench_core.records import AgentOutcome, SeenElement, Status, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 from bench_core.trial.agent_work import awaitable_of, error_info
@@ -260,7 +260,7 @@ class _Trial:
 
     def _keep(self, name: str, picture: ImagePart) -> str:
         file = f"screenshots/{name}.{picture.media_type.rpartition('/')[2]}"
-        return self._artifacts.write_bytes(file, base64.b64decode(picture.data))
+        return self._artifacts.write_bytes(file, picture_bytes(picture.data))
 
     def outcome(self) -> AgentOutcome:
         decisions = self._decisions

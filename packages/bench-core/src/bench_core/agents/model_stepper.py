@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelStepper"]
 
-_LOG = logging.getLogger(__name__)
 _MOST_BAD_REPLIES = 3
 _MOST_SAID = 1000
 """What is wrong with a call may quote it, and calls may be as long as a reply."""
@@ -161,7 +159,6 @@ class ModelStepper:
         )
 
     def _begin(self) -> Conversation:
-        _LOG.info("%s acts by %s", self._model.name, self._dialect.name)
         declared = self._dialect.declare(self._screen)
         return Conversation(
             self._model,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import time
@@ -12,7 +10,13 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EnvironmentFaultError
-from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall
+from bench_core.models.records import (
+    ImagePart,
+    OpaquePart,
+    TextPart,
+    ToolCall,
+    picture_bytes,
+)
 from bench_core.records import CallPart, CallTurn, ModelCall, Usage
 from bench_core.records.codec import encode
 from bench_core.redaction import Redactor
@@ -187,8 +191,8 @@ def text_part(text: str, **fields: Any) -> CallPart:
 def picture_part(data: str) -> CallPart:
     """Return a picture, base64-encoded, by its digest."""
     try:
-        digest = hashlib.sha256(base64.b64decode(data)).hexdigest()
-    except (binascii.Error, ValueError):
+        digest = hashlib.sha256(picture_bytes(data)).hexdigest()
+    except ValueError:
         return text_part(data[:100], type="picture")
     return CallPart(type="picture", sha256=digest)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
@@ -27,6 +28,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "picture_bytes",
 ]
 
 StopReason = Literal["end", "tool_use", "length", "refusal", "context_window", "other"]
@@ -38,6 +40,16 @@ class TextPart(Record):
 
     type: Literal["text"] = "text"
     text: str
+
+
+@lru_cache(maxsize=4)
+def picture_bytes(data: str) -> bytes:
+    """Return the bytes of a picture, for which whoever keeps a step asks several times.
+
+    Raises:
+        ValueError: It is not base64.
+    """
+    return base64.b64decode(data)
 
 
 class ImagePart(Record):
