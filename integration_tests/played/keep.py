@@ -1,0 +1,177 @@
+"""Keep trials that were played by people or models as small files, which tests play again.
+
+`python -m integration_tests.played.keep RUN...` writes one file a trial: its first line says what was played, each
+other is a reply, where elements are named by what the request showed of them. Trials without replies are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from integration_tests.played.naming import Shown, replaced
+
+from bench_core.errors import BenchError
+from bench_core.run_folder import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.records import RunInfo, TrialResult
+
+FOLDER = Path(__file__).parent
+MOST_BYTES = 20_000
+_MOST_TEXT = 400
+_OPTIONS = ("agent_options", "dialect", "extract", "chat", "view")
+
+
+def main() -> int:
+    """Keep the trials of the runs that are named."""
+    for name in sys.argv[1:]:
+        for said in _said(Path(name)):
+            sys.stdout.write(f"{name}: {said}\n")
+    return 0
+
+
+def _said(folder: Path) -> Iterator[str]:
+    """Keep the trials of a run, and yield what became of each."""
+    try:
+        run = read_run(folder)
+    except (BenchError, OSError) as error:
+        yield f"left out: {error}"
+        return
+    for result in run.results.values():
+        try:
+            yield str(kept_trial(folder, run.info, result))
+        except (OSError, KeyError, ValueError) as error:
+            yield f"left out: {type(error).__name__}: {error}"[:300]
+
+
+def kept_trial(run: Path, info: RunInfo, result: TrialResult) -> Path:
+    """Write one trial down and return its file.
+
+    Raises:
+        ValueError: It has no replies, or too long ones.
+    """
+    (conversation,) = (
+        each
+        for each in run.glob(f"trials/{result.trial}/*/conversation.jsonl")
+        if each.parent.name.replace("%2F", "/") == result.task_id
+    )
+    calls = [json.loads(line) for line in conversation.read_text("utf-8").splitlines()]
+    steps = [
+        json.loads(line)
+        for line in (conversation.parent / "trajectory.jsonl").read_text("utf-8").splitlines()
+    ]
+    replies = list(_replies(info.agent, [each for each in calls if not each["error"]]))
+    if not replies:
+        raise ValueError("no reply")
+    options = {key: info.config[key] for key in _OPTIONS if key in info.config}
+    limits = info.config.get("limits")
+    details = result.ending.details if result.ending else {}
+    dialect = details.get("dialect") if isinstance(details, dict) else None
+    trial: dict[str, Any] = {
+        "world": info.benchmark, "task": result.task_id, "agent": info.agent, "model": info.model,
+        "dialect": dialect, "options": options,
+        "max_steps": limits.get("max_steps") if isinstance(limits, dict) else None,
+        "status": result.status.value, "score": result.score, "ended": _ended(steps),
+        "steps": result.steps, "requests": result.usage.requests,
+        "input_tokens": result.usage.input_tokens, "output_tokens": result.usage.output_tokens,
+    }  # fmt: skip
+    if info.agent == "computer-use":
+        if len(steps) != len(replies):
+            raise ValueError(f"{len(replies)} replies in {len(steps)} steps")
+        trial["size"] = _size(conversation.parent)
+        for (shown, reply), step in zip(replies, steps, strict=True):
+            reply["acts"] = _named(info.agent, shown, step["actions"])
+    lines = [trial, *(reply for _, reply in replies)]
+    for most in (_MOST_TEXT, 60):
+        text = "".join(json.dumps(_cut(each, most), ensure_ascii=False) + "\n" for each in lines)
+        if len(text.encode()) <= MOST_BYTES:
+            return _written(trial, text)
+    raise ValueError(f"{len(text.encode())} bytes")
+
+
+def _replies(agent: str, calls: list[dict[str, Any]]) -> Iterator[tuple[Shown, dict[str, Any]]]:
+    turns: dict[int, str] = {}
+    for call in calls:
+        for turn in call["turns"]:
+            turns[turn["at"]] = "" if turn["role"] == "assistant" else _words(turn["parts"])
+        turns = {at: text for at, text in turns.items() if at < call["length"]}
+        shown = Shown(turns[at] for at in sorted(turns))
+        text = "\n".join(each["text"] or "" for each in call["reply"] if each["type"] == "text")
+        asked = [
+            [each["name"], _named(agent, shown, each["arguments"])]
+            for each in call["reply"]
+            if each["type"] == "call"
+        ]
+        reply: dict[str, Any] = {"text": shown.without_ports(text), "calls": asked}
+        if agent == "browser-use" and not asked:
+            data = _named(agent, shown, json.loads(text))
+            reply = {"data": {"action": data["action"], "next_goal": data.get("next_goal")}}
+        yield shown, reply
+
+
+def _words(parts: list[dict[str, Any]]) -> str:
+    return "\n".join(
+        each["text"] for part in parts for each in (part, *part["content"]) if each["text"]
+    )
+
+
+def _named(agent: str, shown: Shown, value: Any) -> Any:
+    return replaced(agent, value, shown.without_ports, shown.name)
+
+
+def _ended(steps: list[dict[str, Any]]) -> str | None:
+    """Return how the player ended: `success` or `failure`; None where something else ended the trial."""
+    last = steps[-1]["actions"][-1] if steps and steps[-1]["actions"] else {}
+    if "done" in last:  # browser-use's
+        return "success" if last["done"].get("success", True) else "failure"
+    if last.get("kind") not in {"done", "fail"}:
+        return None
+    answer = last.get("answer")
+    status = answer.get("status", "SUCCESS") if isinstance(answer, dict) else "SUCCESS"
+    return "success" if last["kind"] == "done" and status == "SUCCESS" else "failure"
+
+
+def _size(folder: Path) -> tuple[int, int]:
+    width, height = struct.unpack(
+        ">II", (folder / "screenshots" / "step-001.png").read_bytes()[16:24]
+    )
+    return width, height
+
+
+def _cut(line: dict[str, Any], most: int) -> dict[str, Any]:
+    """Shorten words that are not themselves the act."""
+    text = line.get("text") or ""
+    return (
+        {**line, "text": text[:most] + " ..."} if line.get("calls") and len(text) > most else line
+    )
+
+
+def _written(trial: dict[str, Any], text: str) -> Path:
+    spoken = trial["dialect"] or ""
+    how = trial["agent"] if trial["agent"] != "computer-use" else spoken
+    if str(trial["options"].get("agent_options", {}).get("pictures", "")).lower() in {
+        "false",
+        "no",
+        "0",
+    }:
+        how += "-without-pictures"
+    folder = FOLDER / trial["world"]
+    folder.mkdir(exist_ok=True)
+    plain = re.sub(r"[^\w.-]+", "_", f"{trial['task']}--{how}")
+    for number in range(1, 100):
+        path = folder / f"{plain}{'' if number == 1 else f'-{number}'}.jsonl"
+        if not path.exists() or path.read_text("utf-8") == text:
+            path.write_text(text, "utf-8")
+            return path.relative_to(FOLDER)
+    raise ValueError("as many others of the same task")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
