@@ -62,7 +62,7 @@ function onStay(id, state) {
 
 function reserve(found) {
   const { form } = Core, nights = (new Date(form.checkout) - new Date(form.checkin)) / 86400000;
-  if (!(nights >= 1)) return notify("Write dates like 2024-09-10; check-out is after check-in.");
+  if (![form.checkin, form.checkout].every((each) => /^\d{4}-\d\d-\d\d$/.test(each)) || !(nights >= 1)) return notify("Write dates like 2024-09-10; check-out is after check-in.");
   const booked = { id: serial("S"), stay: found, checkin: form.checkin, checkout: form.checkout, guests: Number(form.guests) || 1, total: nights * found.price };
   booked.reservationId = booked.id;
   act("booking/reserveStay", booked, (state) => { state.booking.bookingDetails.push(booked); }, "/trips");
