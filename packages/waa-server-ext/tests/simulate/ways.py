@@ -35,6 +35,16 @@ def _run(program: str) -> list[Step]:
     return [keys("win+r"), typed(program), keys("enter")]
 
 
+def _found(setting: str) -> list[Step]:
+    """Find a page of Settings by its search box."""
+    return [*start("Settings"), click("Find a setting"), typed(setting), keys("enter")]
+
+
+def _at(address: str) -> list[Step]:
+    """Open a page of a browser by its address."""
+    return [keys("ctrl+l"), typed(address), keys("enter")]
+
+
 HOME = "C:\\Users\\Docker"
 CANVAS = "microsoft_paint/44dbac63-32bf-4cd2-81b4-ad6803ec812d-WOS"
 CIRCLE = "microsoft_paint/15f8de6e-3d39-40e4-af17-bdbb2393c0d9-WOS"
@@ -66,6 +76,22 @@ EDGE_HOME = "msedge/ccb22f83-0831-4655-b557-225144b70c71-wos"
 CHROME_NAME = "chrome/2ae9ba84-3a0d-4d4c-8338-3a1478dc5fe3-wos"
 PYLANCE = "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-2-WOS"
 NIGHT = "settings/46adf721-2949-4426-b069-010b7c128d8f-wos"
+HOURS = "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"
+KYOTO = "clock/91A30BE9-0E11-4374-8D43-41D4D097080A-WOS-2"
+QUIET = "settings/37e10fc4-b4c5-4b02-a65c-bfae8bc51d3f-wos"
+ZONE = "settings/9504989a-0d6e-4017-aefb-d359f6c752aa-wos"
+PLAIN = "settings/a659b26e-4e31-40c1-adaf-34742b6c44ac-wos"
+STORAGE = "settings/e8f68f22-1f6a-4cba-a97a-ac611bb4c67b-wos"
+DAYS_OF_TWO_YEARS = "windows_calc/28b91a24-5d97-4c2a-891c-dccbd3820c62-WOS-3"
+DIFFERENCE = "windows_calc/28b91a24-5d97-4c2a-891c-dccbd3820c62-WOS"
+EDGE_TRACK = "msedge/004587f8-6028-4656-94c1-681481abbc9c-wos"
+EDGE_CLEARS = "msedge/1c9d2c6c-ae4b-4359-9a93-9d3c42f48417-wos"
+EDGE_FONT = "msedge/2acd62b4-a2ab-44a7-a7e3-f5227bbd8324-wos"
+EDGE_SECURE = "msedge/98cfcec4-c74e-4faa-b70d-664fb0a1d457-wos"
+CHROME_TRACK = "chrome/030eeff7-b492-4218-b312-701ec99ee0cc-wos"
+CHROME_SAFE = "chrome/9656a811-9b5b-4ddf-99c7-5117bcef0626-wos"
+CHROME_FONT = "chrome/af630914-714e-4a24-a7bb-f9af687d3b91-wos"
+DOCSTRING = "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-WOS"
 _NAMES = "cs-black-000.png\ncs-gray-7f7f7f.png\ncs-white-fff.png"
 
 WAYS: dict[str, dict[str, list[Step]]] = {
@@ -261,6 +287,101 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         "the end first": [
             *start("Settings"), click("Display"), click("Night light#3"), click("Schedule night light#2"),
             click("Turn off#2"), click("7:00 AM"), click("Turn on#2"), click("7:00 PM"),
+        ],
+    },
+    HOURS: {
+        "by the arrows": [
+            click("Timer"), click("Add new timer"), *[click("Increase Hours")] * 3, *[click("Decrease Minutes")] * 5,
+            click("Save"), click("Timer paused, Start#4"),
+        ],
+        "confirmed by enter": [
+            click("Timer"), click("Add new timer"), click("Hours#2"), keys("ctrl+a"), typed("3"), keys("tab"),
+            keys("ctrl+a"), typed("0"), keys("enter"), click("Timer paused, Start#4"),
+        ],
+    },
+    KYOTO: {
+        "first of what is found": [
+            click("World clock"), click("Add a new city"), typed("kyoto, japan"), keys("enter"),
+        ],
+    },
+    QUIET: {
+        "by search": [*_found("notif"), click("Notifications#2")],
+        "by run": [*_run("ms-settings:notifications"), click("Notifications#2")],
+        "by keys": [keys("win+i"), click("Notifications"), click("Notifications#2")],
+    },
+    ZONE: {
+        "by search": [
+            *_found("date"), click("Time zone#2"), click("(UTC-08:00) Pacific Time (US & Canada)"),
+        ],
+        "by keys": [*_run("ms-settings:dateandtime"), click("Time zone#2"), *[keys("up")] * 4, keys("enter")],
+    },
+    PLAIN: {
+        "with a colour": _solved(PLAIN, click("Black")),
+        "from the desktop": [
+            right("Desktop"), click("Personalize"), click("Background"), click("Personalize your background#2"),
+            click("Solid color"), click("Green"),
+        ],
+        "by search": [
+            *_found("background"), click("Personalize your background#2"), keys("down"), keys("enter"),
+        ],
+    },
+    STORAGE: {
+        "how often first": [
+            click("Run Storage Sense#2"), click("Every week"), click("Automatic User content cleanup#2"),
+        ],
+        "by search": [
+            *_found("storage"), click("Storage Sense#2"), click("Storage Sense#3"), click("Run Storage Sense#2"),
+            click("Every week"),
+        ],
+    },
+    DAYS_OF_TWO_YEARS: {
+        "by keys": _note("585 days", f"{HOME}\\Desktop\\numdays.txt"),
+        "with a line break": _note("585 days\n", f"{HOME}\\Desktop\\numdays.txt"),
+    },
+    DIFFERENCE: {
+        "by keys": _note("43 years, 9 months, 3 weeks, 4 days", f"{HOME}\\Desktop\\Differences.txt"),
+        "with a line break": _note("43 years, 9 months, 3 weeks, 4 days\n", f"{HOME}\\Desktop\\Differences.txt"),
+    },
+    EDGE_TRACK: {
+        "by the address": [*_at("edge://settings/privacy"), click('Send "Do Not Track" requests#2')],
+        "by search": [
+            keys("alt+f"), click("Settings"), click("Search settings"), typed("track"),
+            click('Send "Do Not Track" requests#2'),
+        ],
+    },
+    EDGE_CLEARS: {
+        "by the address": [
+            *_at("edge://settings/clearBrowsingDataOnClose"), click("Clear browsing data on close#2"),
+        ],
+    },
+    EDGE_FONT: {
+        "by keys": [
+            *_at("edge://settings/appearance"), click("Font size#2"), *[keys("down")] * 2, keys("enter"),
+        ],
+    },
+    EDGE_SECURE: {
+        "by the address": [*_at("edge://settings/privacy"), click("Enhanced security#2")],
+    },
+    CHROME_TRACK: {
+        "by the address": [*_at("chrome://settings/cookies"), click('Send "Do Not Track" requests#2')],
+    },
+    CHROME_SAFE: {
+        "by the address": [*_at("chrome://settings/security"), click("Enhanced security#2")],
+        "by the menu's key": [keys("alt+e"), click("Settings"), click("Enhanced security#2")],
+    },
+    CHROME_FONT: {
+        "by keys": [
+            *_at("chrome://settings/fonts"), click("Font size#2"), *[keys("down")] * 2, keys("enter"),
+        ],
+    },
+    DOCSTRING: {
+        "by keys": [keys("ctrl+shift+x"), typed("autodocstring"), click("Install autoDocstring")],
+        "by the menu": [
+            click("View"), click("Extensions#2"), typed("autodocstring"), click("Install autoDocstring"),
+        ],
+        "by the palette": [
+            keys("ctrl+shift+p"), typed("install extensions"), keys("enter"), typed("docstring"),
+            click("Install autoDocstring"),
         ],
     },
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from waa_server_ext.simulate.machine.filesystem import HOME
 from waa_server_ext.simulate.ui.dialogs import PromptBox
 from waa_server_ext.simulate.ui.geometry import Area
-from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import Window
@@ -91,6 +91,7 @@ class Browser(Window):
         self.closed_tabs: list[str] = []
         self.address = TextField(self.url)
         self.search, self.first = TextField(), 0
+        self._menu_at = self.frame
 
     @property
     def url(self) -> str:
@@ -139,6 +140,8 @@ class Browser(Window):
             ("l", frozenset({"ctrl"})): self._focus_address,
             ("tab", frozenset({"ctrl"})): lambda: self._show((self.at + 1) % len(self.tabs)),
             ("enter", frozenset()): self._enter,
+            ("f", frozenset({"alt"})): self._drop_menu,
+            ("e", frozenset({"alt"})): self._drop_menu,
         }
         if (key, mods) == ("enter", frozenset()) and self.focus != "address":
             return False
@@ -211,7 +214,7 @@ class Browser(Window):
 
     def _build_bar(self, ui: Builder, bar: Area) -> None:
         ui.icon_button(bar.left(30, gap=4), "Reload", "reload", lambda: None)
-        menu = bar.right(34)
+        menu = self._menu_at = bar.right(34)
         star = bar.right(34)
         ui.edit(
             bar.rect.inset(4, 0),
@@ -238,6 +241,9 @@ class Browser(Window):
             style=Style(icon="more", radius=4, padding=0),
             value="",
         )
+
+    def _drop_menu(self) -> None:
+        self.desktop.show_menu(Menu(self._menu()), self._menu_at)
 
     def _menu(self) -> Sequence[MenuItem]:
         settings = f"{self.brand.scheme}://settings/"
