@@ -161,11 +161,18 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     MOVED: {
+        "by keys": [
+            click("MyFolder"), keys("ctrl+x"), keys("win+e"), click("Documents"), keys("ctrl+v"),
+        ],
         "by context menu": [
             right("MyFolder"), click("Cut"), click("File Explorer pinned"), click("Documents"), keys("ctrl+v"),
         ],
     },
     TAGGED: {
+        "both at once": [
+            click("TestImage1.jpg"), keys("ctrl+a"), keys("alt+enter"), click("Details"), click("Tags#2"),
+            typed("2023Vacation"), click("OK"),
+        ],
         "confirmed by enter": [
             *(step for name in ("TestImage1.jpg", "TestImage2.jpg") for step in (
                 click(name), keys("alt+enter"), click("Details"), click("Tags#2"), typed("2023Vacation"), keys("enter"),
@@ -184,6 +191,7 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         "with a line break": _note("testing.bin\n", f"{HOME}\\Desktop\\report.txt"),
     },
     DETAILS: {
+        "by the button below": [click("Documents#1"), click("View"), click("Details")],
         "by keys": [click("Documents#1"), keys("ctrl+shift+6")],
     },
     HIDDEN: {
@@ -196,6 +204,10 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     LINK: {
+        "by send to": [
+            click("File Explorer pinned"), click("Documents"), right("Projects"), click("Send to"),
+            click("Desktop (create shortcut)"),
+        ],
         "made and moved": [
             click("File Explorer pinned"), click("Documents"), right("Projects"), click("Create shortcut"),
             click("Projects - Shortcut.lnk"), keys("ctrl+x"), click("Desktop"), keys("ctrl+v"),
@@ -208,12 +220,20 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     OLD: {
+        "by keys": [
+            keys("win+e"), click("Downloads"), click("Test"), keys("ctrl+a"), keys("ctrl+x"), keys("alt+d"),
+            typed(f"{HOME}\\OldDownloads"), keys("enter"), keys("ctrl+v"),
+        ],
         "by menus": [
             click("File Explorer pinned"), click("Downloads"), click("Test"), click("Cut"), click("Address Bar"),
             keys("ctrl+a"), typed(f"{HOME}\\OldDownloads"), keys("enter"), keys("ctrl+v"),
         ],
     },
     COPY: {
+        "by keys": [
+            click("example.txt"), keys("ctrl+c"), keys("win+e"), click("Documents"), keys("ctrl+v"),
+            keys("f2"), keys("ctrl+a"), typed("example_renamed.txt"), keys("enter"),
+        ],
         "by context menu": [
             right("example.txt"), click("Copy"), click("Paste"), right("example.txt"), click("Rename#2"),
             keys("ctrl+a"), typed("example_renamed.txt"), keys("enter"),
@@ -246,11 +266,15 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     CITY: {
+        "typed in full": [
+            click("World clock"), click("Add a new city"), typed("Munich, Germany"), click("Munich, Germany"), click("Add"),
+        ],
         "first of what is found": [
             click("World clock"), click("Add a new city"), typed("munich"), keys("enter"),
         ],
     },
     FAVOURITE: {
+        "by the menu": [keys("alt+f"), click("Favorite this page#2")],
         "by keys": [keys("ctrl+d"), keys("enter")],
     },
     EDGE_NAME: {
@@ -264,26 +288,40 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     EDGE_DOWNLOADS: {
+        "by the address": [
+            *_at("edge://settings/downloads"), click("Downloads location#2"), keys("ctrl+a"), typed("C:\\"), click("OK"),
+        ],
         "confirmed by enter": [
             click("Settings and more"), click("Settings"), click("Downloads location#2"), keys("ctrl+a"), typed("C:\\"),
             keys("enter"),
         ],
     },
     EDGE_HOME: {
+        "by the address": [
+            *_at("edge://settings/startHomeNTP"), click("Home page#2"), keys("ctrl+a"), typed("www.wikipedia.org"), click("OK"),
+        ],
         "with the scheme": [
             click("Settings and more"), click("Settings"), click("Home page#2"), keys("ctrl+a"),
             typed("https://www.wikipedia.org"), keys("enter"),
         ],
     },
     CHROME_NAME: {
+        "by the address": [
+            *_at("chrome://settings/manageProfile"), click("Profile name#2"), keys("ctrl+a"), typed("Thomas"), click("OK"),
+        ],
         "confirmed by enter": [
             click("Chrome"), click("Settings"), click("Profile name#2"), keys("ctrl+a"), typed("Thomas"), keys("enter"),
         ],
     },
     PYLANCE: {
+        "by the menu": [click("View"), click("Extensions#2"), typed("Pylance"), click("Install Pylance")],
         "by keys": [keys("ctrl+shift+x"), typed("Pylance"), click("Install Pylance")],
     },
     NIGHT: {
+        "by search": [
+            *_found("night"), click("Schedule night light#2"), click("Turn on#2"), click("7:00 PM"), click("Turn off#2"),
+            click("7:00 AM"),
+        ],
         "the end first": [
             *start("Settings"), click("Display"), click("Night light#3"), click("Schedule night light#2"),
             click("Turn off#2"), click("7:00 AM"), click("Turn on#2"), click("7:00 PM"),
@@ -300,6 +338,9 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     KYOTO: {
+        "by keys": [
+            click("World clock"), click("Add a new city"), typed("Kyoto"), keys("tab"), keys("enter"), keys("enter"),
+        ],
         "first of what is found": [
             click("World clock"), click("Add a new city"), typed("kyoto, japan"), keys("enter"),
         ],
@@ -350,19 +391,31 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         ],
     },
     EDGE_CLEARS: {
+        "found": [
+            click("Settings and more"), click("Settings"), click("Search settings"), typed("clear"), click("Clear browsing data on close#2"),
+        ],
         "by the address": [
             *_at("edge://settings/clearBrowsingDataOnClose"), click("Clear browsing data on close#2"),
         ],
     },
     EDGE_FONT: {
+        "found": [
+            click("Settings and more"), click("Settings"), click("Search settings"), typed("font"), click("Font size#2"), click("Very large"),
+        ],
         "by keys": [
             *_at("edge://settings/appearance"), click("Font size#2"), *[keys("down")] * 2, keys("enter"),
         ],
     },
     EDGE_SECURE: {
+        "found": [
+            click("Settings and more"), click("Settings"), click("Search settings"), typed("security"), click("Enhanced security#2"),
+        ],
         "by the address": [*_at("edge://settings/privacy"), click("Enhanced security#2")],
     },
     CHROME_TRACK: {
+        "found": [
+            click("Chrome"), click("Settings"), click("Search settings"), typed("track"), click('Send "Do Not Track" requests#2'),
+        ],
         "by the address": [*_at("chrome://settings/cookies"), click('Send "Do Not Track" requests#2')],
     },
     CHROME_SAFE: {
@@ -370,6 +423,9 @@ WAYS: dict[str, dict[str, list[Step]]] = {
         "by the menu's key": [keys("alt+e"), click("Settings"), click("Enhanced security#2")],
     },
     CHROME_FONT: {
+        "found": [
+            click("Chrome"), click("Settings"), click("Search settings"), typed("font"), click("Font size#2"), click("Very large"),
+        ],
         "by keys": [
             *_at("chrome://settings/fonts"), click("Font size#2"), *[keys("down")] * 2, keys("enter"),
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ntpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
@@ -15,7 +15,7 @@ from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from waa_server_ext.simulate.machine.filesystem import Entry
 
@@ -23,14 +23,14 @@ __all__ = ["PropertiesDialog"]
 
 
 class PropertiesDialog(OkCancel, Dialog):
-    """Changes take effect with OK or Apply."""
+    """Changes take effect with OK or Apply, on all of `paths` if there are several."""
 
     size = (400, 520)
 
-    def __init__(self, owner: Window, path: str) -> None:
+    def __init__(self, owner: Window, paths: Sequence[str]) -> None:
         super().__init__(owner)
-        entry = self.machine.files.entry(path)
-        self.path = entry.path
+        entry = self.machine.files.entry(paths[0])
+        self.path, self.others = entry.path, paths[1:]
         self.name = TextField(entry.name)
         self.attributes = entry.attributes
         self.tags = TextField("; ".join(entry.tags))
@@ -41,7 +41,7 @@ class PropertiesDialog(OkCancel, Dialog):
     @property
     def title(self) -> str:
         """Name and dialog."""
-        return f"{ntpath.basename(self.path)} Properties"
+        return f"{ntpath.basename(self.path)}{', ...' if self.others else ''} Properties"
 
     def build(self, ui: Builder) -> None:
         """Show the tabs, the open page and the buttons."""
@@ -69,7 +69,10 @@ class PropertiesDialog(OkCancel, Dialog):
         )
 
     def _general(self, ui: Builder, area: Area, entry: Entry) -> None:
-        ui.edit(area.top(30, gap=14), "Name", self.name, cls="Edit", native=True)
+        if self.others:
+            ui.label(area.top(30, gap=14), f"{len(self.others) + 1} items")
+        else:
+            ui.edit(area.top(30, gap=14), "Name", self.name, cls="Edit", native=True)
         size = (
             sum(each.size for each in self.machine.files.below(entry.path))
             if entry.is_folder
@@ -138,9 +141,11 @@ class PropertiesDialog(OkCancel, Dialog):
         if not files.exists(self.path):
             return
         tags = tuple(tag.strip() for tag in self.tags.text.split(";") if tag.strip())
-        files.update(
-            self.path, attributes=self.attributes, tags=tags, readers=tuple(sorted(self.readers))
-        )
+        now = {"attributes": self.attributes, "tags": tags, "readers": tuple(sorted(self.readers))}
+        was = files.entry(self.path)
+        changed: dict[str, Any] = {key: now[key] for key in now if now[key] != getattr(was, key)}
+        for path in (self.path, *filter(files.exists, self.others)):
+            files.update(path, **changed)
         name = self.name.text.strip()
         if name and name != ntpath.basename(self.path):
             try:

@@ -326,9 +326,9 @@ class FileView:
         )
 
     def properties(self) -> None:
-        """Open the Properties dialog of the first selected item."""
+        """Open the Properties dialog of what is selected."""
         if self.selected:
-            self.window.desktop.open(PropertiesDialog(self.window, min(self.selected)))
+            self.window.desktop.open(PropertiesDialog(self.window, sorted(self.selected)))
 
     def _picker(self, path: str) -> Callable[[], object]:
         def pick() -> None:
