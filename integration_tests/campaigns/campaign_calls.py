@@ -1,7 +1,7 @@
 """Whether any of 3,000 wrong calls per dialect raises, does something else than was asked, or gets no answer.
 
-Calls are drawn by seed from each dialect's table of cases: arguments missing, renamed, of other types, out of bounds,
-nested, huge. In CI a test draws 150 of each.
+Calls are drawn by seed from each dialect's table of cases, one to four a reply: arguments missing, renamed, of other
+types, out of bounds, nested, huge, and right ones among them. In CI a test draws 150 of each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ sys.path.insert(0, str(TESTS))
 
 from fuzzed_calls import draw  # noqa: E402  # needs the path above
 
-from bench_core.agents import dialects  # noqa: E402  # same
+from bench_core.agents.dialects import dialects  # noqa: E402  # same
 
 
 def main() -> int:

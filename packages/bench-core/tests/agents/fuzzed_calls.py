@@ -9,7 +9,7 @@ import math
 import random
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dialect_cases import CASES
 
@@ -22,6 +22,7 @@ from bench_core.agents import (
     ModelStepper,
     Observation,
     Point,
+    Screenshot,
     TypeText,
 )
 from bench_core.agents.dialects import dialect_named, dialects
@@ -31,9 +32,9 @@ from bench_core.protocols import TrialContext
 from bench_core.records import AgentTask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from bench_core.agents import Action
+    from bench_core.agents import Action, Decision
     from bench_core.models.records import ModelRequest
 
 __all__ = ["problems_of"]
@@ -56,6 +57,15 @@ STRICT = frozenset({"renamed", "nested", "of another type", "no arguments", "ano
 """What must be refused, whatever the dialect: nothing of it is what was asked."""
 
 
+class _Made(NamedTuple):
+    """A call that is made: what is wrong with it, what it would be else, and what that means."""
+
+    kind: str
+    call: ToolCall
+    given: dict[str, Any]
+    meant: Any
+
+
 class _Model:
     """Says what it is given and keeps what it is asked."""
 
@@ -74,13 +84,13 @@ def called(dialect: str, name: str, arguments: dict[str, Any] | None, number: in
     """Return the call of a member as the provider's adapter gives it."""
     made, toolset = f"call_{number}", None
     if dialect.startswith("computer_20"):
-        given = arguments and {"action": name, **arguments}
+        given = None if arguments is None else {"action": name, **arguments}
         return ToolCall(id=made, name="computer", arguments=given)
     if dialect in {"computer", "computer_use_preview"}:
-        given = arguments and {"actions": [{"type": name, **arguments}]}
+        given = None if arguments is None else {"actions": [{"type": name, **arguments}]}
         return ToolCall(id=made, name="computer", toolset="computer", arguments=given)
     if dialect.startswith("qwen"):
-        given = arguments and {"action": name, **arguments}
+        given = None if arguments is None else {"action": name, **arguments}
         return ToolCall(id=made, name="computer_use", arguments=given)
     if "_toolset" in dialect:
         toolset = dialect.partition("_toolset")[0]
@@ -139,7 +149,8 @@ def _with_number(rng: random.Random, value: Any, others: Sequence[Any]) -> Any:
 async def problems_of(dialect: str, count: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Let a model of a dialect make so many wrong calls; return what became of them, and what should not have.
 
-    Each reply is one wrong call, through the agent itself: what it decides on, what it records, what it answers.
+    Each reply is one to four calls, right ones among them, through the agent itself: what it decides on, what it
+    records, what it answers.
     """
     rng = random.Random(f"{dialect} {seed}")  # noqa: S311  # chance, no secrets
     spoken = dialect_named(dialect)
@@ -151,11 +162,21 @@ async def problems_of(dialect: str, count: int, seed: int) -> tuple[Counter[str]
     for number in itertools.count():
         if found["acted"] + found["refused"] >= count:
             return found, problems
-        name, given, meant = rng.choice(rows)
-        kind, asked, arguments = wrong(rng, dialect, name, given)
-        call = called(dialect, asked, arguments, number)
-        shown = f"{kind}: {asked[:40]} {json.dumps(arguments)[:300]}"
-        model.replies.append(_reply(spoken.provider, call, dialect))
+        found["replies"] += 1
+        made: list[_Made] = []
+        for place in range(rng.choice((1, 1, 2, 3, 4))):
+            name, given, meant = rng.choice(rows)
+            kind, asked, arguments = "right", name, dict(given)
+            if not place or rng.random() < 1 / 2:  # else most replies would end before a wrong one
+                kind, asked, arguments = wrong(rng, dialect, name, given)
+            call = called(dialect, asked, arguments, 10 * number + place)
+            made.append(_Made(kind, call, given, meant))
+        rng.shuffle(made)
+        shown = "; ".join(
+            f"{each.kind}: {each.call.name[:40]} {json.dumps(each.call.arguments)[:300]}"
+            for each in made
+        )
+        model.replies.append(_reply(spoken.provider, [each.call for each in made], dialect))
         seen = Observation(size=SIZE, screenshot=PNG, results=results)
         try:
             decision = await stepper.act(seen)
@@ -169,16 +190,57 @@ async def problems_of(dialect: str, count: int, seed: int) -> tuple[Counter[str]
             stepper, model = _begin(dialect)
             results = ()
             continue
-        problems += [f"{shown}: {each}" for each in _wrong_act(kind, decision.actions, meant)]
-        if not decision.actions:
-            reason = " ".join(each.reason for each in decision.refused)
-            if not reason.strip() or reason.strip("'\"") in given:
-                problems.append(f"{shown}: refused without a reason: {reason!r}")
-        found["acted" if decision.actions else "refused"] += 1
+        problems += [f"{shown}: {each}" for each in _judged(stepper, made, decision, found)]
         results = tuple(ActionResult() for _ in decision.actions)
         if len(model.requests) > 1 and not _answered(model.requests[-1]):
-            problems.append(f"{shown}: the call before was not answered")
+            problems.append(f"{shown}: the calls before were not answered")
     raise AssertionError("unreachable: it counts for ever")
+
+
+def _judged(  # noqa: C901, PLR0912  # one check after the other
+    stepper: ModelStepper, made: Sequence[_Made], decision: Decision, found: Counter[str]
+) -> Iterator[str]:
+    """Count what became of the calls of one reply, and yield what should not have."""
+    actions = list(decision.actions)
+    refused = [each.reason for each in decision.refused]
+    read = stepper._pending
+    textual = stepper._textual  # of a text, what follows a call that cannot be read is no call
+    if not textual and len(read) != len(made) and (read or len(made) > 1):
+        yield f"{len(made)} calls were read as {len(read)}"
+    if not read:
+        found["refused"] += 1
+        if not refused or actions:
+            yield f"no call was read, but {actions!r} done and {refused!r} refused"
+        return
+    failed = False
+    for number, (each, waiting) in enumerate(zip(made, read, strict=False), 1):
+        own, actions = actions[: waiting.actions], actions[waiting.actions :]
+        if waiting.error is None:
+            if failed:
+                yield "a call after a refused one was carried out"
+            wanted = each.meant if isinstance(each.meant, list) else [each.meant]
+            if number < len(read) and len(own) > len(wanted) and isinstance(own[-1], Screenshot):
+                own = own[:-1]  # what a call came to is looked at before the next
+            yield from _wrong_act(each.kind, own, each.meant)
+            if not own:
+                yield f"a call of the kind {each.kind} was neither done nor refused"
+            found["right" if each.kind == "right" else "acted"] += 1
+            continue
+        if not refused or own:
+            yield f"a refused call was not recorded, or done in part: {own!r}"
+            return
+        reason = refused.pop(0)
+        if not reason.strip() or reason.strip("'\"") in each.given:
+            yield f"refused without a reason: {reason!r}"
+        if failed:
+            found["left out"] += 1
+        elif each.kind == "right" and not textual:
+            yield f"a right call was refused: {reason}"
+        else:
+            found["refused"] += 1
+        failed = True
+    if actions or (refused and not textual):
+        yield f"of no call: {actions!r}, {refused!r}"
 
 
 def _begin(dialect: str) -> tuple[ModelStepper, _Model]:
@@ -191,11 +253,14 @@ def _begin(dialect: str) -> tuple[ModelStepper, _Model]:
     return stepper, model
 
 
-def _reply(provider: str, call: ToolCall, dialect: str) -> Reply:
-    parts: tuple[Any, ...] = (call,)
+def _reply(provider: str, calls: Sequence[ToolCall], dialect: str) -> Reply:
+    parts: tuple[Any, ...] = tuple(calls)
     if dialect == "ui_tars_1_5":
-        given = ", ".join(f"{k}={v!r}" for k, v in (call.arguments or {}).items())
-        parts = (TextPart(text=f"Thought: t\nAction: {call.name}({given})"),)
+        written = [
+            f"{call.name}({', '.join(f'{k}={v!r}' for k, v in (call.arguments or {}).items())})"
+            for call in calls
+        ]
+        parts = (TextPart(text="Thought: t\nAction: " + "\n\n".join(written)),)
     message = Message(role="assistant", parts=parts)
     return Reply(provider=provider, model="fuzzed", message=message, stop="tool_use")
 
