@@ -79,7 +79,7 @@ class Stage:
         self.ids: dict[str, tuple[Any, str]] = {}
 
     async def show(self) -> None:
-        """Open the page and look at it."""
+        """Open the page."""
         pages = addresses(self.page)
 
         async def answer(route: Any) -> None:
@@ -96,7 +96,6 @@ class Stage:
         tab = await self.context.new_page()
         await tab.goto("http://page.test/page")
         await tab.wait_for_load_state()
-        await self.live.observe()
         for name in ("t", "u", "d"):
             for frame in tab.frames:
                 (number,) = await self.live._nodes.ask(frame, _NUMBER, name)
@@ -187,6 +186,7 @@ _EACH = pytest.mark.parametrize(
 
 @_EACH
 async def test_an_act_is_done_to_the_element_that_it_names_or_not_at_all(stage: Stage) -> None:
+    await stage.live.observe()
     await stage.pass_time()
     result = await stage.live.act(stage.act())
     await asyncio.sleep(0.05)  # until the last events are told
