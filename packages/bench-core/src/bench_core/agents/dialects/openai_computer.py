@@ -183,8 +183,8 @@ class OpenAIComputer(Dialect):
             return (output,)
         texts = [each for each in around if isinstance(each, TextPart)]
         # the output has no field for either
-        became = _became([each for each in (*done.earlier, done) if self.member(each.call)])
-        return (output, *became, *texts)
+        report = _became([each for each in (*done.earlier, done) if self.member(each.call)])
+        return (output, *report, *texts)
 
 
 def _texts_and_pictures(parts: tuple[Part, ...]) -> list[TextPart | ImagePart]:
