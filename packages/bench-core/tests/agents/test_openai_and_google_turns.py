@@ -164,6 +164,19 @@ async def test_a_batch_that_fails_says_of_each_action_what_became_of_it(
     assert [each.count("What became of") for each in texts] == [1, 1]
 
 
+async def test_a_turn_that_ends_in_another_call_says_what_became_of_its_actions_too(
+    server: ModelServer, task: AgentTask, handle: DesktopHandle, context: TrialContext
+) -> None:
+    done = {"type": "function_call", "call_id": "f1", "name": "done", "arguments": '{"answer": 1}'}
+    server.say(
+        responses(computer(1, click(NOTHING)), done),
+        responses(message("Done.", "final_answer")),
+    )
+    await run("openai:gpt-5.6-sol", server, task, handle, context)
+    told = server.requests[1].body["input"][-1]["content"][0]["text"]
+    assert told == "What became of each action of this turn:\n1. click: nothing is there"
+
+
 async def test_pictures_that_an_answer_must_have_cannot_be_left_out(server: ModelServer) -> None:
     async with connect("openai:gpt-5.6-sol", server) as model:
         with pytest.raises(InputError, match="leave out the option images"):

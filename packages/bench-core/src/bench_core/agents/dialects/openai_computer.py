@@ -164,9 +164,12 @@ class OpenAIComputer(Dialect):
         found, seen = self.member(done.call), done.seen
         # what is around the picture is shown once a turn, and not again if nothing was done
         around = [] if done.again else _texts_and_pictures(self.show(seen, results=False))
+        turn = [each for each in (*done.earlier, done) if self.member(each.call)]
+        # the output of a computer call has no field for it
+        report = _became(turn) if done.last else ()
         if found is None:
             became = TextPart(text=done.error or done.text or "ok")
-            return (reply_to(done.call, became, *around, error=done.error is not None),)
+            return (reply_to(done.call, became, *around, error=done.error is not None), *report)
         if seen.screenshot is None:
             raise EnvironmentFaultError(
                 "there is no picture of the screen, without which a computer call cannot be answered"
@@ -179,11 +182,7 @@ class OpenAIComputer(Dialect):
                 "acknowledged_safety_checks": found[1].get("pending_safety_checks") or [],
             },
         )
-        if not done.last:
-            return (output,)
-        texts = [each for each in around if isinstance(each, TextPart)]
-        # the output has no field for either
-        report = _became([each for each in (*done.earlier, done) if self.member(each.call)])
+        texts = [each for each in around if isinstance(each, TextPart)] if done.last else []
         return (output, *report, *texts)
 
 
