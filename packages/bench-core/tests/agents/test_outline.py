@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,3 +164,35 @@ async def test_a_page_that_cannot_be_read_says_so(browser: BrowserEnvironment) -
     )
     assert str(observation.text).startswith("(the page cannot be read: TypeError")
     assert observation.screenshot is not None
+
+
+ORDERS = """<h1>Shop</h1><nav><ul><li><a href=/a>Account</a></li></ul></nav><h2>My orders</h2>
+<table><thead><tr><th><button>Sort</button></th><th>Date</th></tr></thead>
+<tr><td><input type=checkbox aria-label=Pick></td><td>0001</td><td><a href=/1>View Order</a></td></tr>
+<tr><td></td><td>0002</td><td><a href=/2>View Order</a></td></tr></table>
+<ul><li>Blue kettle, 20 pounds <button>Add to cart</button></li><li>Red kettle, 25 pounds <button>Add to cart</button></li></ul>
+<button>Log out</button>"""
+
+
+async def test_controls_that_are_read_alone_say_where_they_stand(
+    browser: BrowserEnvironment,
+) -> None:
+    await seen(browser, ORDERS)
+    read = await browser.act(ReadPage(interactive=True))
+    assert read.ok, read.error
+    assert [re.sub(r"^\[\d+\] ", "", each.strip()) for each in read.text.splitlines()] == [
+        "# Shop",
+        'link "Account" -> /a',
+        "## My orders",
+        'button "Sort"',
+        'checkbox "Pick" (unchecked) in the row "0001"',
+        'link "View Order" -> /1 in the row "0001"',
+        'link "View Order" -> /2 in the row "0002"',
+        'button "Add to cart" in the item "Blue kettle, 20 pounds Add to cart"',
+        'button "Add to cart" in the item "Red kettle, 25 pounds Add to cart"',
+        'button "Log out"',
+    ]
+    red = (await browser.act(FindElements(query="add red kettle to cart"))).text
+    assert red.endswith('] button "Add to cart" in the item "Red kettle, 25 pounds Add to cart"')
+    out = (await browser.act(FindElements(query="log out"))).text
+    assert out.endswith('] button "Log out" (below: My orders)')

@@ -30,6 +30,7 @@ _MOST_SHOWN = 20_000
 _MOST_OUTLINE = 50_000
 _MOST_TEXT = 50_000
 _MOST_FOUND = 20
+_MOST_HEADING = 80
 _MOST_LINE = 600
 _LARGEST_ZOOM = 4.0
 _MOST_FRAMES = 20
@@ -39,6 +40,7 @@ _ALL: dict[str, Any] = {
     "lines": 5000, "depth": 1000, "elements": 1000,
 }  # fmt: skip
 _PAGE_ERROR = re.compile(r"\b(?:Type|Range|Reference|Syntax)Error: .*")
+_HEADING = re.compile(r"#{1,6} ")
 _WORDS = re.compile(r"\w+")
 _ELEMENTS = TypeAdapter(list[Element])
 
@@ -128,13 +130,18 @@ class PageReader:
         return f"{shown}\n({len(lines) - following} lines more: read_page with start {following})"
 
     async def find(self, page: Any, query: str) -> str:
-        """Return the lines of the page that have the most words of `query`."""
+        """Return the lines of the page that have the most words of `query`, controls with the heading above them."""
         lines = (await self._read(page.main_frame, _ALL | {"apart": True})).lines
         words = set(_WORDS.findall(query.lower()))
         scored = []
+        heading = ""
         for number, line in enumerate(lines):
             text = line.text.strip()
             hits = sum(word in text.lower() for word in words)
+            if _HEADING.match(text):
+                heading = text.lstrip("# ")[:_MOST_HEADING]
+            elif heading and text.startswith("[") and " in the " not in text:
+                text += f" (below: {heading})"
             if hits:
                 scored.append((-hits, "[" not in text, number, text))
         scored.sort()

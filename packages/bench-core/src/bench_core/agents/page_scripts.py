@@ -229,6 +229,17 @@ READ = (
   };
   const MOST_OPTIONS = asked.element ? 1000 : 40;
 
+  // where a control stands that is read without what is around it: its row by another cell, its item by its words
+  const among = (node, name) => {
+    const row = node.closest('tr,[role=row]');
+    const cell = row && !row.closest('thead') && [...row.children].find(each => !each.contains(node)
+      && !each.querySelector('input,select,textarea,button') && flat(each, 60));
+    if (cell) return ' in the row "' + cut(flat(cell, 60), 60) + '"';
+    const item = node.closest('li,[role=listitem],article');
+    const words = item && !item.querySelector('li') ? flat(item, 60) : '';
+    return words && words !== name ? ' in the item "' + cut(words, 60) + '"' : '';
+  };
+
   // put a control into the text and among the elements
   const control = (node, kind, leaf, content) => {
     const name = nameOf(node, content);
@@ -270,8 +281,9 @@ READ = (
       const there = node.href.startsWith(location.origin + '/') ? node.href.slice(location.origin.length) : node.href;
       text += ' -> ' + cut(there, 300);
     }
-    if (!leaf) text += ':';
     const whole = joined && !asked.interactive;
+    if (asked.apart && !whole) text += among(node, name);
+    if (!leaf) text += ':';
     if (!whole && (asked.apart || now.length > 160)) flush();
     word(text, onScreen);
     if (!whole && asked.apart) flush();
@@ -433,7 +445,10 @@ READ = (
     if (kind === 'heading') {
       const level = Number(node.getAttribute('aria-level') || tag[1]) || 2;
       if (!joined && !now) lead = '#'.repeat(Math.min(6, level)) + ' ';
+      const told = asked.interactive && mute === 1 && !joined;
+      if (told) mute = 0;
       inner(node, style, display);
+      if (told) { flush(); mute = 1; }
       if (block) part();
       return;
     }
@@ -576,6 +591,6 @@ READ = (
 
 None where that element is gone. Every control is `[number] role "name" = "value" (states)`, in the line where it
 stands; `seen` says whether a line is on the screen, `frame` is the number of an element that holds another document.
-`asked` has `apart` (each control in a line of its own), `interactive` (controls only), `links` (where they lead),
+`asked` has `apart` (each control in a line of its own, with its row or item), `interactive` (controls and headings only), `links` (where they lead),
 `notices` (messages and dialogs that appeared since the last time), and the limits `lines`, `depth` and `elements`.
 """

@@ -419,7 +419,7 @@ class FindElements(InTab):
 class ReadPage(InTab):
     """Ask for the page as an outline of roles and names, with ids that actions take as targets.
 
-    `visible` limits it to what is on the screen, `interactive` to controls, `element` to what is below that element,
+    `visible` limits it to what is on the screen, `interactive` to controls and headings, `element` to what is below that element,
     `depth` to so many levels; `start` leaves out so many lines.
     """
 

@@ -308,8 +308,10 @@ def place_text(screen: Screen, *, load: str = "goto", back: str = "back") -> str
     tools = {"goto": f"`{load}` loads another page", "back": goes,
              "switch_tab": "`switch_tab` brings another tab to the front"}  # fmt: skip
     offered = ", ".join(does for kind, does in tools.items() if kind in screen.offers)
-    return "You see a page of a web browser, without address bar and tabs" + (
-        f": {offered}." if offered else "."
+    return (
+        "You see a page of a web browser, without address bar and tabs"
+        + (f": {offered}." if offered else ".")
+        + " Its dialogs are answered with OK for you, and you are told."
     )
 
 
