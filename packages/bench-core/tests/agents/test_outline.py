@@ -138,34 +138,6 @@ async def test_a_part_of_a_page_is_read_with_where_its_links_lead(
     assert [each.partition("] ")[2][:6] for each in only] == ["button", 'link "']
 
 
-async def test_a_page_that_changes_what_scripts_build_on_is_read_all_the_same(
-    browser: BrowserEnvironment,
-) -> None:
-    observation = await seen(
-        browser,
-        """<p>Before</p><p id="long"></p><div id="top"></div><button>After</button><script>
-        Array.prototype.toJSON = () => 'wrong';
-        document.getElementById('long').textContent = 'many words '.repeat(500);
-        let node = document.getElementById('top');
-        for (let depth = 0; depth < 900; depth += 1) node = node.appendChild(document.createElement('div'));
-        node.textContent = 'Too deep';</script>""",
-    )
-    lines = str(observation.text).splitlines()
-    assert lines[0] == "Before"
-    assert '] button "After"' in lines[-2]
-    assert lines[-1].startswith("(the page goes on: read_page")
-    assert sum(line.count("many") for line in lines) == 500
-    assert max(map(len, lines)) <= 2000
-
-
-async def test_a_page_that_cannot_be_read_says_so(browser: BrowserEnvironment) -> None:
-    observation = await seen(
-        browser, "<p>Here</p><script>Element.prototype.getAttribute = null</script>"
-    )
-    assert str(observation.text).startswith("(the page cannot be read: TypeError")
-    assert observation.screenshot is not None
-
-
 ORDERS = """<h1>Shop</h1><nav><ul><li><a href=/a>Account</a></li></ul></nav><h2>My orders</h2>
 <table><thead><tr><th><button>Sort</button></th><th>Date</th></tr></thead>
 <tr><td><input type=checkbox aria-label=Pick></td><td>0001</td><td><a href=/1>View Order</a></td></tr>
@@ -196,3 +168,31 @@ async def test_controls_that_are_read_alone_say_where_they_stand(
     assert red.endswith('] button "Add to cart" in the item "Red kettle, 25 pounds Add to cart"')
     out = (await browser.act(FindElements(query="log out"))).text
     assert out.endswith('] button "Log out" (below: My orders)')
+
+
+async def test_a_page_that_changes_what_scripts_build_on_is_read_all_the_same(
+    browser: BrowserEnvironment,
+) -> None:
+    observation = await seen(
+        browser,
+        """<p>Before</p><p id="long"></p><div id="top"></div><button>After</button><script>
+        Array.prototype.toJSON = () => 'wrong';
+        document.getElementById('long').textContent = 'many words '.repeat(500);
+        let node = document.getElementById('top');
+        for (let depth = 0; depth < 900; depth += 1) node = node.appendChild(document.createElement('div'));
+        node.textContent = 'Too deep';</script>""",
+    )
+    lines = str(observation.text).splitlines()
+    assert lines[0] == "Before"
+    assert '] button "After"' in lines[-2]
+    assert lines[-1].startswith("(the page goes on: read_page")
+    assert sum(line.count("many") for line in lines) == 500
+    assert max(map(len, lines)) <= 2000
+
+
+async def test_a_page_that_cannot_be_read_says_so(browser: BrowserEnvironment) -> None:
+    observation = await seen(
+        browser, "<p>Here</p><script>Element.prototype.getAttribute = null</script>"
+    )
+    assert str(observation.text).startswith("(the page cannot be read: TypeError")
+    assert observation.screenshot is not None
