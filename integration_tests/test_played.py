@@ -15,6 +15,16 @@ KEPT = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.glob
 AGAIN = (
     "multireal/multi.calendar-dining-1--tool-calling-without-pictures.jsonl",
     "multireal/multi.calendar-travel-1--tool-calling.jsonl",
+    "multireal/multi.dining-mail-1--browser-use.jsonl",
+    "multireal/multi.mail-travel-2--tool-calling-without-pictures.jsonl",
+    "waa/file_explorer_0c9dda13-428c-492b-900b-f48562111f93-WOS--tool-calling-without-pictures.jsonl",
+    "waa/microsoft_paint_15f8de6e-3d39-40e4-af17-bdbb2393c0d9-WOS--tool-calling.jsonl",
+    "waa/settings_46adf721-2949-4426-b069-010b7c128d8f-wos--vision.jsonl",
+    "webarena/132--tool-calling.jsonl",
+    "webarena/191--tool-calling.jsonl",
+    "webarena/404--tool-calling.jsonl",
+    "webarena/491--tool-calling.jsonl",
+    "webarena/595--tool-calling.jsonl",
 )
 """Those that are played again here; `campaign_played.py` has all."""
 BY_PIXELS = [name for name, path in KEPT.items() if Kept.of(path).by_pixels]

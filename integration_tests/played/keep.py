@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from integration_tests.played.naming import Shown, replaced
 
-from bench_core.errors import BenchError
-from bench_core.run_folder import read_run
+from bench_core.agents.computer_use import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from bench_core.records import RunInfo, TrialResult
 
 FOLDER = Path(__file__).parent
 MOST_BYTES = 20_000
@@ -39,19 +36,21 @@ def main() -> int:
 
 def _said(folder: Path) -> Iterator[str]:
     """Keep the trials of a run, and yield what became of each."""
+    # as plain data: those who played may have had another version
     try:
-        run = read_run(folder)
-    except (BenchError, OSError) as error:
+        run = json.loads((folder / "run.json").read_text("utf-8"))
+        listed = _lines(folder / "results.jsonl")
+    except (OSError, ValueError) as error:
         yield f"left out: {error}"
         return
-    for result in run.results.values():
+    for result in {(each["task_id"], each["trial"]): each for each in listed}.values():
         try:
-            yield str(kept_trial(folder, run.info, result))
-        except (OSError, KeyError, ValueError) as error:
+            yield str(kept_trial(folder, run, result))
+        except (OSError, LookupError, TypeError, ValueError) as error:
             yield f"left out: {type(error).__name__}: {error}"[:300]
 
 
-def kept_trial(run: Path, info: RunInfo, result: TrialResult) -> Path:
+def kept_trial(folder: Path, run: dict[str, Any], result: dict[str, Any]) -> Path:
     """Write one trial down and return its file.
 
     Raises:
@@ -59,41 +58,49 @@ def kept_trial(run: Path, info: RunInfo, result: TrialResult) -> Path:
     """
     (conversation,) = (
         each
-        for each in run.glob(f"trials/{result.trial}/*/conversation.jsonl")
-        if each.parent.name.replace("%2F", "/") == result.task_id
+        for each in folder.glob(f"trials/{result['trial']}/*/conversation.jsonl")
+        if each.parent.name.replace("%2F", "/") == result["task_id"]
     )
-    calls = [json.loads(line) for line in conversation.read_text("utf-8").splitlines()]
-    steps = [
-        json.loads(line)
-        for line in (conversation.parent / "trajectory.jsonl").read_text("utf-8").splitlines()
-    ]
-    replies = list(_replies(info.agent, [each for each in calls if not each["error"]]))
+    calls = _lines(conversation)
+    steps = _lines(conversation.parent / "trajectory.jsonl")
+    replies = list(_replies(run["agent"], [each for each in calls if not each["error"]]))
     if not replies:
         raise ValueError("no reply")
-    options = {key: info.config[key] for key in _OPTIONS if key in info.config}
-    limits = info.config.get("limits")
-    details = result.ending.details if result.ending else {}
-    dialect = details.get("dialect") if isinstance(details, dict) else None
+    options = {key: run["config"][key] for key in _OPTIONS if key in run["config"]}
+    limits = run["config"].get("limits")
+    details = (result["ending"] or {}).get("details")
+    dialect = (details or {}).get("dialect")
     trial: dict[str, Any] = {
-        "world": info.benchmark, "task": result.task_id, "agent": info.agent, "model": info.model,
+        "world": run["benchmark"], "task": result["task_id"], "agent": run["agent"], "model": run["model"],
         "dialect": dialect, "options": options,
         "max_steps": limits.get("max_steps") if isinstance(limits, dict) else None,
-        "status": result.status.value, "score": result.score, "ended": _ended(steps),
-        "steps": result.steps, "requests": result.usage.requests,
-        "input_tokens": result.usage.input_tokens, "output_tokens": result.usage.output_tokens,
+        "status": result["status"], "score": result["score"], "ended": _ended(steps),
+        "steps": result["steps"], "requests": result["usage"]["requests"],
+        "input_tokens": result["usage"]["input_tokens"], "output_tokens": result["usage"]["output_tokens"],
     }  # fmt: skip
-    if info.agent == "computer-use":
+    if run["agent"] == "computer-use":
+        if dialect is None:  # of a trial that something else ended
+            browser = run["benchmark"] != "waa"
+            trial["dialect"] = dialect_of(
+                run["model"], options.get("dialect"), browser=browser
+            ).name
+        if len(replies) - len(steps) == 1:  # the last one was not acted on any more
+            replies.pop()
         if len(steps) != len(replies):
             raise ValueError(f"{len(replies)} replies in {len(steps)} steps")
         trial["size"] = _size(conversation.parent)
         for (shown, reply), step in zip(replies, steps, strict=True):
-            reply["acts"] = _named(info.agent, shown, step["actions"])
+            reply["acts"] = _named(run["agent"], shown, step["actions"])
     lines = [trial, *(reply for _, reply in replies)]
     for most in (_MOST_TEXT, 60):
         text = "".join(json.dumps(_cut(each, most), ensure_ascii=False) + "\n" for each in lines)
         if len(text.encode()) <= MOST_BYTES:
             return _written(trial, text)
     raise ValueError(f"{len(text.encode())} bytes")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
 def _replies(agent: str, calls: list[dict[str, Any]]) -> Iterator[tuple[Shown, dict[str, Any]]]:
@@ -109,6 +116,8 @@ def _replies(agent: str, calls: list[dict[str, Any]]) -> Iterator[tuple[Shown, d
             for each in call["reply"]
             if each["type"] == "call"
         ]
+        if not all(isinstance(arguments, dict) for _, arguments in asked):
+            raise ValueError("a call without arguments that are an object")
         reply: dict[str, Any] = {"text": shown.without_ports(text), "calls": asked}
         if agent == "browser-use" and not asked:
             data = _named(agent, shown, json.loads(text))

@@ -57,7 +57,7 @@ class Kept:
 
     @classmethod
     def of(cls, path: Path) -> Kept:
-        trial, *replies = map(json.loads, path.read_text("utf-8").splitlines())
+        trial, *replies = map(json.loads, path.read_text("utf-8").strip("\n").split("\n"))
         return cls(trial, replies)
 
     @property
