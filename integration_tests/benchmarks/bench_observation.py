@@ -2,7 +2,10 @@
 
 The pages are the first ones of the built-in worlds and twenty of `observed_pages.py`. Counted are tokens (characters
 / 4) and how much of what the peer's tree holds is in ours: its texts (names and values) and its states. "older" is the
-tree without what only newer versions of Chromium put into it, lines of `InlineTextBox` and `url=`. Then a page of 10,000 nodes is looked at: time of the processor in the page's thread and here, without the picture.
+tree without what only newer versions of Chromium put into it, lines of `InlineTextBox` and `url=`. Then a page of
+10,000 nodes is looked at: time of the processor in the page's thread and here, without the picture.
+
+`--url URL`, repeated, compares those pages instead; `-v` prints what is missing.
 
 The peer needs another Playwright: an interpreter that has `browsergym-core` is named by `PROCTOR_BROWSERGYM`.
 Exit code 1 when a bound is broken.
@@ -10,6 +13,7 @@ Exit code 1 when a bound is broken.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import asyncio
 import json
@@ -229,7 +233,7 @@ async def large(page: Any, browser: Environment) -> bool:
     return min(both) <= MOST_CPU_MS
 
 
-async def run(asked: list[tuple[str, str]], stack: ExitStack) -> bool:
+async def run(asked: list[tuple[str, str]], stack: ExitStack, *, verbose: bool) -> bool:
     """Print the table and return whether the bounds hold."""
     held = True
     async with (
@@ -244,7 +248,7 @@ async def run(asked: list[tuple[str, str]], stack: ExitStack) -> bool:
             f"{'tokens':26} {'ours':>6} {'BrowserGym':>11} {'ratio':>6} {'older':>6} {'ratio':>6} {'texts':>12} {'states':>10} {'browser-use':>12}"
         )
         totals = [0, 0, 0, 0, 0, 0, 0]
-        for name, where in [*asked, *PAGES.items()]:
+        for name, where in asked:
             if where.startswith("http"):
                 await page.goto(where, wait_until="load")
                 await page.wait_for_timeout(1500)  # apps draw themselves
@@ -271,7 +275,7 @@ async def run(asked: list[tuple[str, str]], stack: ExitStack) -> bool:
             if state is not None:
                 row += f" {len(state.dom_state.llm_representation()) // 4:12}"
             print(row)
-            if tree is not None and "-v" in sys.argv:
+            if tree is not None and verbose:
                 for each in (*found.missing_texts, *found.missing_states):
                     print(f"    missing: {each[:150]}")
         if totals[1]:
@@ -289,5 +293,11 @@ async def run(asked: list[tuple[str, str]], stack: ExitStack) -> bool:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", action="append", default=[], help="a page to compare; repeat it")
+    parser.add_argument("-v", action="store_true", help="print what is missing")
+    chosen = parser.parse_args()
     with ExitStack() as opened:
-        sys.exit(0 if asyncio.run(run(list(worlds(opened)), opened)) else 1)
+        compared = [(url.partition("://")[2].partition("/")[2][-26:], url) for url in chosen.url]
+        compared = compared or [*worlds(opened), *PAGES.items()]
+        sys.exit(0 if asyncio.run(run(compared, opened, verbose=chosen.v)) else 1)

@@ -31,6 +31,9 @@ def test_the_four_of_the_plan_are_there() -> None:
 
 def test_bare_model_needs_no_file() -> None:
     assert load_config("openai:gpt-5.2").model == "openai:gpt-5.2"
+    by_hand = load_config("by-hand")
+    assert by_hand.open().name == "by-hand:human"
+    assert by_hand.accepts_model("human Ann")
 
 
 def test_own_folder_goes_before_the_shipped_configs(tmp_path: Path) -> None:

@@ -190,6 +190,22 @@ async def test_a_page_that_changes_what_scripts_build_on_is_read_all_the_same(
     assert max(map(len, lines)) <= 2000
 
 
+async def test_the_names_of_a_form_s_fields_do_not_stand_for_the_form(
+    browser: BrowserEnvironment,
+) -> None:
+    names = (
+        "title", "name", "alt", "labels", "list", "placeholder", "onclick", "control", "type", "value", "children",
+        "tabIndex", "required", "id", "role", "min", "open", "text", "data", "href", "hidden", "style", "className",
+    )  # fmt: skip
+    fields = "".join(f"<input type=hidden name={each}>" for each in names)
+    observation = await seen(
+        browser,
+        f"<form tabindex=0 style='cursor: pointer' title='Find a page'>{fields}<button>Go</button></form><p>Text</p>",
+    )
+    number = observation.elements[0].id
+    assert observation.text == f'[{number}] button "Go" (Find a page)\nText'
+
+
 async def test_a_page_that_cannot_be_read_says_so(browser: BrowserEnvironment) -> None:
     observation = await seen(
         browser, "<p>Here</p><script>Element.prototype.getAttribute = null</script>"

@@ -64,7 +64,7 @@ class ModelConfig(Record):
 
     Attributes:
         name: Its name in reports.
-        model: `provider:model`.
+        model: `provider:model`, or `by-hand`: a person.
         agent: The agent (scaffold); results are labelled by agent and model.
         api_key_env: The variable that holds the key; by default the provider's usual one.
         api_key: The key itself, for a quick test: accepted with a warning, and never written.
@@ -77,7 +77,7 @@ class ModelConfig(Record):
 
     schema_version: Literal[1] = 1
     name: str = Field(min_length=1)
-    model: str = Field(pattern=r"^[\w-]+:.+$")
+    model: str = Field(pattern=r"^([\w-]+:.+|by-hand)$")
     agent: str = "tool-calling"
     api_key_env: str | None = None
     # excluded from dumps and reprs, which end in run folders and logs
@@ -164,7 +164,7 @@ class ModelConfig(Record):
         (True, False)
         """
         asked = self.model.partition(":")[2]
-        if reported is None or reported in {asked, f"models/{asked}", *self.accepts}:
+        if not asked or reported is None or reported in {asked, f"models/{asked}", *self.accepts}:
             return True
         rest = reported.removeprefix("models/").removeprefix(asked)
         return (
@@ -225,12 +225,12 @@ def load_config(name: str, folder: Path | None = None) -> ModelConfig:
     if name in shipped_configs():
         source = resources.files(__package__).joinpath("model_configs", f"{name}.yaml")
         return _parse(source.read_bytes(), f"{name}.yaml")
-    if ":" in name:
+    if ":" in name or name == "by-hand":
         return ModelConfig(name=name, model=name)
     known = ", ".join(shipped_configs())
     raise InputError(
         f"there is no model config {name!r}: there are {known}; or name a YAML file, or a model as "
-        f"provider:model ({', '.join(PROVIDERS)})"
+        f"provider:model ({', '.join(PROVIDERS)}) or by-hand"
     )
 
 

@@ -290,6 +290,8 @@ READ = (
   };
 
   const actsOf = (node, kind, style, above) => {
+    // a form's properties give way to its fields of their names; what acts are the fields
+    if (node.tagName === 'FORM') return false;
     if (CONTROLS.has(kind)) return node.tagName !== 'INPUT' || node.type !== 'hidden';
     if (kind === 'listbox') return node.tagName === 'SELECT';
     if (node.tagName === 'LABEL') {
@@ -505,7 +507,7 @@ READ = (
     }
     inner(node, style, display);
     if (!node.hasAttributes()) { if (block) part(); return; }
-    const said = node.getAttribute('aria-label') || node.title;
+    const said = node.getAttribute('aria-label') || node.getAttribute('title');
     if (said && !quiet && !mute && !title && !squash(flat(node)).includes(squash(said).trim())) {
       word('(' + cut(squash(said).trim(), 200) + ')', node);
     }
