@@ -108,19 +108,25 @@ def compare(tree: str, seen: Observation) -> Held:
     """Return what of the peer's tree our observation has."""
     ours = plain(" ".join((str(seen.text), seen.title or "", seen.url or "")))
     elements = [(plain(each.name), each) for each in seen.elements]
+    found = [match for match in map(_LINE.match, tree.splitlines()) if match]
+    content = plain(
+        "".join(ast.literal_eval(each["name"]) for each in found if each["role"] == "StaticText")
+    )
     texts, states = 0, 0
     missing_texts, missing_states = [], []
-    for found in filter(None, map(_LINE.match, tree.splitlines())):
-        role, more = found["role"], found["more"]
-        written = ast.literal_eval(found["name"])
-        if role in {"RootWebArea", "ListMarker"} or written.strip() in {"•", "◦", *_PARTS}:
+    for line in found:
+        role, more = line["role"], line["more"]
+        written = ast.literal_eval(line["name"])
+        if role in {"RootWebArea", "ListMarker"} or written.strip() in {"•", "◦", "…", *_PARTS}:
             continue
         value = _VALUE.search(more)
         for text in filter(str.strip, (written, ast.literal_eval(value[1]) if value else "")):
             texts += 1
-            # names of rows, cells and headings with controls in them are made of texts that stand apart in ours
-            pieces = text.split() if role not in {"StaticText", *_CONTROLS_OF_TREE} else [text]
-            if not all(plain(each) in ours for each in pieces) and role != "row":
+            # names of rows, cells and headings are made of texts that stand in lines of their own
+            apart = role not in {"StaticText", *_CONTROLS_OF_TREE}
+            made = apart and plain(text) in content
+            pieces = text.split() if apart else text.splitlines()
+            if not made and role != "row" and not all(plain(each) in ours for each in pieces):
                 missing_texts.append(f"{role} {text}")
         for name, state in _STATES.items():
             if name not in more:
@@ -133,9 +139,13 @@ def compare(tree: str, seen: Observation) -> Held:
                 native = (
                     role == "combobox" and each.options and state in {"collapsed", "opens a menu"}
                 )
-                mine = called == plain(written)[: len(called) or None] and (
-                    state in each.states or native
+                # what has no name there is called after its placeholder or its field here
+                same = (
+                    called and plain(written).startswith(called.rstrip("…"))
+                    if written
+                    else each.role in {role, "generic"}
                 )
+                mine = same and (state in each.states or native)
                 held = held or listed or bool(mine)
             if not held:
                 missing_states.append(f"{role} {written} {state}")

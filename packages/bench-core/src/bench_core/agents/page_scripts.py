@@ -30,7 +30,7 @@ ROLES = r"""
     + 'superscript switch tab table tablist tabpanel term textbox time timer toolbar tooltip tree treegrid '
     + 'treeitem').split(' '));
   const SYNONYMS = {img: 'image', directory: 'list', presentation: 'none'};
-  const focusable = node => node.tabIndex >= 0 || node.isContentEditable;
+  const focusable = node => node.tabIndex >= 0 || node.hasAttribute('tabindex') || node.isContentEditable;
   const given = node => {
     const words = node.getAttribute('role');
     if (!words) return '';
@@ -93,21 +93,22 @@ READ = (
     range.selectNodeContents(node);
     return inView(range.getBoundingClientRect());
   };
+  const put = (rest, line) => {
+    while (rest.length > 2000) {
+      const end = rest.lastIndexOf(' ', 2000) + 1 || 2000;
+      lines.push({...line, text: rest.slice(0, end)});
+      rest = rest.slice(end);
+    }
+    lines.push({...line, text: rest});
+  };
   const flush = () => {
     const words = lead ? now.trim() : now.trimEnd();
     now = '';
     gap = '';
     if (words && indent - (lead ? levels : 0) < asked.depth) {
       const mark = words[0] === '[' && lead === '- ' ? '' : lead;
-      const line = {indent: lead ? indent - levels : indent,
-        seen: typeof whence === 'boolean' ? whence : whence !== null && seen(whence)};
-      let rest = mark + words;
-      while (rest.length > 2000) {
-        const end = rest.lastIndexOf(' ', 2000) + 1 || 2000;
-        lines.push({...line, text: rest.slice(0, end)});
-        rest = rest.slice(end);
-      }
-      lines.push({...line, text: rest});
+      put(mark + words, {indent: lead ? indent - levels : indent,
+        seen: typeof whence === 'boolean' ? whence : whence !== null && seen(whence)});
       lead = '';
       levels = 0;
     }
@@ -134,8 +135,15 @@ READ = (
   const graphic = node => squash([node.getAttribute('aria-label') || '',
     ...[...node.querySelectorAll('title,text')].map(each => each.textContent)].join(' ')).trim();
 
+  const FIELD = /^(INPUT|SELECT|TEXTAREA)$/;
+  // what the style sheet writes into an empty element
+  const drawn = node => FIELD.test(node.tagName) ? '' : ['::before', '::after'].map(which => {
+    const [, words, , instead] = /^((?:"(?:[^"\\]|\\.)*" ?)+)(\/ (.*))?$/.exec(getComputedStyle(node, which).content) || [];
+    return (instead || words || '').replace(/"((?:[^"\\]|\\.)*)" ?/g, '$1').replace(/\\(.)/g, '$1');
+  }).join(' ');
   // the words of what is below a node, as its name has them
   const flat = (node, most = 400) => {
+    if (!node.firstChild && !node.shadowRoot) return squash(drawn(node)).trim();
     if (!node.childElementCount && !node.shadowRoot) return squash(node.textContent.slice(0, 20 * most)).trim();
     let found = '';
     const add = (each, below = 0) => {
@@ -166,7 +174,6 @@ READ = (
     const ids = node.getAttribute('aria-labelledby');
     return (ids && byId(node, ids)) || (node.getAttribute('aria-label') || '').trim();
   };
-  const FIELD = /^(INPUT|SELECT|TEXTAREA)$/;
   const nameOf = (node, content) => {
     const field = FIELD.test(node.tagName);
     const given = labelOf(node)
@@ -259,7 +266,9 @@ READ = (
     }
     let text = '[' + id + '] ' + (WORDS[kind] === 'clickable' && node.isContentEditable ? 'textbox' : WORDS[kind] || kind);
     if (name) text += ' "' + cut(name, 400) + '"';
-    if (value) text += ' = "' + cut(squash(value).trim(), 400) + '"';
+    const several = node.tagName === 'TEXTAREA' && !joined && !asked.interactive
+      && (value.length > 400 || value.trim().includes('\n')) ? value.split('\n') : [];
+    if (value && !several.length) text += ' = "' + cut(squash(value).trim(), 400) + '"';
     const hint = node.placeholder || node.getAttribute('aria-placeholder');
     if (!value && hint && hint !== name) text += ' placeholder "' + cut(squash(hint), 100) + '"';
     if (content && !FIELD.test(node.tagName) && value === null
@@ -283,10 +292,15 @@ READ = (
     }
     const whole = joined && !asked.interactive;
     if (asked.apart && !whole) text += among(node, name);
-    if (!leaf) text += ':';
+    if (!leaf || several.length) text += ':';
     if (!whole && (asked.apart || now.length > 160)) flush();
     word(text, onScreen);
-    if (!whole && asked.apart) flush();
+    if (!whole && asked.apart || several.length) flush();
+    for (const [number, line] of several.entries()) {
+      if (lines.length > asked.lines) { full = true; break; }
+      const top = box.top - node.scrollTop + node.scrollHeight * number / several.length;
+      put(line, {indent: indent + 1, seen: top >= Math.max(box.top, 0) && top < Math.min(box.bottom, innerHeight)});
+    }
   };
 
   const actsOf = (node, kind, style, above) => {
@@ -311,6 +325,7 @@ READ = (
   };
 
   const children = (node, above) => {
+    if (!node.firstChild && !node.shadowRoot && !mute && !unseen && !quiet) say(squash(drawn(node)), node);
     const folded = node.tagName === 'DETAILS' && !node.open;
     const inside = kids(node);
     if (inside !== node.childNodes || folded) {
@@ -388,6 +403,10 @@ READ = (
     quiet = quietBefore;
   };
 
+  const remark = node => {
+    const said = squash(node.getAttribute('aria-label') || node.getAttribute('title') || '').trim();
+    if (said && !quiet && !mute && !flat(node).includes(said)) word('(' + cut(said, 200) + ')', node);
+  };
   const element = (node, tag, style, display, above) => {
     const kind = role(node);
     const block = !/^(inline|contents|ruby)/.test(display);
@@ -405,7 +424,7 @@ READ = (
     }
     if (actsOf(node, kind, style, above)) {
       const field = FIELD.test(tag);
-      if (tag === 'LABEL') {
+      if (tag === 'LABEL' && !CONTROLS.has(kind)) {
         stand(node);
         return;
       }
@@ -459,6 +478,7 @@ READ = (
       mute += 1;
       children(node, style.cursor);
       mute -= 1;
+      remark(node);
       if (block) part();
       return;
     }
@@ -507,10 +527,7 @@ READ = (
     }
     inner(node, style, display);
     if (!node.hasAttributes()) { if (block) part(); return; }
-    const said = node.getAttribute('aria-label') || node.getAttribute('title');
-    if (said && !quiet && !mute && !title && !squash(flat(node)).includes(squash(said).trim())) {
-      word('(' + cut(squash(said).trim(), 200) + ')', node);
-    }
+    if (!title) remark(node);
     if (node.getAttribute('aria-selected') === 'true' && !mute) word('(selected)', node);
     const sort = node.getAttribute('aria-sort');
     if (sort && sort !== 'none' && !mute) word('(' + sort + ')', node);
