@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents import computer_use_agent, tool_calling_agent
-from bench_core.agents.dialects import dialects
+from bench_core.agents.dialects import all_dialects
 from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import BrowserHandle
 from bench_core.records import Limits
@@ -197,7 +197,7 @@ def _run(benchmark: Any, agent: Any, task: str, out: Path, steps: int) -> None:
 
 def _agents(world: str) -> list[str]:
     place = "desktop" if world == "waa" else "browser"
-    fitting = [name for name, each in dialects().items() if place in each.environments]
+    fitting = [name for name, each in all_dialects().items() if place in each.environments]
     return ["tool-calling", *(["vision"] if world == "waa" else []), *fitting]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from importlinter import Contract, ContractCheck, fields, output
 
 from nox_support.public_api import is_public, public_modules
+from nox_support.stubs import offering_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -95,6 +96,8 @@ class NoCircles(Contract):
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
         """Look for circles among all modules."""
         imports = {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
+        for package, names in offering_modules(Path.cwd()).items():
+            imports[package] = imports[package] | set(names.values())
         broken = sorted(" <-> ".join(sorted(each)) for each in _circles(imports))
         output.verbose_print(verbose, f"{len(imports)} modules looked at")
         return ContractCheck(kept=not broken, metadata={"broken": broken})

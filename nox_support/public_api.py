@@ -11,13 +11,14 @@ import argparse
 import ast
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nox_support.packages import ROOT, packages
+from nox_support.stubs import offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import griffe
 
@@ -71,7 +72,7 @@ def snapshot(package: Package) -> str:
     homes: dict[str, str] = {}
     for module in _listed(package):
         found = loaded if module == package.module else loaded[module.partition(".")[2]]
-        for name in sorted(map(str, found.exports or ())):
+        for name in sorted({*map(str, found.exports or ()), *_from_stub(found)}):
             lines.extend(_described(found, f"{module}.{name}", name, homes))
     return "\n".join(lines) + "\n"
 
@@ -123,6 +124,12 @@ def main() -> int:
 
 def _listed(package: Package) -> tuple[str, ...]:
     return tuple(sorted(package.metadata["tool"]["proctor"]["public-modules"]))
+
+
+def _from_stub(module: griffe.Module) -> set[str]:
+    """Return the names that a package offers lazily, and its version."""
+    stub = Path(str(module.filepath)).with_suffix(".pyi")
+    return {*offered(stub), "__version__"} & {*module.members} if stub.is_file() else set()
 
 
 def _sources(root: Path) -> Iterator[tuple[Path, str | None, str]]:

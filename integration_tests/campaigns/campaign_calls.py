@@ -15,7 +15,7 @@ sys.path.insert(0, str(TESTS))
 
 from fuzzed_calls import draw  # noqa: E402  # needs the path above
 
-from bench_core.agents.dialects import dialects  # noqa: E402  # same
+from bench_core.agents.dialects import all_dialects  # noqa: E402  # same
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     wrong = 0
-    for dialect in sorted(dialects()):
+    for dialect in sorted(all_dialects()):
         found, problems = draw(dialect, asked.times, asked.seed)
         for each in problems:
             print(f"{dialect}: {each[:2_000]}")

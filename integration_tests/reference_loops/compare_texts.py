@@ -24,7 +24,7 @@ from compare import COUNTS, report  # noqa: E402  # needs the path above
 from exchange import differences  # noqa: E402  # same
 
 from bench_core.agents import InvalidCallError, Screen, dialect_named  # noqa: E402  # same
-from bench_core.agents.dialects import dialects  # noqa: E402  # same
+from bench_core.agents.dialects import all_dialects  # noqa: E402  # same
 from bench_core.models import Message, Reply, TextPart  # noqa: E402  # same
 from bench_core.records import AgentTask  # noqa: E402  # same
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MODELS = ("ui_tars", "qwen")
 _KINDS = frozenset(
     kind
-    for each in dialects().values()
+    for each in all_dialects().values()
     for member in each.members.values()
     for kind in member.needs
 )

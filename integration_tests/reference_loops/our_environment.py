@@ -34,7 +34,7 @@ from bench_core.agents import (
     Tab,
     Zoom,
 )
-from bench_core.agents.dialects import dialects
+from bench_core.agents.dialects import all_dialects
 from bench_core.models import ImagePart
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class OurEnvironment:
 
     async def offers(self) -> frozenset[str]:
         """Return every kind that some dialect needs."""
-        kinds = {k for each in dialects().values() for m in each.members.values() for k in m.needs}
+        kinds = {
+            k for each in all_dialects().values() for m in each.members.values() for k in m.needs
+        }
         browsing = {"goto", "back", "switch_tab"}
         return frozenset(kinds | browsing if self._browser else kinds - browsing)
 

@@ -25,7 +25,7 @@ from bench_core.agents import (
     Screenshot,
     TypeText,
 )
-from bench_core.agents.dialects import dialect_named, dialects
+from bench_core.agents.dialects import all_dialects, dialect_named
 from bench_core.errors import AgentError
 from bench_core.models import ImagePart, Message, Reply, TextPart, ToolCall
 from bench_core.protocols import TrialContext
@@ -43,7 +43,7 @@ SIZE = (1280, 720)
 TASK = AgentTask(benchmark="b", task_id="t", goal="Do it.")
 EVERYTHING = frozenset(
     kind
-    for each in dialects().values()
+    for each in all_dialects().values()
     for member in each.members.values()
     for kind in member.needs
 )

@@ -18,9 +18,9 @@ from bench_core.agents.computer_use import dialect_of
 from bench_core.agents.dialects import (
     Screen,
     UnknownDialectError,
+    all_dialects,
     dialect_for,
     dialect_named,
-    dialects,
 )
 from bench_core.agents.dialects.coordinates import on_grid, resized, smart_resize, within
 from bench_core.agents.tools import InvalidCallError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SIZES = [(1024, 768), (1280, 720), (1366, 768), (1440, 900), (1920, 1080)]
 EVERYTHING = frozenset(
     kind
-    for dialect in dialects().values()
+    for dialect in all_dialects().values()
     for member in dialect.members.values()
     for kind in member.needs
 )
@@ -77,9 +77,9 @@ def test_a_call_becomes_actions(
     assert list(actions) == (expected if isinstance(expected, list) else [expected])
 
 
-@pytest.mark.parametrize("name", sorted(dialects()))
+@pytest.mark.parametrize("name", sorted(all_dialects()))
 def test_every_member_has_a_case(name: str) -> None:
-    assert {row[0] for row in CASES[name]} >= set(dialects()[name].members)
+    assert {row[0] for row in CASES[name]} >= set(all_dialects()[name].members)
 
 
 def test_what_an_environment_does_not_offer_is_declared_disabled() -> None:
@@ -418,4 +418,4 @@ def test_text_without_a_call_is_none() -> None:
 
 
 def test_dialects_have_names_that_can_be_typed() -> None:
-    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in dialects())
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in all_dialects())

@@ -20,7 +20,7 @@ from bench_core.agents import (
     serve_environment,
     tool_calling_agent,
 )
-from bench_core.agents.dialects import dialects
+from bench_core.agents.dialects import all_dialects
 from bench_core.errors import EnvironmentFaultError
 from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import TrialContext
@@ -188,7 +188,7 @@ async def sent(folder: Path, kind: str, task: AgentTask) -> tuple[list[ReadReque
         found = None
     if found is None:
         pytest.skip(f"the SDK of {provider} is not installed")
-    browser = dialects()[kind].environments == ("browser",) if kind in MODELS else True
+    browser = all_dialects()[kind].environments == ("browser",) if kind in MODELS else True
     place = DrawnPage() if browser else DrawnDesktop()
     seen: list[Seen] = []
 
@@ -216,7 +216,7 @@ KINDS = [*MODELS, *TOOL_CALLING]
 
 
 def test_every_dialect_is_read() -> None:
-    assert set(MODELS) == set(dialects())
+    assert set(MODELS) == set(all_dialects())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -253,7 +253,7 @@ async def test_what_is_left_out_of_a_request_is_noticed(
     elif left_out == "the form of the answer":
         task = TASK.model_copy(update={"answer_schema": None})
     elif left_out == "the tools":
-        spoken: Any = type(dialects()[kind]) if kind in MODELS else ToolCalling
+        spoken: Any = type(all_dialects()[kind]) if kind in MODELS else ToolCalling
         monkeypatch.setattr(spoken, "declare", lambda *_: Declaration(system="Act."))
     elif left_out == "the result of a call":
         monkeypatch.setattr(ModelStepper, "_answers", lambda *_, **__: ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agents.dialects import Answered, Declaration, Dialect, dialects, reply_to
+from bench_core.agents.dialects import Answered, Declaration, Dialect, all_dialects, reply_to
 from bench_core.agents.ending import ending_tools
 from bench_core.agents.handles import connect
 from bench_core.agents.loop import LoopAgent
@@ -89,7 +89,7 @@ def images_kept(model: str, asked: int | Literal["all"] | None) -> int | None:
     provider, _, name = model.partition(":")
     if asked is None or asked == "all":
         return None if asked or provider == "anthropic" else _IMAGES
-    if any(each.append_only and each.speaks(provider, name) for each in dialects().values()):
+    if any(each.append_only and each.speaks(provider, name) for each in all_dialects().values()):
         raise InputError(
             f"{model} demands that earlier turns stay as they were: leave out the option images"
         )

@@ -1,29 +1,5 @@
 """`POST /evaluate` over HTTP: a Flask blueprint, and an application of its own."""
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from bench_core.lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from waa_server_ext.server.app import create_app, make_blueprint
-    from waa_server_ext.server.service import Service, ServiceSettings
-    from waa_server_ext.server.startup import running_server
-
-__all__ = [
-    "Service",
-    "ServiceSettings",
-    "create_app",
-    "make_blueprint",
-    "running_server",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "app": ("create_app", "make_blueprint"),
-        "service": ("Service", "ServiceSettings"),
-        "startup": ("running_server",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,9 +12,9 @@ from bench_core.agents.dialects.interface import (
 )
 from bench_core.agents.dialects.registry import (
     UnknownDialectError,
+    all_dialects,
     dialect_for,
     dialect_named,
-    dialects,
 )
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "Member",
     "Screen",
     "UnknownDialectError",
+    "all_dialects",
     "dialect_for",
     "dialect_named",
-    "dialects",
     "reply_to",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.agents.dialects.registry import dialects
+from bench_core.agents.dialects.registry import all_dialects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def _which() -> str:
             "no" if not each.default else "yes",
             each.since.isoformat(),
         )
-        for each in dialects().values()
+        for each in all_dialects().values()
     ]
     places = ("models", "environments", "places", "calls")
     return _table(("dialect", "API", *places, "by default", "documents of"), rows)
@@ -67,12 +67,12 @@ def _which() -> str:
 def _members() -> str:
     rows = [
         (f"`{each.name}`", f"`{name}`", ", ".join(f"`{kind}`" for kind in member.needs) or "-")
-        for each in dialects().values()
+        for each in all_dialects().values()
         for name, member in each.members.items()
     ]
     off = [
         (f"`{each.name}`", f"`{name}`", "always declared disabled")
-        for each in dialects().values()
+        for each in all_dialects().values()
         for name in each.off
     ]
     return _table(("dialect", "what the model can ask for", "actions it needs"), [*rows, *off])

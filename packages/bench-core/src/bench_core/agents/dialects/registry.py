@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.dialects.interface import Dialect
 
-__all__ = ["UnknownDialectError", "dialect_for", "dialect_named", "dialects"]
+__all__ = ["UnknownDialectError", "all_dialects", "dialect_for", "dialect_named"]
 
 _PLACES = {"browser": " in a browser", "desktop": " on a desktop"}
 
@@ -24,7 +24,7 @@ class UnknownDialectError(InputError):
 
 
 @lru_cache(maxsize=1)
-def dialects() -> Mapping[str, Dialect]:
+def all_dialects() -> Mapping[str, Dialect]:
     """Return all dialects by name."""
     package = importlib.import_module("bench_core.agents.dialects")
     found: dict[str, Dialect] = {}
@@ -43,10 +43,10 @@ def dialect_named(name: str) -> Dialect:
     Raises:
         UnknownDialectError: There is none.
     """
-    found = dialects().get(name)
+    found = all_dialects().get(name)
     if found is None:
         raise UnknownDialectError(
-            f"there is no dialect {name!r}: known are {', '.join(dialects())}"
+            f"there is no dialect {name!r}: known are {', '.join(all_dialects())}"
         )
     return found
 
@@ -61,11 +61,13 @@ def dialect_for(model: str, environment: str) -> Dialect:
     'computer_toolset_20260801'
     """
     provider, _, name = model.partition(":")
-    spoken = [each for each in dialects().values() if each.default and each.speaks(provider, name)]
+    spoken = [
+        each for each in all_dialects().values() if each.default and each.speaks(provider, name)
+    ]
     found = next((each for each in spoken if environment in each.environments), None)
     if found is None:
         place = _PLACES[environment] if spoken else ""
-        listed = ", ".join(f"{each.name} ({each.provider})" for each in dialects().values())
+        listed = ", ".join(f"{each.name} ({each.provider})" for each in all_dialects().values())
         raise UnknownDialectError(
             f"no computer-use tool is known for {model}{place}: name one with `--dialect`, "
             f"one of {listed}; or use the agent 'tool-calling'"

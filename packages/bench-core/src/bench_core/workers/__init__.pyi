@@ -1,0 +1,11 @@
+from .attempt import WorkerLimits as WorkerLimits
+from .attempt import WorkerLostError as WorkerLostError
+from .executor import WorkerExecutor as WorkerExecutor
+from .placement import Bindings as Bindings
+from .placement import NodeRoom as NodeRoom
+from .placement import Placement as Placement
+from .process import PipeTransport as PipeTransport
+from .process import WorkerProcess as WorkerProcess
+from .recipe import Recipe as Recipe
+from .transport import Link as Link
+from .transport import Transport as Transport

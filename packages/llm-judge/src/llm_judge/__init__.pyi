@@ -1,0 +1,29 @@
+from .batch import judge_many as judge_many
+from .bench.mutations import changed_leaves as changed_leaves
+from .bench.mutations import mutants as mutants
+from .bench.stress import StressReport as StressReport
+from .bench.stress import stress as stress
+from .bench.visibility import visibility as visibility
+from .calibration.report import Calibration as Calibration
+from .calibration.report import CalibrationReport as CalibrationReport
+from .calibration.report import calibrate as calibrate
+from .calibration.report import load_calibration as load_calibration
+from .case_files import case_state as case_state
+from .case_files import read_case as read_case
+from .case_files import read_json as read_json
+from .case_lint import lint as lint
+from .judge import Judge as Judge
+from .policy import Policy as Policy
+from .prepared_case import PreparedCase as PreparedCase
+from .prepared_case import prepare as prepare
+from .prompts.evidence_pack import EvidencePack as EvidencePack
+from .prompts.evidence_pack import pack as pack
+from .records import Criterion as Criterion
+from .records import JudgeCase as JudgeCase
+from .records import Verdict as Verdict
+from .verdicts.evidence_check import verify as verify
+from .verdicts.legacy import legacy_dict as legacy_dict
+from .verdicts.success_bounds import Bounds as Bounds
+from .verdicts.success_bounds import bounds as bounds
+
+__version__: str

@@ -1,0 +1,15 @@
+from .capture import Capture as Capture
+from .capture import CaptureSettings as CaptureSettings
+from .capture import capture_states as capture_states
+from .comparison import Comparison as Comparison
+from .comparison import compare_states as compare_states
+from .files import EndStates as EndStates
+from .files import find_states as find_states
+from .files import load_states as load_states
+from .files import read_states as read_states
+from .health import Symptom as Symptom
+from .health import check_states as check_states
+from .schemas import Schemas as Schemas
+from .schemas import learn_schemas as learn_schemas
+from .schemas import load_schemas as load_schemas
+from .schemas import shipped_schemas as shipped_schemas

@@ -1,0 +1,2 @@
+from .accessibility import accessibility_xml as accessibility_xml
+from .composition import Desktop as Desktop

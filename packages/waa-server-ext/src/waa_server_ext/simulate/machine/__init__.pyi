@@ -1,0 +1,1 @@
+from .computer import Machine as Machine
