@@ -14,7 +14,6 @@ FOLDER = Path(__file__).parent / "played"
 KEPT = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.glob("*/*.jsonl"))}
 AGAIN = (
     "multireal/multi.calendar-dining-1--tool-calling-without-pictures.jsonl",
-    "multireal/multi.calendar-travel-1--tool-calling.jsonl",
     "multireal/multi.dining-mail-1--browser-use.jsonl",
     "multireal/multi.mail-travel-2--tool-calling-without-pictures.jsonl",
     "waa/file_explorer_0c9dda13-428c-492b-900b-f48562111f93-WOS--tool-calling-without-pictures.jsonl",
