@@ -13,7 +13,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from nox_support import changes, interpreters, metadata, wheels  # noqa: E402  # needs the path above
+from nox_support import interpreters, metadata, wheels  # noqa: E402  # needs the path above
 from nox_support.installing import (  # noqa: E402  # same
     DIST,
     group,
@@ -177,13 +177,7 @@ def quick(session: nox.Session) -> None:
     session.run("python", "-m", "nox_support.words")
     session.run("lint-imports")
     session.run("python", "-m", "nox_support.public_api")
-    about = [str(each) for each in changes.related_tests(changes.changed_files())]
-    if about:
-        session.run(
-            "pytest", "-q", *PARALLEL, *about, "-m", QUICK, *session.posargs, success_codes=[0, 5]
-        )
-    else:
-        session.log("no test is about what has changed")
+    session.run("python", "-m", "nox_support.quick_tests", *session.posargs)
 
 
 @nox.session(requires=["build"])

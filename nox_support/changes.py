@@ -1,20 +1,24 @@
-"""Which tests are about what has changed since the main branch: for `nox -s quick`."""
+"""Which tests are about what has changed since the main branch, the nearest first: for `nox -s quick`."""
 
 from __future__ import annotations
 
-import re
+import ast
 import subprocess
+from functools import cache
 from typing import TYPE_CHECKING
 
 from nox_support.packages import ROOT, packages
+from nox_support.stubs import offering_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["changed_files", "modules_of", "related_tests"]
+__all__ = ["changed_files", "modules_of", "nearest_tests"]
 
 _BASES = ("origin/main", "main")
+_FAR = 1000
+"""The distance of a test of the same package that imports nothing from which what has changed is reached."""
 
 
 def changed_files(root: Path = ROOT) -> list[Path]:
@@ -31,34 +35,137 @@ def changed_files(root: Path = ROOT) -> list[Path]:
 
 
 def modules_of(files: Iterable[Path], root: Path = ROOT) -> set[str]:
-    """Return the names by which tests import the modules among `files`: their own and their package's."""
+    """Return the modules among `files`; a file that is no module counts as the package that holds it."""
     found = set()
     for each in packages(root):
         source = each.folder / "src"
         for file in files:
-            if file.suffix == ".py" and source in file.parents:
+            if source in file.parents:
                 parts = file.relative_to(source).with_suffix("").parts
-                own = parts[:-1] if parts[-1] == "__init__" else parts
-                found |= {".".join(own), ".".join(own[:-1])} - {"", each.module}
+                is_module = file.suffix == ".py" and parts[-1] != "__init__"
+                found.add(".".join(parts if is_module else parts[:-1]))
     return found
 
 
-def related_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
-    """Return the test files that changed, and those of packages that import a module that changed."""
+def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
+    """Return the test files that changed, then those from which a changed module is reached, the nearest first.
+
+    Near is what imports it over few others. Last come the other tests of the packages that have changed, which may
+    reach it by a command, a process or an entry point.
+    """
     changed = set(files)
     modules = modules_of(changed, root)
-    named = "|".join(map(re.escape, sorted(modules)))
-    imports = re.compile(rf"^\s*(?:from|import) (?:{named})\b(?!\.)", re.MULTILINE)
-    return sorted(
-        test
-        for test in _tests(root)
-        if test in changed or (modules and imports.search(test.read_text(encoding="utf-8")))
+    if not modules and not any(_is_of_tests(each, root) for each in changed):
+        return []
+    imports = _Imports(root)
+    away = imports.distances(modules)
+    own = {each.folder for each in packages(root) if _roots(modules) & {each.module}}
+    found: dict[Path, tuple[int, bool, int, str]] = {}
+    for package in packages(root):
+        for test in package.folder.glob("tests/**/test_*.py"):
+            reached = imports.of_test(test)
+            steps = [
+                hops + away[module] for module, hops in reached.modules.items() if module in away
+            ]
+            if reached.files & changed:
+                steps.append(0)
+            if steps or package.folder in own:
+                named = not any(each.rpartition(".")[2] in test.stem for each in modules)
+                near = min(steps, default=_FAR)
+                foreign = package.folder not in own
+                found[test] = (near + named, foreign, len(reached.modules), str(test))
+    return sorted(found, key=found.__getitem__)
+
+
+class _Reached:
+    """What a test file imports, over its helpers, too: modules with the number of files between, and the files."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, int] = {}
+        self.files: set[Path] = set()
+
+
+class _Imports:
+    def __init__(self, root: Path) -> None:
+        import grimp  # noqa: PLC0415  # only `quick` has it
+
+        self._offered = offering_modules(root)
+        graph = grimp.build_graph(*(each.module for each in packages(root)))
+        self._modules = graph.modules
+        self._importers: dict[str, set[str]] = {
+            each: set(graph.find_modules_that_directly_import(each)) for each in graph.modules
+        }
+        for package, names in self._offered.items():
+            for home in names.values():
+                self._importers[home].add(package)
+
+    def distances(self, modules: Iterable[str]) -> Mapping[str, int]:
+        """Return of each module from which one of `modules` is reached over how many imports."""
+        away = dict.fromkeys(set(modules) & self._modules, 0)
+        ahead = list(away)
+        for each in ahead:
+            for importer in self._importers[each] - away.keys():
+                away[importer] = away[each] + 1
+                ahead.append(importer)
+        return away
+
+    def of_test(self, test: Path) -> _Reached:
+        reached = _Reached()
+        ahead = [(test, 1)]
+        while ahead:
+            file, hops = ahead.pop(0)
+            if file in reached.files:
+                continue
+            reached.files.add(file)
+            for module, name in _imported(file):
+                if home := self._home(module, name):
+                    reached.modules.setdefault(home, hops)
+                elif helper := _beside(file, module):
+                    ahead.append((helper, hops + 1))
+            folder = file.parent
+            while folder.name and (folder / "conftest.py").is_file():
+                ahead.append((folder / "conftest.py", hops + 1))
+                folder = folder.parent
+        return reached
+
+    def _home(self, module: str, name: str) -> str | None:
+        """Return the module that an import is of; None where it is none of ours."""
+        offered = self._offered.get(module, {}).get(name)
+        whole = f"{module}.{name}" if name else module
+        return offered or next((each for each in (whole, module) if each in self._modules), None)
+
+
+@cache
+def _imported(file: Path) -> tuple[tuple[str, str], ...]:
+    """Return module and name of each import of a file; the name is empty where the module itself is imported."""
+    found: list[tuple[str, str]] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [(node.module, each.name) for each in node.names]
+        elif isinstance(node, ast.Import):
+            found += [(each.name, "") for each in node.names]
+    return tuple(found)
+
+
+def _beside(file: Path, module: str) -> Path | None:
+    """Return the helper of tests that is imported by its own name, of the nearest folder that has it."""
+    for folder in file.parents:
+        for place in (folder / f"{module}.py", folder / "helpers" / f"{module}.py"):
+            if place.is_file():
+                return place
+        if folder.name == "tests":
+            break
+    return None
+
+
+def _is_of_tests(file: Path, root: Path) -> bool:
+    return file.suffix == ".py" and any(
+        each.folder / "tests" in file.parents for each in packages(root)
     )
 
 
-def _tests(root: Path) -> Iterator[Path]:
-    for each in packages(root):
-        yield from each.folder.glob("tests/**/test_*.py")
+def _roots(modules: Iterable[str]) -> set[str]:
+    return {each.partition(".")[0] for each in modules}
 
 
 def _git(root: Path, *words: str) -> list[str]:
