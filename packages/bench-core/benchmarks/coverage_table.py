@@ -14,23 +14,23 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from designs import WAA_DOMAINS, consecutive, sites, sliced_cells, template_sizes
-
-from bench_core.statistics.gate_simulation import (
+from simulations.gate import (
     simulate_alarms,
     simulate_changes,
     simulate_gate,
     simulate_printed_power,
 )
-from bench_core.statistics.look_simulation import simulate_looks
+from simulations.looks import simulate_looks
+from simulations.populations import Population, simulate_coverage
+from simulations.ranks import simulate_ranks
+
 from bench_core.statistics.one_trial import critical_mid_p, mid_p
-from bench_core.statistics.rank_simulation import simulate_ranks
-from bench_core.statistics.simulation import Population, simulate_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench_core.statistics.gate_simulation import SimulatedAlarms, SimulatedGate
-    from bench_core.statistics.simulation import SimulatedCoverage
+    from simulations.gate import SimulatedAlarms, SimulatedGate
+    from simulations.populations import SimulatedCoverage
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "coverage-tables.md"

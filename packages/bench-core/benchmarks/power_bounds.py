@@ -20,8 +20,7 @@ from bench_core.statistics.permutation import hypergeometric
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from bench_core.statistics.simulation import Population
+    from simulations.populations import Population
 
     Floats = npt.NDArray[np.float64]
     Whole = npt.NDArray[np.int64]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # not this folder: `browser_use` in it would pass for the library where that is not installed
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 # How long an example takes depends on who shares the machine; no test asserts timings.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from simulations.populations import Population, simulate_scores
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
@@ -19,7 +20,6 @@ from bench_core.statistics import (
     tango,
     within_task,
 )
-from bench_core.statistics.simulation import Population, simulate_scores
 
 Scores = dict[int, list[float]]
 

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-
-from bench_core.statistics import macro_average_interval, success_rate_interval
-from bench_core.statistics.simulation import (
+from simulations.populations import (
     Population,
     interval_ends,
     simulate_coverage,
     simulate_scores,
 )
+
+from bench_core.statistics import macro_average_interval, success_rate_interval
 
 np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
 

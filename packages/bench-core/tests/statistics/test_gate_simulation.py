@@ -6,13 +6,18 @@ from collections import Counter
 from statistics import NormalDist
 
 import pytest
+from simulations.gate import (
+    simulate_alarms,
+    simulate_gate,
+    simulate_printed_power,
+    tarone_least,
+)
+from simulations.populations import Population
 
-from bench_core.statistics import simulate_alarms, simulate_gate, tarone, within_task
-from bench_core.statistics.array_tests import drop_p_values, tarone_least
-from bench_core.statistics.gate_simulation import simulate_printed_power
+from bench_core.statistics import tarone, within_task
+from bench_core.statistics.array_tests import drop_p_values
 from bench_core.statistics.permutation import power_of_counts
 from bench_core.statistics.power_simulation import printed_power, simulated_power
-from bench_core.statistics.simulation import Population
 
 np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from simulations.populations import Population, simulate_scores
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import Templates, Variability, items_of, noise_of, plan, tasks_needed
-from bench_core.statistics.simulation import Population, simulate_scores
 
 np = pytest.importorskip("numpy", reason="runs are drawn here")
 

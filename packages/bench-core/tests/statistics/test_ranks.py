@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from simulations.ranks import claims_of, draw_models, simulate_ranks
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare, dominance, holm, leaderboard
-from bench_core.statistics.rank_simulation import claims_of, draw_models, simulate_ranks
 
 np = pytest.importorskip("numpy", reason="models are drawn here")
 

@@ -19,10 +19,6 @@ from .costs import total_usage as total_usage
 from .dirichlet import dirichlet_high as dirichlet_high
 from .dirichlet import dirichlet_low as dirichlet_low
 from .dirichlet import units_needed as units_needed
-from .gate_simulation import SimulatedAlarms as SimulatedAlarms
-from .gate_simulation import SimulatedGate as SimulatedGate
-from .gate_simulation import simulate_alarms as simulate_alarms
-from .gate_simulation import simulate_gate as simulate_gate
 from .intervals import ESTIMAND_TEXT as ESTIMAND_TEXT
 from .intervals import Estimand as Estimand
 from .intervals import Interval as Interval
@@ -32,8 +28,6 @@ from .judge_correction import latent_class as latent_class
 from .judge_correction import ppi as ppi
 from .judge_correction import rogan_gladen as rogan_gladen
 from .limits import difference_limits as difference_limits
-from .look_simulation import SimulatedLooks as SimulatedLooks
-from .look_simulation import simulate_looks as simulate_looks
 from .looks import Look as Look
 from .looks import LookPlan as LookPlan
 from .looks import look_at as look_at
@@ -90,9 +84,6 @@ from .scores import identity_of as identity_of
 from .scores import latest_results as latest_results
 from .scores import task_scores as task_scores
 from .scores import task_successes as task_successes
-from .simulation import Population as Population
-from .simulation import SimulatedCoverage as SimulatedCoverage
-from .simulation import simulate_coverage as simulate_coverage
 from .summary import summarise as summarise
 from .summary_records import Bounds as Bounds
 from .summary_records import Coverage as Coverage

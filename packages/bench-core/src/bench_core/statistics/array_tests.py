@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Whole = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["drop_p_values", "finds_in_one_trial", "tarone_least"]
+__all__ = ["drop_p_values", "finds_in_one_trial"]
 
 _PAIR = 2
 _MOST_ROOTS = 2_000_000
@@ -107,11 +107,3 @@ def finds_in_one_trial(now: Whole, before: Whole, alpha: float) -> npt.NDArray[n
         [mid_p(*each) <= limit for each in zip(worse.tolist(), changed.tolist(), strict=True)]
     )
     return found
-
-
-def tarone_least(p_values: Floats, attainable: Floats) -> Floats:
-    """Return the smallest of each row's p-values after `tarone`."""
-    numpy = load_numpy("a simulation")
-    competing = (attainable[:, None, :] <= p_values[:, :, None]).sum(axis=2)
-    least: Floats = numpy.min(p_values * competing, axis=1).clip(0.0, 1.0)
-    return least

@@ -9,7 +9,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from bench_core.statistics.array_tests import drop_p_values, finds_in_one_trial, tarone_least
+from bench_core.statistics.array_tests import drop_p_values, finds_in_one_trial
 from bench_core.statistics.bootstrap import load_numpy
 from bench_core.statistics.dirichlet import dirichlet_low
 from bench_core.statistics.distributions import t_quantile
@@ -20,7 +20,7 @@ from bench_core.statistics.power_simulation import (
     finds_of_totals,
     printed_power,
 )
-from bench_core.statistics.simulation import simulate_chances
+from simulations.populations import simulate_chances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from bench_core.statistics.simulation import Population
+    from simulations.populations import Population
 
     Whole = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
     Raises:
         MissingExtraError: numpy is not installed.
 
-    >>> from bench_core.statistics.simulation import Population
+    >>> from simulations.populations import Population
     >>> found = simulate_gate(Population(0.42, 0.485), tasks=68, trials=3, replications=200)
     >>> found.alarms < 0.1
     True
@@ -162,7 +162,7 @@ def simulate_alarms(  # noqa: PLR0913 - as above
 
     Arguments as `simulate_gate`; with a drop of 0 every alarm is a false one.
 
-    >>> from bench_core.statistics.simulation import Population
+    >>> from simulations.populations import Population
     >>> pairs = [[2 * n, 2 * n + 1] for n in range(20)]
     >>> agent = Population(0.42, 0.485)
     >>> simulate_alarms(agent, tasks=40, trials=3, slices=pairs, replications=200).alarms < 0.1
@@ -411,3 +411,11 @@ def _t_limits(differences: Floats, sizes: Sequence[int], alpha: float) -> tuple[
     error = numpy.sqrt((totals**2).sum(axis=1) * clusters / (clusters - 1))
     half = t_quantile(1.0 - alpha, clusters - 1) * error
     return mean[:, 0] - half, mean[:, 0] + half
+
+
+def tarone_least(p_values: Floats, attainable: Floats) -> Floats:
+    """Return the smallest of each row's p-values after `tarone`."""
+    numpy = load_numpy("a simulation")
+    competing = (attainable[:, None, :] <= p_values[:, :, None]).sum(axis=2)
+    least: Floats = numpy.min(p_values * competing, axis=1).clip(0.0, 1.0)
+    return least

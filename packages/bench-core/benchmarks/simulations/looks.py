@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench_core.statistics.bootstrap import load_numpy
 from bench_core.statistics.boundaries import critical_values, pocock_value
 from bench_core.statistics.distributions import normal_cdf, normal_quantile, t_quantile
-from bench_core.statistics.simulation import simulate_chances
+from simulations.populations import simulate_chances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from bench_core.statistics.simulation import Population
+    from simulations.populations import Population
 
     Floats = npt.NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def simulate_looks(  # noqa: PLR0913 - a simulation is what its settings say
     Raises:
         MissingExtraError: numpy is not installed.
 
-    >>> from bench_core.statistics.simulation import Population
+    >>> from simulations.populations import Population
     >>> found = simulate_looks(
     ...     Population(0.42, 0.5), sizes=[1] * 68, trials=3, times=0.0, replications=200
     ... )
