@@ -150,7 +150,7 @@ def typecheck(session: nox.Session) -> None:
     for each in packages():
         with session.chdir(each.folder):
             session.run("mypy", *shared, "--python-version", each.pythons[0], "src")
-    session.run("mypy", "noxfile.py", "nox_support")
+    session.run("mypy", "noxfile.py", "nox_support", "test_support")
     session.run("python", "-m", "nox_support.licences")  # here, where every extra is installed
 
 

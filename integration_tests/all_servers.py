@@ -24,12 +24,15 @@ from bench_core.models import open_model_proxy
 from bench_core.serving import BoundedHandler, BoundedServer
 from bench_core.sessions import SessionSettings
 from bench_core.testing import make_run
-from bench_core.testing.model_server import Answer, ModelServer
 from multireal_harness.world import BuiltInWorld as Apps
 from waa_server_ext.built_in import SimulatedDesktopWorld
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.vm import VmState
 from webarena_runner.world import BuiltInWorld as Sites
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from test_support.model_server import Answer, ModelServer  # needs the path above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

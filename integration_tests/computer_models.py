@@ -11,15 +11,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from test_support.model_server import Answer
+
 from bench_core.agents import Click, Drag, Point, PressKeys, TypeText, connect
-from bench_core.testing.model_server import Answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
+    from test_support.model_server import Seen
+
     from bench_core.agents import Action
     from bench_core.protocols import EnvironmentHandle
-    from bench_core.testing.model_server import Seen
 
 __all__ = ["MODELS", "Doing", "Peek", "Place", "Step", "steps_of"]
 

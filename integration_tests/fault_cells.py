@@ -23,6 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from test_support.model_server import Answer, ModelServer
+
 from bench_core.browser import websocket_url
 from bench_core.closing import Closing
 from bench_core.models import Message, ModelRequest, RetryPolicy, open_model
@@ -32,7 +34,6 @@ from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD
-from bench_core.testing.model_server import Answer, ModelServer
 from bench_core.trial import AgentLimits
 from llm_judge import Judge
 from multireal_harness.agents.scripted_agent import ScriptedAgent
@@ -51,9 +52,10 @@ from webarena_runner.world.launch import Environment, built_in_world, environmen
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from test_support.part_faults import PartFault, Phase
+
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding, AgentTask, Task, TrialResult
-    from bench_core.testing.part_faults import PartFault, Phase
     from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 __all__ = ["AppRig", "Cell", "SiteRig"]

@@ -17,6 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from test_support.model_requests import ReadRequest
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer
+
 from bench_core.agents import computer_use_agent, tool_calling_agent
 from bench_core.agents.dialects import all_dialects
 from bench_core.models import RetryPolicy, open_model
@@ -25,14 +29,11 @@ from bench_core.records import Limits
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_requests import ReadRequest
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.testing.model_requests import ReadPart, Seen
+    from test_support.model_requests import ReadPart, Seen
 
 __all__ = ["FOLDER", "PAGE", "WORLDS", "collected", "main", "table"]
 

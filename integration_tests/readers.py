@@ -10,13 +10,13 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bench_core.testing.model_requests import ReadRequest
-from bench_core.testing.model_server import Answer
+from test_support.model_requests import ReadRequest
+from test_support.model_server import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.testing.model_server import Seen
+    from test_support.model_server import Seen
 
 __all__ = ["Reader"]
 

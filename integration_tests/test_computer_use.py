@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration_tests.computer_models import MODELS, Doing, Peek, Place, Step, steps_of
+from test_support.model_rules import Rules
+from test_support.model_server import ModelServer
 
 from bench_core.agents import computer_use_agent
 from bench_core.errors import EnvironmentFaultError
@@ -23,8 +25,6 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration_tests.fault_cells import AppRig, SiteRig
+from test_support.part_faults import PART_FAULTS, PartFault
 
 from bench_core.budgets import AGENT
 from bench_core.run_folder import list_artifacts
 from bench_core.testing.faults import CALL, CALL_USD
-from bench_core.testing.part_faults import PART_FAULTS, PartFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.records import Status
 from bench_core.run_folder import read_run
 from bench_core.run_spec import AgentProcessSpec, RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from test_support.model_server import Seen
+
     from bench_core.records import TrialResult
     from bench_core.run_folder import RunView
-    from bench_core.testing.model_server import Seen
 
 pytestmark = pytest.mark.skipif(
     "FOREIGN_AGENTS" not in os.environ, reason="uv makes environments: nox -s foreign_agents"

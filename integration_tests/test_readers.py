@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from integration_tests.model_requests import WORLDS
 from integration_tests.readers import Reader
+from test_support.model_rules import Rules
+from test_support.model_server import ModelServer
 
 from bench_core.agents import tool_calling_agent
 from bench_core.models import RetryPolicy, open_model
 from bench_core.records import Status
 from bench_core.run_folder import read_run
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from integration_tests.model_requests import Run
+    from test_support.model_requests import ReadPart, ReadRequest
 
     from bench_core.records import TrialResult
-    from bench_core.testing.model_requests import ReadPart, ReadRequest
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from test_support.model_server import Answer, ModelServer, Seen
 
 from bench_core.agents import (
     Click,
@@ -29,7 +30,6 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_server import Answer, ModelServer, Seen
 from waa_client.actions import Screen, translate
 from waa_client.agents.simple import named_agent
 from waa_client.agents.vision import VisionAgent

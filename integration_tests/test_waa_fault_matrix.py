@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.part_faults import PART_FAULTS, PartFault
 
 from bench_core.records import AgentOutcome, Limits, Status, Step
 from bench_core.run_folder import TrialArtifacts, list_artifacts, read_run
@@ -20,7 +21,6 @@ from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD
-from bench_core.testing.part_faults import PART_FAULTS, PartFault
 from bench_core.trial import AgentLimits
 from waa_client.actions import Block
 from waa_client.benchmark import WaaBenchmark

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 from pathlib import Path
 
 from bench_core.errors import RunFolderError
 from bench_core.run_folder import check_run
 from bench_core.testing import make_run
-from bench_core.testing.damage import damage
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from test_support.damage import damage  # needs the path above
 
 
 def main() -> int:

@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from integration_tests.fault_cells import AppRig, SiteRig  # noqa: E402
+from test_support.part_faults import PartFault  # noqa: E402
 
 from bench_core.budgets import AGENT  # noqa: E402
 from bench_core.run_folder import list_artifacts  # noqa: E402
 from bench_core.testing.faults import CALL, CALL_USD  # noqa: E402
-from bench_core.testing.part_faults import PartFault  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import get_args
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 
-from test_waa_fault_matrix import check, run, running_parts
-
-from bench_core.testing.part_faults import Phase, WayToFail, waa_fault
+from test_support.part_faults import Phase, WayToFail, waa_fault  # noqa: E402  # same
+from test_waa_fault_matrix import check, run, running_parts  # noqa: E402  # needs the paths above
 
 
 def main() -> int:

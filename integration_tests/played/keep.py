@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from integration_tests.played.naming import Shown, replaced
 
-from bench_core.agents.computer_use import dialect_of
+from bench_core.agents import dialect_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +80,8 @@ def kept_trial(folder: Path, run: dict[str, Any], result: dict[str, Any]) -> Pat
     }  # fmt: skip
     if run["agent"] == "computer-use":
         if dialect is None:  # of a trial that something else ended
-            browser = run["benchmark"] != "waa"
-            trial["dialect"] = dialect_of(
-                run["model"], options.get("dialect"), browser=browser
-            ).name
+            place = "desktop" if run["benchmark"] == "waa" else "browser"
+            trial["dialect"] = options.get("dialect") or dialect_for(run["model"], place).name
         if len(replies) - len(steps) == 1:  # the last one was not acted on any more
             replies.pop()
         if len(steps) != len(replies):

@@ -13,27 +13,25 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 from integration_tests.played.naming import NotShownError, Shown, replaced
+from test_support.model_requests import ReadRequest
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer
 
-from bench_core.agents.browser import BrowserEnvironment
+from bench_core.agents import ActionResult, BrowserEnvironment, ModelStepper, Observation
 from bench_core.agents.dialects import dialect_named
-from bench_core.agents.model_stepper import ModelStepper
-from bench_core.agents.records import ActionResult, Observation
 from bench_core.models import ImagePart, Model, ScriptedAdapter
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentTask
 from bench_core.run_folder import read_run
-from bench_core.testing.model_requests import ReadRequest
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer
 from waa_client.actions import OFFERS
-from webarena_runner.agents.declaration import answer_schema
-from webarena_runner.tasks import load_tasks
+from webarena_runner import answer_schema, load_tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from test_support.model_server import Seen
+
     from bench_core.records import TrialResult
-    from bench_core.testing.model_server import Seen
 
 __all__ = ["Kept", "acts_of", "expected_acts", "played_again"]
 

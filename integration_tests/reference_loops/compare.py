@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from exchange import Difference, Exchange, differences  # noqa: E402  # needs the path above
 from our_environment import OurEnvironment  # noqa: E402  # same
+from test_support.model_rules import Rules  # noqa: E402  # same
+from test_support.model_server import Answer, ModelServer  # noqa: E402  # same
 
 from bench_core.agents import computer_use_agent  # noqa: E402  # same
 from bench_core.models import RetryPolicy, open_model  # noqa: E402  # same
 from bench_core.protocols import DesktopHandle, TrialContext  # noqa: E402  # same
 from bench_core.records import AgentTask, Limits  # noqa: E402  # same
-from bench_core.testing.model_rules import Rules  # noqa: E402  # same
-from bench_core.testing.model_server import Answer, ModelServer  # noqa: E402  # same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

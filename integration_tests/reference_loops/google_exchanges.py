@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from exchange import Exchange
 
 if TYPE_CHECKING:
-    from bench_core.testing.model_server import Seen
+    from test_support.model_server import Seen
 
 __all__ = ["EXCHANGES", "comparable"]
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from pathlib import Path
 
 from bench_core.models import Message, Model, ModelRequest, RateLimit, open_model
-from bench_core.testing.model_server import Answer, ModelServer, Seen
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from test_support.model_server import (  # needs the path above
+    Answer,
+    ModelServer,
+    Seen,
+)
 
 CALLS = 100
 REQUEST = ModelRequest(messages=(Message.user("hello " * 200),), system="Be brief.")

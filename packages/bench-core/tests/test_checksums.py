@@ -9,6 +9,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from test_support.damage import damage
 
 from bench_core.errors import RunFolderError
 from bench_core.files import add_checksum, checksum_holds
@@ -23,7 +24,6 @@ from bench_core.run_folder import (
 )
 from bench_core.runs import rescore_run_sync
 from bench_core.testing import make_results, make_run, make_tasks, reseal
-from bench_core.testing.damage import damage
 
 if TYPE_CHECKING:
     import subprocess

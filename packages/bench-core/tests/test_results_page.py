@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from test_support.results_page import main, with_tables
 
 from bench_core.records import Status
 from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
-from bench_core.testing.results_page import main, with_tables
 
 PAGE = Path(__file__).parents[3] / "docs" / "results.md"
 OLD = "# Page\n\n<!-- table: flags -->\n| old |\n<!-- end -->\n\nText.\n"

@@ -8,9 +8,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.models import RetryPolicy, open_model
-from bench_core.testing.model_server import Answer, ModelServer
 from llm_judge import Judge, Policy, prepare
 from llm_judge.bench.scripted_judges import honest
 from llm_judge.prompts.prompt import output_schema

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sample_tasks import make_task, only, run
-
-from bench_core.testing.model_server import Answer, ModelServer
+from test_support.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
 from sample_tasks import make_task
-
-from bench_core.testing.model_server import ModelServer
+from test_support.model_server import ModelServer
 
 settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]

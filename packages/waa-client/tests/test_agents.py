@@ -15,12 +15,12 @@ from agent_runs import call, vision
 from click.testing import CliRunner
 from fake_vm import FakeVm
 from sample_tasks import only, run, script
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import Done
 from bench_core.discovery import find_plugins, load_agent
 from bench_core.errors import InputError
 from bench_core.records import Status
-from bench_core.testing.model_server import Answer, ModelServer
 from waa_client.agents.simple import read_script
 from waa_client.cli import main
 

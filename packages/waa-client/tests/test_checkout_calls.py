@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
 from sample_tasks import make_task, run
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.budgets import Budget
 from bench_core.records import Limits, Status, TrialResult
 from bench_core.run_folder import read_run
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fake_vm import FakeVm
-
-    from bench_core.testing.model_server import ModelServer
+    from test_support.model_server import ModelServer
 
 
 @pytest.fixture

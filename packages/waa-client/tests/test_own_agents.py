@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_vm import FakeVm, Reply
 from sample_tasks import NoSleep, only, run
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError, UnknownPluginError
 from bench_core.records import Limits, Status
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

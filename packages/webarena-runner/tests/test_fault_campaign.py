@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cdp_use.client import CDPClient
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.browser import websocket_url
 from bench_core.browser_use import AgentSettings, BrowserUseAgent, import_browser_use
@@ -21,7 +22,6 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_server import Answer, ModelServer
 from bench_core.trial import AgentLimits
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.environment import EnvironmentSettings

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import serve_environment
 from bench_core.records import Limits, Status, Task
@@ -16,7 +17,6 @@ from bench_core.run_folder import TrialArtifacts, read_json, read_run
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_server import Answer, ModelServer
 from bench_core.trial import Evaluation, TrialEnvironment
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))

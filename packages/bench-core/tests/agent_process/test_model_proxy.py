@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sums import Sums
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
@@ -17,7 +18,6 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

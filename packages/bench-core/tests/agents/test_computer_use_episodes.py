@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import (
     ActionResult,
@@ -26,8 +28,6 @@ from bench_core.agents.dialects import dialect_named
 from bench_core.errors import InputError
 from bench_core.models import Cassette, ImagePart, Model, RetryPolicy, ScriptedAdapter, open_model
 from bench_core.records import Limits, Status
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -453,7 +453,7 @@ async def test_an_option_that_would_change_turns_is_refused(
 
 
 def refused(path: str, body: dict[str, Any], **headers: str) -> str | None:
-    from bench_core.testing.model_server import Seen  # noqa: PLC0415
+    from test_support.model_server import Seen  # noqa: PLC0415
 
     found = Rules().refusal(Seen(path, headers, body, 0.0))
     return found[1] if found else None
@@ -530,7 +530,7 @@ def test_the_server_refuses_what_the_api_refuses(body: dict[str, Any], message: 
 
 
 def test_the_server_refuses_a_changed_prefix_and_reasoning_it_has_not_kept() -> None:
-    from bench_core.testing.model_server import Seen  # noqa: PLC0415
+    from test_support.model_server import Seen  # noqa: PLC0415
 
     rules = Rules()
     first = claude()

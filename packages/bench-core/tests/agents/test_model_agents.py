@@ -13,6 +13,7 @@ import pytest
 from drawn import SAVE, DrawnDesktop
 from hypothesis import given
 from hypothesis import strategies as st
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import (
     Click,
@@ -47,7 +48,6 @@ from bench_core.models import (
 )
 from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
 from bench_core.records import AgentTask, Status
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

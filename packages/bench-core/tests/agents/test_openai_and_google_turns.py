@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from test_computer_use_episodes import connect, grid
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer, Seen
 
 from bench_core.agents import Observation, Tab
 from bench_core.agents.computer_use import computer_use_agent
@@ -16,8 +18,6 @@ from bench_core.agents.records import ActionResult
 from bench_core.errors import InputError
 from bench_core.models import ImagePart, ToolCall
 from bench_core.records import AgentTask, Status
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

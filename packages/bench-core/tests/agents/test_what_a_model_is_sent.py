@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from drawn import NOTE, SIZE, DrawnDesktop
+from test_support.model_requests import ReadRequest, Seen
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import (
     Declaration,
@@ -25,9 +28,6 @@ from bench_core.errors import EnvironmentFaultError
 from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentTask, Limits
-from bench_core.testing.model_requests import ReadRequest, Seen
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path

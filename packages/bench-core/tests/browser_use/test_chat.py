@@ -17,6 +17,7 @@ from browser_use.llm.messages import (
 )
 from browser_use.llm.views import ChatInvokeCompletion, ChatInvokeUsage
 from pydantic import BaseModel, ValidationError
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.browser_use import ModelChat, ModelWatch, is_known_model, model_chat
 from bench_core.browser_use.agent import open_chat
@@ -26,7 +27,6 @@ from bench_core.models import Cassette, ModelError, PriceList, RetryPolicy, open
 from bench_core.models.prices import PriceRow
 from bench_core.protocols import TrialContext
 from bench_core.records import ModelCall
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import ModelServer
 
 from bench_core.models import Model, RetryPolicy, open_model
-from bench_core.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

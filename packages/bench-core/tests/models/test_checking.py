@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents.plugins import ComputerUsePlugin, ToolCallingPlugin
 from bench_core.errors import InputError
@@ -24,7 +25,6 @@ from bench_core.models import (
 from bench_core.protocols import TrialContext
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import run_benchmark_sync
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.errors import BudgetExceededError, InputError, UnknownPluginError
 from bench_core.models import (
@@ -36,7 +37,6 @@ from bench_core.models.adapter import tool_call
 from bench_core.models.errors import classify
 from bench_core.models.prices import PriceRow
 from bench_core.records import Usage
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

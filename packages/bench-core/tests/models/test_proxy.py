@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.budgets import Budget, RunBudget, TrialMeter
 from bench_core.errors import InputError
@@ -21,7 +22,6 @@ from bench_core.models.proxy import LoopbackModelProxy, TrialProxy, open_model_p
 from bench_core.models.stream_usage import USAGE_BOUNDED
 from bench_core.models.wire_turns import StreamedAnswer, read_answered, read_sent
 from bench_core.records import ModelCall
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

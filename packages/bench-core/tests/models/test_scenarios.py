@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.models import (
     Cassette,
@@ -27,7 +28,6 @@ from bench_core.models import (
     adapter,
     open_model,
 )
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path

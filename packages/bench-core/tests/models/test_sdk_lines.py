@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.models import (
     Cassette,
@@ -22,7 +23,6 @@ from bench_core.models import (
     Tool,
     open_model,
 )
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,19 +9,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_requests import ReadRequest
+from test_support.model_rules import Rules
+from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents.plugins import ComputerUsePlugin
 from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import TrialContext
-from bench_core.testing.model_requests import ReadRequest
-from bench_core.testing.model_rules import Rules
-from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from test_support.model_requests import Seen
+
     from bench_core.play import PlayFinding
-    from bench_core.testing.model_requests import Seen
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer, ModelServer
 
-from bench_core.testing.model_server import Answer, ModelServer
 from multireal_harness.agents.scripted_agent import locate
 from multireal_harness.models import ModelConfig
 from multireal_harness.world import load_solutions
@@ -15,7 +15,8 @@ from multireal_harness.world import load_solutions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.testing.model_server import Seen
+    from test_support.model_server import Seen
+
     from multireal_harness.world import Solution
 
 pytestmark = [

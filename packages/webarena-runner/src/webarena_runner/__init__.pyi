@@ -1,3 +1,4 @@
+from .agents.declaration import answer_schema as answer_schema
 from .benchmark import WebArenaBenchmark as WebArenaBenchmark
 from .config import EnvironmentConfig as EnvironmentConfig
 from .config import load_config as load_config

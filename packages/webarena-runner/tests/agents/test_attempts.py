@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.model_server import Answer as ModelAnswer
+from test_support.model_server import ModelServer as OfficialFormats
 
 from bench_core.browser_use import AgentSettings, BrowserUseAgent, Patience
 from bench_core.browser_use.scripted_chat import answer, click, go
 from bench_core.records import AgentTask, Limits, Step, Usage
 from bench_core.run_folder import read_lines
-from bench_core.testing.model_server import Answer as ModelAnswer
-from bench_core.testing.model_server import ModelServer as OfficialFormats
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:

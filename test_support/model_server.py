@@ -18,8 +18,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from bench_core.serving import BoundedHandler, BoundedServer
-from bench_core.testing.model_requests import Seen
-from bench_core.testing.model_streams import events_of, is_streamed
+from test_support.model_requests import Seen
+from test_support.model_streams import events_of, is_streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from bench_core.testing.model_rules import Rules
+    from test_support.model_rules import Rules
 
 __all__ = ["Answer", "ModelServer", "Seen"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.testing.model_requests import Seen
+    from test_support.model_requests import Seen
 
 __all__ = ["events_of", "is_streamed"]
 

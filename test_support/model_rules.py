@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench_core.testing.model_requests import Seen
+    from test_support.model_requests import Seen
 
 __all__ = ["Rules"]
 

@@ -1,6 +1,6 @@
 """The tables of the page "What a result can and cannot say", written from the vocabulary itself.
 
-`python -m bench_core.testing.results_page docs/results.md --write` brings the page up to date.
+`python -m test_support.results_page docs/results.md --write` brings the page up to date.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from bench_core import exit_codes
 from bench_core.records import Status
 from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS
-from bench_core.testing.part_faults import PART_FAULTS
 from bench_core.trial.results import HARNESS_ERROR
+from test_support.part_faults import PART_FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bench_core.testing.faults import Fault
-    from bench_core.testing.part_faults import PartFault
+    from test_support.part_faults import PartFault
 
 __all__ = ["main", "with_tables"]
 
