@@ -43,6 +43,7 @@ from bench_core.agents import (
     Scroll,
     ScrollTo,
     SetValue,
+    SwitchTab,
     TypeText,
     Zoom,
     offered,
@@ -293,6 +294,50 @@ async def test_tabs_are_opened_listed_switched_and_closed(live: BrowserEnvironme
     assert len((await live.observe()).open_tabs) == 2
 
 
+async def test_only_a_tab_that_the_agent_brings_to_the_front_itself_is_a_change_it_asked_for(
+    live: BrowserEnvironment,
+) -> None:
+    seen = await live.observe()
+    box = ElementRef(element=next(each.id for each in seen.elements if each.role == "checkbox"))
+    opened = await live.act(NewTab())
+    assert (opened.asked, "in front is now the tab" in opened.changed) == (True, True)
+    back = await live.act(SwitchTab(index=0))
+    assert back.asked
+    assert (await live.act(Click(target=box))).text == "clicked checkbox 'Agree'"
+    assert not (await live.act(SwitchTab(index=0))).asked
+    await page_of(live).evaluate("() => alert('Saved')")
+    moved = await live.act(SwitchTab(index=1))
+    assert (moved.asked, "dialog" in moved.changed) == (False, True)
+    assert not (await live.act(CloseTab())).asked
+
+
+async def test_a_page_that_is_loaded_again_is_not_said_to_be_another(
+    live: BrowserEnvironment,
+) -> None:
+    await page_of(live).goto("data:text/html,<title>one</title>")
+    await live.observe()
+    assert (await live.act(Reload())).changed == "the page was reloaded"
+
+
+async def test_typing_says_what_the_field_holds_and_that_enter_was_pressed(
+    live: BrowserEnvironment,
+) -> None:
+    field = ElementRef(
+        element=next(e.id for e in (await live.observe()).elements if e.role == "textbox")
+    )
+
+    async def typed(**given: Any) -> str:
+        return (await live.act(TypeText(**given))).text
+
+    name = "typed into textbox 'Your name'"
+    assert await typed(text="Ada", target=field, enter=True) == f"{name}, then Enter"
+    assert await typed(text=" L", target=field) == f"{name} (it holds 'Ada L')"
+    assert await typed(text="!") == f"{name} (it holds 'Ada L!')"
+    assert await typed(text="Bo", target=field, clear=True) == name
+    await page_of(live).evaluate("() => { text.type = 'password' }")
+    assert await typed(text="x", target=field) == name
+
+
 async def test_pages_are_left_and_come_back_to(live: BrowserEnvironment) -> None:
     page = page_of(live)
     await page.goto("data:text/html,<title>one</title>")
@@ -309,6 +354,8 @@ async def test_what_is_read_can_be_acted_on(live: BrowserEnvironment) -> None:
     assert "Red | Green" in outline
     found = (await live.act(FindElements(query="far away button"))).text
     assert found.endswith('] button "Far away"')
+    close = (await live.act(FindElements(query="far agreement"))).text.splitlines()
+    assert close == ["no line has all of these words; the closest:", found]
     far = found.partition("[")[2].partition("]")[0]
     await done(live, ScrollTo(target=ElementRef(element=far)))
     assert await page_of(live).evaluate("() => scrollY") > 2000

@@ -31,6 +31,7 @@ from bench_core.agents import (
     Scroll,
     ScrollTo,
     SetValue,
+    SwitchTab,
     TypeText,
     Wait,
 )
@@ -63,8 +64,9 @@ def task(**stated: Any) -> AgentTask:
 class Place:
     """An environment that does what it is given and notes it; `breaks` and `turns` name kinds of actions."""
 
-    def __init__(self, breaks: str = "", turns: str = "") -> None:
+    def __init__(self, breaks: str = "", turns: str = "", *, asked: bool = False) -> None:
         self.done: list[str] = []
+        self._asked = asked
         self._breaks = breaks
         self._turns = turns
 
@@ -76,7 +78,7 @@ class Place:
             return ActionResult(ok=False, error="it broke")
         self.done.append(action.kind)
         changed = "the page is now 'Orders'" if action.kind == self._turns else ""
-        return ActionResult(changed=changed)
+        return ActionResult(changed=changed, asked=bool(changed) and self._asked)
 
 
 class Script:
@@ -207,6 +209,31 @@ async def test_what_aims_at_what_was_seen_is_not_done_on_another_page(
         carried_out=False,
     )
     assert place.done == []
+
+
+@pytest.mark.parametrize("action", AIMED, ids=lambda each: each.kind)
+async def test_in_a_tab_that_the_agent_chose_ids_and_keys_are_meant_for_it_and_places_are_not(
+    tmp_path: Path, action: Action
+) -> None:
+    place = Place(turns="switch_tab", asked=True)
+    await run(tmp_path, task(), place, (SwitchTab(index=1), action), (Done(),))
+    by_place = action.kind in {"move", "mouse_down", "drag", "scroll"}
+    assert place.done == ["switch_tab", *([] if by_place else [action.kind])]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        pytest.param(Click(), id="where the pointer is"),
+        pytest.param(Click(target=HERE), id="a point"),
+        pytest.param(TypeText(text="a", target=HERE), id="typed at a point"),
+        pytest.param(Drag(start=BUTTON, end=BUTTON, path=(HERE,)), id="dragged by way of a point"),
+    ],
+)
+async def test_a_place_is_that_of_the_tab_that_was_seen(tmp_path: Path, action: Action) -> None:
+    place = Place(turns="switch_tab", asked=True)
+    await run(tmp_path, task(), place, (SwitchTab(index=1), action), (Done(),))
+    assert place.done == ["switch_tab"]
 
 
 @pytest.mark.parametrize(

@@ -125,11 +125,12 @@ async def test_only_the_latest_screenshots_are_sent_again_where_asked_for(
     task: AgentTask,
     context: TrialContext,
 ) -> None:
-    server.say(*[call("wait", seconds=0)] * 4, call("done"))
+    server.say(*[call("wait", seconds=0)] * 6, call("done"))
     async with connect(provider, server) as model:
         await tool_calling_agent(model, images=2).run(task, handle, context)
     pictures = [str(seen.body).count("iVBORw0KGgo") for seen in server.requests]
-    assert pictures == [1, 2, 2, 2, 2]
+    # as many at once, so that earlier messages stay as they were for some turns
+    assert pictures == [1, 2, 3, 2, 3, 2, 3]
 
 
 async def test_a_call_that_makes_no_sense_is_told_to_the_model(  # noqa: PLR0913, PLR0917  # fixtures

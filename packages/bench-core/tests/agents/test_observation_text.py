@@ -10,20 +10,23 @@ import pytest
 from drawn import DrawnDesktop
 
 from bench_core.agents import (
+    ActionResult,
     Decision,
     Element,
     ModelStepper,
     Observation,
     Tab,
     ToolCalling,
+    TypeText,
     Wait,
     connect,
     observation_parts,
 )
 from bench_core.agents.marks import with_marks
-from bench_core.agents.observation_text import changed_parts
+from bench_core.agents.observation_text import changed_parts, typed_text
 from bench_core.models import Model, ModelRequest, ScriptedAdapter
 from bench_core.models.records import ImagePart
+from bench_core.records import Limits
 
 if TYPE_CHECKING:
     from bench_core.protocols import DesktopHandle, TrialContext
@@ -64,8 +67,40 @@ def test_what_came_stands_after_what_is_before_it_and_what_went_is_named() -> No
     assert str(changed_parts(page(*came), page(*TODO)).text).splitlines()[1:] == ["- - a new thing"]
 
 
-def test_nothing_changed_is_said() -> None:
-    assert "not changed" in str(changed_parts(page(*TODO), page(*TODO)).text)
+@pytest.mark.parametrize("lines", [TODO, ["One line"]])
+def test_nothing_changed_is_said(lines: list[str]) -> None:
+    assert "not changed" in str(changed_parts(page(*lines), page(*lines)).text)
+
+
+def test_the_address_that_is_shown_is_not_in_the_result_as_well() -> None:
+    there, here = (f"the page is now 'To do' (http://todo.test/{each})" for each in ("new", ""))
+    results = (
+        ActionResult(text="clicked button 'Save'", changed=there),
+        ActionResult(changed=here),
+    )
+    shown = page(*TODO, url="http://todo.test/", results=results)
+    assert text_of(shown).splitlines()[:2] == [
+        f"Result of action 1: clicked button 'Save'; {there}",
+        "Result of action 2: ok; the page is now 'To do'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "holds", "said"),
+    [
+        ({"text": "13:25"}, "13:25", ""),
+        ({"text": "13:25"}, "1:25 PM13:25", " (it holds '1:25 PM13:25')"),
+        ({"text": "Hi", "enter": True}, "", " (it is empty), then Enter"),
+        ({"text": "Hi\nyou"}, "Hi\n\nyou\n", ""),
+        ({"text": "b"}, "a" * 200, f" (it holds '{'a' * 119}…')"),
+        ({"text": "b", "enter": True}, None, ", then Enter"),
+    ],
+)
+def test_typing_says_what_a_field_holds_that_is_not_what_was_typed(
+    typed: dict[str, Any], holds: str | None, said: str
+) -> None:
+    action = TypeText(**typed)
+    assert typed_text(action, "textbox 'End'", holds) == f"typed into textbox 'End'{said}"
 
 
 def test_a_scrolled_page_says_what_is_on_the_screen_now() -> None:
@@ -168,15 +203,45 @@ async def test_a_model_gets_all_again_after_eight_changes_in_a_row(
     assert [number for number, whole in enumerate(shown) if whole] == [0, 9]
 
 
+async def test_what_has_not_changed_is_not_shown_again_after_any_number_of_turns(
+    task: AgentTask, context: TrialContext
+) -> None:
+    requests: list[ModelRequest] = []
+    acting = await stepper(waiting(requests), task, context)
+    for _ in range(12):
+        await acting.act(page(*TODO))
+    assert str(requests[-1].messages).count("# To do") == 1
+
+
+async def test_a_model_is_told_when_few_turns_are_left(
+    task: AgentTask, context: TrialContext
+) -> None:
+    requests: list[ModelRequest] = []
+    limited = task.model_copy(update={"limits": Limits(max_steps=7)})
+    acting = await stepper(waiting(requests), limited, context)
+    for _ in range(7):
+        await acting.act(page(*TODO))
+    said = [str(each.messages[-1]) for each in requests]
+    assert [n for n, text in enumerate(said, 1) if "You have 5 turns left" in text] == [3]
+    assert [n for n, text in enumerate(said, 1) if "your last turn" in text] == [7]
+
+
 async def test_a_model_without_pictures_is_sent_none(
     task: AgentTask, context: TrialContext
 ) -> None:
     requests: list[ModelRequest] = []
     acting = await stepper(waiting(requests), task, context, pictures=False)
     picture = ImagePart.from_bytes(b"\x89PNG\r\n\x1a\n")
-    decision: Decision = await acting.act(page(*TODO, screenshot=picture))
+    mark = "--- the screen ends here: 900 px of the page are below ---"
+    decision: Decision = await acting.act(page(*TODO, mark, "- x", screenshot=picture))
     assert decision.actions
     request = requests[-1]
+    sent = str([request.tools, request.system, request.messages])
+    assert [
+        each
+        for each in ("pixel", " px", '"x"', "'x'", "to_y", "a point", "picture")
+        if each in sent
+    ] == []
     assert "image" not in {part.type for message in request.messages for part in message.parts}
     assert "zoom" not in {tool.name for tool in request.tools}
 

@@ -106,6 +106,15 @@ async def test_what_appears_is_said_first_and_once(browser: BrowserEnvironment) 
     assert (await browser.observe()).notices == ()
 
 
+async def test_a_screen_that_ends_before_nothing_is_not_said_to_end(
+    browser: BrowserEnvironment,
+) -> None:
+    page = "<p>Text</p><div style='height: 1000px'></div>"
+    ends = "the screen ends here"
+    assert ends not in str((await seen(browser, page)).text)
+    assert ends in str((await seen(browser, f"{page}<p>Footer</p>")).text)
+
+
 async def test_what_is_cut_is_said_and_can_be_found_and_read(browser: BrowserEnvironment) -> None:
     rows = "".join(f"<p>Row {number} of the ledger</p>" for number in range(4000))
     observation = await seen(browser, rows + "<button>At the end</button>")

@@ -14,6 +14,7 @@ from bench_core.agents import (
     ElementRef,
     Observation,
     PointerPosition,
+    SwitchTab,
     TypeText,
     Wait,
     Zoom,
@@ -413,7 +414,10 @@ class WaaDesktop:
             return result
         before, self._window_now = self.window, await self._window()
         self.window = self._window_now
-        return result.model_copy(update={"changed": _changed(before, self.window)})
+        changed = _changed(before, self.window)
+        wanted = self._screen.titles[action.index] if isinstance(action, SwitchTab) else None
+        asked = changed != "" and self.window is not None and self.window.title == wanted
+        return result.model_copy(update={"changed": changed, "asked": asked})
 
     async def _wait(self, seconds: float) -> None:
         if self._simulated:
@@ -488,7 +492,7 @@ class WaaDesktop:
             if after is not None and after.element.value == had and action.text not in had:
                 error = f"{field.element.called} did not take the text: it has what it had before"
                 return ActionResult(ok=False, error=error)
-        return _saying(result, "typed into", field)
+        return _saying(result, "typed into", field, ", then Enter" if action.enter else "")
 
     async def _type_over(self, action: TypeText) -> ActionResult:
         """Select what is in a text field and type over it: elsewhere the keys would select, and delete, other things."""
@@ -612,11 +616,13 @@ class WaaDesktop:
             return None
 
 
-def _saying(result: ActionResult, did: str, control: Control | None) -> ActionResult:
+def _saying(
+    result: ActionResult, did: str, control: Control | None, after: str = ""
+) -> ActionResult:
     """Add what an act was done to, if it is known."""
     if not result.ok or control is None:
         return result
-    said = act_text(did, control.element.called)
+    said = act_text(did, control.element.called) + after
     return result.model_copy(update={"text": "; ".join(filter(None, (said, result.text)))})
 
 

@@ -157,12 +157,19 @@ class BrowserEnvironment:
                     return ActionResult(ok=False, error=error, changed=changed, carried_out=False)
             self._refused = False
             page = self._tabs.named(tab)
+            address = page.url
             async with self._tabs.in_tab(tab):
                 result = await self._do(action) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
-                changed = "; ".join(await self._changes.news(page))
-                result = result.model_copy(update={"changed": changed})
+                news = await self._changes.news(page)
+                one = len(news) == 1
+                switched = isinstance(action, SwitchTab | ActivateTab | NewTab)
+                asked = one and switched and self._tabs.page() is not page
+                same = isinstance(action, Reload) and page.url == address
+                if one and same and news[0].startswith("the page is now"):
+                    news = ("the page was reloaded",)
+                result = result.model_copy(update={"changed": "; ".join(news), "asked": asked})
         except NoSuchTargetError as error:
             return ActionResult(ok=False, error=str(error))
         except Error as error:

@@ -35,8 +35,9 @@ class Conversation:
     price and less, and which models demand that keep their thinking from turn to turn.
 
     Args:
-        images: How many of the latest screenshots are kept, for models with little room; None for all.
-            Leaving out earlier ones changes earlier turns.
+        images: At least how many of the latest screenshots are kept; None for all. Leaving out earlier ones
+            changes earlier turns, so as many at once are left out, as soon as there are twice as many.
+        exact: Whether never more than `images` are kept.
         system: The system prompt.
     """
 
@@ -50,6 +51,7 @@ class Conversation:
         headers: dict[str, str] | None = None,
         system: str | None,
         images: int | None = None,
+        exact: bool = False,
         max_output_tokens: int = _MOST_OUTPUT,
         body: dict[str, JsonValue] | None = None,
     ) -> None:  # fmt: skip
@@ -60,6 +62,7 @@ class Conversation:
         self._headers = headers or {}
         self._system = system
         self._images = images
+        self._exact = exact
         self._max_output_tokens = max_output_tokens
         self._body = dict(body or {})
         if images is None and model.name.startswith("anthropic:"):
@@ -98,12 +101,20 @@ class Conversation:
     def _messages(self) -> tuple[Message, ...]:
         if self._images is None:
             return tuple(self._turns)
-        return _thinned(self._turns, self._images)
+        left = self._images
+        if left and not self._exact:
+            left += sum(map(_pictures, self._turns)) % left
+        return _thinned(self._turns, left)
 
 
-def _thinned(turns: list[Message], images: int) -> tuple[Message, ...]:
+def _pictures(turn: Message) -> int:
+    """Count the pictures of a turn, those in results of calls included."""
+    inner = (part.content if isinstance(part, ToolResult) else (part,) for part in turn.parts)
+    return sum(isinstance(each, ImagePart) for parts in inner for each in parts)
+
+
+def _thinned(turns: list[Message], left: int) -> tuple[Message, ...]:
     """Replace all but the latest screenshots by a short text."""
-    left = images
     thinned: list[Message] = []
     for turn in reversed(turns):
         parts: list[Part] = []

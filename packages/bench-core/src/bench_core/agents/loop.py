@@ -17,6 +17,7 @@ from bench_core.agents.records import (
     Done,
     Fail,
     Screenshot,
+    by_place,
     unseen,
 )
 from bench_core.errors import (
@@ -154,9 +155,10 @@ class _Trial:
     async def _perform(self, decision: Decision) -> tuple[tuple[ActionResult, ...], bool]:
         """Do what was decided, each action with a result of its own, until one ends the task or the turn."""
         results: list[ActionResult] = []
-        stopped = ""
+        stopped, asked = "", False
         for action in decision.actions:
-            if stopped == EARLIER_FAILED or (stopped and isinstance(action, AIMED)):
+            aimed = isinstance(action, AIMED) and (not asked or by_place(action))
+            if stopped == EARLIER_FAILED or (stopped and aimed):
                 results.append(ActionResult(ok=False, error=stopped, carried_out=False))
             elif isinstance(action, Done | Fail):
                 problem = self._end(action)
@@ -168,7 +170,8 @@ class _Trial:
             if not results[-1].ok and results[-1].carried_out:
                 stopped = EARLIER_FAILED
             elif results[-1].changed:
-                stopped = unseen(results[-1].changed)
+                # ids and keys mean the tab that the agent itself chose, as long as nothing else has changed
+                stopped, asked = unseen(results[-1].changed), results[-1].asked
         return tuple(results), False
 
     def _end(self, action: Done | Fail) -> str | None:

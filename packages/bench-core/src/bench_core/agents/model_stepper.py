@@ -11,7 +11,7 @@ from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
 from bench_core.agents.dialects.coordinates import magnified
 from bench_core.agents.environment import offered
-from bench_core.agents.observation_text import changed_parts
+from bench_core.agents.observation_text import UNCHANGED, changed_parts
 from bench_core.agents.pictures import fitted
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import (
@@ -50,6 +50,10 @@ _MOST_CHANGES = 8
 """So often in a row only changes are shown; then all again, which is easier to read than the sum of them."""
 _POSITION = re.compile(r"^X=([0-9]+),Y=([0-9]+)$")
 """What `PointerPosition` gives."""
+_SAID_LEFT = {
+    5: "(You have 5 turns left, this one included.)",
+    1: "(This is your last turn: end the task.)",
+}
 _CUT_OFF = "the call was cut off before it was complete, and was not carried out: make it again"
 
 
@@ -106,6 +110,7 @@ class ModelStepper:
         self._problem = ""
         self._shown: Observation | None = None
         self._changes = 0
+        self._turns = 0
 
     async def enter(self, environment: Environment) -> None:
         """Ask what the environment offers; see `StepAgent`."""
@@ -130,6 +135,10 @@ class ModelStepper:
         if self._useless == _MOST_BAD_REPLIES:
             raise AgentError(f"{self._useless} replies in a row made no action: {self._problem}")
         self._tabs = observation.open_tabs
+        self._turns += 1
+        left = (self._task.limits.max_steps or 0) + 1 - self._turns
+        if self._dialect.textual and self._turns > 1 and left in _SAID_LEFT:
+            parts = (*parts, TextPart(text=_SAID_LEFT[left]))
         reply = await self._conversation.send(parts)
         actions, problem = self._read(reply)
         flags = self._flags(reply)
@@ -169,6 +178,8 @@ class ModelStepper:
             body=declared.body,
             system=declared.system,
             images=self._images,
+            # a model's own loop keeps just so many
+            exact=self._dialect.images is not None,
         )
 
     def _fitted(self, observation: Observation) -> Observation:
@@ -202,10 +213,13 @@ class ModelStepper:
     def _differing(self, observation: Observation) -> Observation:
         """Return an observation that says what has changed since the one that the model was shown before."""
         before, self._shown = self._shown, observation
-        if not self._dialect.textual or before is None or self._changes == _MOST_CHANGES:
-            self._changes = 0
+        if not self._dialect.textual or before is None:
             return observation
         differing = changed_parts(before, observation)
+        if differing.text == UNCHANGED:
+            return differing
+        if self._changes == _MOST_CHANGES:
+            differing = observation
         self._changes = 0 if differing is observation else self._changes + 1
         return differing
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.agents import node_scripts as scripts
-from bench_core.agents.observation_text import act_text
+from bench_core.agents.observation_text import typed_text
 from bench_core.agents.page_nodes import Held, NoSuchTargetError
 from bench_core.agents.records import ElementRef, TypeText
 
@@ -173,9 +173,10 @@ class NodeActs:
         me = f"element {action.target.element}"
         if await self._on(action.target, scripts.TAKES) == "chosen":
             text = await self._choose(page, action.target, action.text)
-            if action.enter:
-                await page.keyboard.press("Enter")
-            return text
+            if not action.enter:
+                return text
+            await page.keyboard.press("Enter")
+            return f"{text}, then Enter"
         await self.click(page, action.target, "left", 1)
         field = await self._on(action.target, scripts.FOCUS, {"clear": action.clear})
         if "wrong" in field:
@@ -199,7 +200,7 @@ class NodeActs:
         after = seen.get("after") if entered is None else entered
         if action.text and after == field["before"] and action.text not in after:
             raise NoSuchTargetError(f"{me} did not take the text: it has what it had before")
-        return act_text("typed into", field["name"])
+        return typed_text(action, field["name"], None if field["secret"] else after)
 
     async def set_value(self, page: Any, action: SetValue) -> str:
         """Give a control its value and return what is to be reported.
@@ -231,6 +232,8 @@ class NodeActs:
 
     async def _type_on(self, page: Any, action: TypeText) -> str:
         """Type where the focus is, which may go from field to field meanwhile."""
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
         focus: dict[str, Any] = {"number": 0, "how": "", "name": ""}
         where = None
         for frame in page.frames:
@@ -253,7 +256,13 @@ class NodeActs:
         await _keys(page, action, before)
         if not focus["how"] and action.text:
             raise NoSuchTargetError(f"the keys were pressed, but {nothing}")
-        return act_text("typed into", focus["name"] if focus["how"] else "")
+        holds = None
+        if focus["how"] == "typed" and not action.enter:
+            with suppress(Error):  # the page was left
+                after = await self._nodes.ask(where, scripts.FOCUS, [0, {}])
+                if after and after.get("number") == focus["number"] and not after["secret"]:
+                    holds = after["before"]
+        return typed_text(action, focus["name"] if focus["how"] else "", holds)
 
     async def _spot(
         self, target: ElementRef, *, press: bool = False, scroll: bool = True

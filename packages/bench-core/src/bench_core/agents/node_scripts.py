@@ -68,7 +68,8 @@ _HIT = (
       if (each.matches(MARKS)) { best = each; break; }
     }
     const kind = role(best);
-    const words = name(best).slice(0, 60);
+    const full = name(best);
+    const words = full.length > 60 ? full.slice(0, 59) + '\u2026' : full;
     return (kind === 'generic' ? 'something' : kind) + (words ? " '" + words + "'" : '');
   };
   const labelled = node => called(node) + ' (id ' + refs.number(node) + ')';
@@ -270,7 +271,7 @@ FOCUS = (
       getSelection().selectAllChildren(part ? node : field);
     }
   }
-  return {number: refs.number(field), before, name: called(field)};
+  return {number: refs.number(field), before, name: called(field), secret: field.type === 'password'};
 }"""
 )
 """Gives a node the focus, selects its text if asked, and says whether it takes text; 0 is what has the focus."""

@@ -5,19 +5,23 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from bench_core.agents.records import shortened
 from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import ActionResult, Observation
+    from bench_core.agents.records import ActionResult, Observation, TypeText
     from bench_core.models.records import Part
 
 __all__ = [
     "SCREEN_BEGINS",
     "SCREEN_ENDS",
+    "UNCHANGED",
     "act_text",
+    "as_shown",
     "changed_parts",
     "observation_parts",
     "result_text",
+    "typed_text",
 ]
 
 SCREEN_BEGINS = "--- the screen begins here"
@@ -31,7 +35,7 @@ _MOST_OPTIONS = 600
 _MOST_CHANGED = 0.6
 _MOST_COMPARED = 1_000_000
 _CHANGED = "What has changed since you were last shown it (~ reads so now, - is gone, + is new; the rest is as before):"
-_UNCHANGED = "What there is to read has not changed since you were last shown it."
+UNCHANGED = "What there is to read has not changed since you were last shown it."
 
 
 def observation_parts(observation: Observation, *, results: bool = True) -> tuple[Part, ...]:
@@ -50,7 +54,7 @@ def observation_parts(observation: Observation, *, results: bool = True) -> tupl
 
 def _results(observation: Observation) -> list[str]:
     return [
-        f"Result of action {number}: {result_text(result)}"
+        f"Result of action {number}: {as_shown(result_text(result), observation)}"
         for number, result in enumerate(observation.results, 1)
     ]
 
@@ -60,6 +64,19 @@ def result_text(result: ActionResult) -> str:
     said = result.error or result.text or "ok"
     # an error may give the change as its reason
     return said if result.changed in said else f"{said}; {result.changed}"
+
+
+def as_shown(said: str, observation: Observation) -> str:
+    """Return what a result says without the address of the page that is shown with it."""
+    return said.replace(f"' ({observation.url})", "'")
+
+
+def typed_text(action: TypeText, called: str, holds: str | None = None) -> str:
+    """Return what an agent receives for typing: into what, what that holds if it is not just the text, and Enter."""
+    said = act_text("typed into", called)
+    if said and holds is not None and holds.split() != action.text.split():
+        said += f" (it holds '{shortened(holds, _MOST_NAME)}')" if holds else " (it is empty)"
+    return f"{said}, then Enter" if said and action.enter else said
 
 
 def act_text(did: str, called: str) -> str:
@@ -97,7 +114,9 @@ def changed_parts(before: Observation, now: Observation) -> Observation:
     lines = _changes(old, new)
     if screen != old_screen:
         lines += screen
-    text = "\n".join([_CHANGED if lines else _UNCHANGED, *lines])
+    if new and not lines:
+        return now.model_copy(update={"text": UNCHANGED, "elements": ()})
+    text = "\n".join([_CHANGED, *lines])
     if len(text) > _MOST_CHANGED * sum(len(each) + 1 for each in new):
         return now
     return now.model_copy(update={"text": text, "elements": ()})
@@ -108,10 +127,14 @@ def _apart(lines: list[str]) -> tuple[list[str], list[str]]:
     screen = []
     for number, line in enumerate(lines):
         if line.startswith(SCREEN_BEGINS):
-            screen.append(f"{line.rstrip(' -')}, before: {lines[number + 1].strip()[:_MOST_NAME]}")
+            screen.append(f"{line.rstrip(' -')}, before: {_short(lines[number + 1])}")
         elif line.startswith(SCREEN_ENDS):
-            screen.append(f"{line.rstrip(' -')}, after: {lines[number - 1].strip()[:_MOST_NAME]}")
+            screen.append(f"{line.rstrip(' -')}, after: {_short(lines[number - 1])}")
     return [each for each in lines if not each.startswith((SCREEN_BEGINS, SCREEN_ENDS))], screen
+
+
+def _short(text: str) -> str:
+    return shortened(text.strip(), _MOST_NAME)
 
 
 def _changes(old: list[str], new: list[str]) -> list[str]:
@@ -132,8 +155,8 @@ def _changes(old: list[str], new: list[str]) -> list[str]:
             lines += [f"~ {each}" for each in second[c:d]]
             continue
         if c < d and start + c > 0:
-            lines.append(f"after: {new[start + c - 1].strip()[:_MOST_NAME]}")
-        lines += [f"- {each.strip()[:_MOST_NAME]}" for each in first[a:b]]
+            lines.append(f"after: {_short(new[start + c - 1])}")
+        lines += [f"- {_short(each)}" for each in first[a:b]]
         lines += [f"+ {each}" for each in second[c:d]]
     return lines
 
@@ -147,7 +170,7 @@ def _tab_lines(observation: Observation) -> list[str]:
     else:
         what, named = "Tab" if observation.url else "Window", list(observation.tabs)
     return [
-        f"{what} {index}: {name[:_MOST_NAME]}{' (active)' if index == observation.active_tab else ''}"
+        f"{what} {index}: {_short(name)}{' (active)' if index == observation.active_tab else ''}"
         for index, name in enumerate(named)
     ]
 
@@ -156,13 +179,13 @@ def _element_lines(observation: Observation) -> list[str]:
     shown = observation.elements[:_MOST_ELEMENTS]
     lines = ["Elements:"] if shown else []
     for element in shown:
-        parts = [f"[{element.id}]", element.role, f'"{element.name[:_MOST_NAME]}"']
+        parts = [f"[{element.id}]", element.role, f'"{_short(element.name)}"']
         if element.value:
-            parts.append(f'= "{element.value[:_MOST_NAME]}"')
+            parts.append(f'= "{_short(element.value)}"')
         if element.states:
             parts.append(f"({', '.join(element.states)})")
         if element.options:
-            parts.append(f"options: {' | '.join(element.options)[:_MOST_OPTIONS]}")
+            parts.append(f"options: {shortened(' | '.join(element.options), _MOST_OPTIONS)}")
         lines.append(" ".join(parts))
     hidden = len(observation.elements) - len(shown)
     return [*lines, f"(and {hidden} elements more)"] if hidden else lines

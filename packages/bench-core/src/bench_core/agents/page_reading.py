@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import READ
-from bench_core.agents.records import Element
+from bench_core.agents.records import Element, shortened
 from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class PageLook:
         """Return the lines with marks where the screen begins and ends, as many around it as fit."""
         first, last = _on_screen(self.lines)
         shown = [each.text for each in self.lines]
-        if last >= 0 and self.below > 0:
+        if -1 < last < len(shown) - 1 and self.below > 0:
             mark = f"{SCREEN_ENDS}: {self.below} px of the page are below ---"
             shown.insert(last + 1, mark)
-        if last >= 0 and self.above > 0:
+        if first > 0 and self.above > 0:
             mark = f"{SCREEN_BEGINS}: {self.above} px of the page are above ---"
             shown.insert(first, mark)
         sizes = [len(each) + 1 for each in shown]
@@ -139,16 +139,18 @@ class PageReader:
             text = line.text.strip()
             hits = sum(word in text.lower() for word in words)
             if _HEADING.match(text):
-                heading = text.lstrip("# ")[:_MOST_HEADING]
+                heading = shortened(text.lstrip("# "), _MOST_HEADING)
             elif heading and text.startswith("[") and " in the " not in text:
                 text += f" (below: {heading})"
             if hits:
                 scored.append((-hits, "[" not in text, number, text))
         scored.sort()
         best = [each for each in scored if each[0] == scored[0][0]]
-        shown = [text[:_MOST_LINE] for *_, text in best[:_MOST_FOUND]]
-        if len(best) > len(shown):
-            shown.append(f"({len(best) - len(shown)} more match as well)")
+        shown = [shortened(text, _MOST_LINE) for *_, text in best[:_MOST_FOUND]]
+        if best and -best[0][0] < len(words):
+            shown.insert(0, "no line has all of these words; the closest:")
+        if len(best) > _MOST_FOUND:
+            shown.append(f"({len(best) - _MOST_FOUND} more match as well)")
         return "\n".join(shown) or "nothing matches"
 
     async def text(self, page: Any) -> str:

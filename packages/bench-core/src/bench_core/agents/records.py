@@ -53,6 +53,8 @@ __all__ = [
     "TypeText",
     "Wait",
     "Zoom",
+    "by_place",
+    "shortened",
     "unseen",
 ]
 
@@ -63,6 +65,11 @@ EARLIER_FAILED = "not carried out: an earlier action of this turn failed"
 def unseen(changed: str) -> str:
     """Return what the result of an action says that was left out since it was meant for what was there before."""
     return f"not carried out: {changed}; look at what is there now, then act"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return `text`, cut with a mark if it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class Element(Record):
@@ -85,7 +92,7 @@ class Element(Record):
     @property
     def called(self) -> str:
         """What it is called in what an agent reads of an act on it, as `button 'Save'`."""
-        return (self.role or "something") + (f" '{self.name[:60]}'" if self.name else "")
+        return (self.role or "something") + (f" '{shortened(self.name, 60)}'" if self.name else "")
 
 
 class Tab(Record):
@@ -136,6 +143,7 @@ class ActionResult(Record):
         changed: What is no longer as the agent saw it - another document, tab or dialog is in front - in
             words for the agent; empty where all is. Later actions of the turn that aim at what was seen are
             then not carried out.
+        asked: Whether the change is the tab or window that the action was to bring to the front, and no more.
         carried_out: False for an action that was left out because of what an earlier one of its turn did.
     """
 
@@ -145,6 +153,7 @@ class ActionResult(Record):
     image: ImagePart | None = None
     tabs: tuple[Tab, ...] = ()
     changed: str = ""
+    asked: bool = False
     carried_out: bool = True
 
 
@@ -515,6 +524,15 @@ AIMED = (
     KeyDown,
 )
 """Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
+
+
+def by_place(action: Action) -> bool:
+    """Return whether an action goes to a place on the screen, and not to an element or to what has the focus."""
+    places = [getattr(action, name, None) for name in ("target", "start", "end")]
+    places += getattr(action, "path", ())
+    if any(places):
+        return any(isinstance(each, Point) for each in places)
+    return isinstance(action, Click | MouseDown | Scroll)
 
 
 class Decision(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.agents.dialects import Answered, Declaration, Dialect, all_dialects, reply_to
@@ -10,7 +11,7 @@ from bench_core.agents.handles import connect
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
-from bench_core.agents.observation_text import result_text
+from bench_core.agents.observation_text import as_shown, result_text
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.tools import tools_for
 from bench_core.errors import InputError
@@ -29,7 +30,11 @@ __all__ = ["ToolCalling", "images_kept", "tool_calling_agent"]
 
 _UNKNOWN_SIZE = (1280, 720)
 _IMAGES = 5
-_READING = "- A number in [brackets] is the id of the element that is named after it."
+_READING = (
+    "- A number in [brackets] is the id of the element that is named after it. A click may make the page draw its "
+    "elements anew: they then have other ids."
+)
+_DISTANCE = re.compile(r"\d+ px of the page are")
 
 
 class ToolCalling(Dialect):
@@ -62,14 +67,17 @@ class ToolCalling(Dialect):
     def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
         """Return the text, and the picture if the model is shown any; see `Dialect`."""
         if not self.sighted:
-            observation = observation.model_copy(update={"screenshot": None, "marked": None})
+            # pixels say nothing to who sees none
+            text = observation.text and _DISTANCE.sub("the page goes on", observation.text)
+            observation = observation.model_copy(
+                update={"screenshot": None, "marked": None, "size": None, "text": text}
+            )
         return super().show(observation, results=results)
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
-        content: list[TextPart | ImagePart] = [
-            TextPart(text=done.error or " ".join(map(result_text, done.results)) or "ok")
-        ]
+        said = done.error or " ".join(map(result_text, done.results)) or "ok"
+        content: list[TextPart | ImagePart] = [TextPart(text=as_shown(said, done.observation))]
         if done.result.image is not None:
             content.append(done.result.image)
         if done.last and not done.again:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -37,6 +38,11 @@ _WHERE = {
     "x": _number("pixels from the left of the screen, where no id fits"),
     "y": _number("pixels from the top"),
 }
+
+
+_COORDINATES = {"x", "y", "to_x", "to_y"}
+_NEEDED = {"click": ("element",), "move": ("element",), "drag": ("element", "to_element")}
+"""What a tool needs that is given no coordinates."""
 
 
 class InvalidCallError(ValueError):
@@ -141,10 +147,20 @@ def tools_for(offers: frozenset[str], *, pictures: bool = True) -> tuple[Tool, .
     left_out = {"switch_window" if "goto" in offers else "switch_tab"}
     left_out |= set() if pictures else {"zoom"}
     return tuple(
-        tool
+        tool if pictures else _by_id(tool)
         for tool in TOOLS
         if _KINDS.get(tool.name, tool.name) in offers and tool.name not in left_out
     )
+
+
+def _by_id(tool: Tool) -> Tool:
+    """Return a tool as it is declared to who sees no pixels: elements are named by their ids alone."""
+    declared: dict[str, Any] = tool.parameters
+    given = {name: v for name, v in declared["properties"].items() if name not in _COORDINATES}
+    if "dy" in given:
+        given["dy"] = _number("positive is down, 700 is about a screen")
+    required = [*declared["required"], *_NEEDED.get(tool.name, ())]
+    return _tool(tool.name, re.sub(r" or (a )?point\b", "", tool.description), given, *required)
 
 
 def action_of(call: ToolCall, task: AgentTask) -> Action:

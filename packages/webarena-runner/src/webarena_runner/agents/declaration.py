@@ -23,9 +23,9 @@ _TASK_TYPE = (
     "delete something. NAVIGATE: you were asked to show or open a page."
 )
 _STATUS = (
-    "SUCCESS: done. NOT_FOUND_ERROR: what the task names does not exist. "
-    "PERMISSION_DENIED_ERROR: your account may not do it. ACTION_NOT_ALLOWED_ERROR: the "
-    "site does not offer it or forbids it in this state. DATA_VALIDATION_ERROR: the "
+    "SUCCESS: done. ACTION_NOT_ALLOWED_ERROR: the action that is asked for is one that the site does not offer at "
+    "all, or not in this state. NOT_FOUND_ERROR: the thing that it is asked for cannot be found, however it is "
+    "looked for. PERMISSION_DENIED_ERROR: your account may not do it. DATA_VALIDATION_ERROR: the "
     "task's input is missing or invalid. UNKNOWN_ERROR: anything else."
 )
 _DATA = (
