@@ -65,6 +65,8 @@ __all__ = ["DIALECT"]
 
 _MOST_WAIT_S = 30.0
 _MOST_LINE = 4096
+_MOST_SHOWN = 100
+_TARGETS = '{"type": "ref", "ref": "ref_1"} or {"type": "coordinate", "x": 1, "y": 2}'
 _BEFORE_ID = re.compile(
     r"\[(?=[1-9][0-9]*\] [a-z])|^element (?=[0-9])|(?<=\(id )(?=[0-9])|(?<=more: read_page )(?=[0-9])"
 )
@@ -75,13 +77,12 @@ _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
 
 
 def _target(value: Any, screen: Screen) -> Target:
-    if not isinstance(value, dict):
-        raise InvalidCallError(f"a target is an object, not {value!r}")
-    if value.get("type") == "ref":
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind == "ref":
         return ElementRef(element=words(value, "ref").strip("[]"))
-    if value.get("type") != "coordinate":
-        raise InvalidCallError(f"a target's type is coordinate or ref, not {value.get('type')!r}")
-    return within(value["x"], value["y"], screen.size)
+    if kind == "coordinate":
+        return within(value["x"], value["y"], screen.size)
+    raise InvalidCallError(f"a target is {_TARGETS}, not {str(value)[:_MOST_SHOWN]}")
 
 
 def _element(value: Any, screen: Screen) -> ElementRef:
