@@ -181,6 +181,18 @@ async def test_the_window_of_the_desktop_itself_is_not_listed(
     assert vm.computer.switched == "draft - Notepad"
 
 
+@pytest.mark.parametrize("front", ["draft - Notepad", "Save as"])
+async def test_only_the_window_that_was_asked_for_is_a_change_that_was(
+    vm: FakeVm, desktop: WaaDesktop, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm.title, vm.windows = "Clock", ("draft - Notepad", "Clock", "Save as")
+    await desktop.observe()
+    monkeypatch.setattr(vm.computer, "_switch", lambda _: setattr(vm, "title", front))
+    result = await desktop.act(SwitchTab(index=0))
+    assert result.changed == f"another window is in front now: {front!r}"
+    assert result.asked == (front == "draft - Notepad")
+
+
 async def test_time_passes_on_a_simulated_desktop_while_an_agent_waits(vm: FakeVm) -> None:
     ran: list[list[str]] = []
     vm.run = lambda command: (

@@ -22,6 +22,7 @@ from bench_core.agents import (
     connect,
     observation_parts,
 )
+from bench_core.agents.dialects import all_dialects
 from bench_core.agents.marks import with_marks
 from bench_core.agents.observation_text import changed_parts, typed_text
 from bench_core.models import Model, ModelRequest, ScriptedAdapter
@@ -211,6 +212,25 @@ async def test_what_has_not_changed_is_not_shown_again_after_any_number_of_turns
     for _ in range(12):
         await acting.act(page(*TODO))
     assert str(requests[-1].messages).count("# To do") == 1
+
+
+async def test_where_a_models_own_loop_keeps_just_so_many_pictures_no_more_are_sent(
+    task: AgentTask, context: TrialContext
+) -> None:
+    sent: list[int] = []
+
+    def reply(request: ModelRequest) -> dict[str, Any]:
+        sent.append(str(request.messages).count("ImagePart("))
+        return {"text": "Thought: It loads.\nAction: wait()"}
+
+    acting = ModelStepper(
+        Model(ScriptedAdapter(reply)), all_dialects()["ui_tars_1_5"], task, context,
+        size=(640, 480), browser=True, images=2,
+    )  # fmt: skip
+    await acting.enter(DrawnDesktop())
+    for _ in range(5):
+        await acting.act(await DrawnDesktop().observe())
+    assert sent == [1, 2, 2, 2, 2]
 
 
 async def test_a_model_is_told_when_few_turns_are_left(
