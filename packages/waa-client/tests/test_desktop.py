@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from fake_vm import TREE, FakeVm
 
-from bench_core.agents import Click, ElementRef, Point, PressKeys, SwitchTab, TypeText, Wait
+from bench_core.agents import (
+    Click,
+    ElementRef,
+    Point,
+    PressKeys,
+    ReadPage,
+    SwitchTab,
+    TypeText,
+    Wait,
+    observation_parts,
+)
 from waa_client.desktop import View, WaaDesktop
 from waa_client.vm import VmClient, VmOptions
 
@@ -35,8 +45,61 @@ async def test_a_control_that_is_gone_is_not_clicked(vm: FakeVm, desktop: WaaDes
     vm.tree = TREE.replace('name="File"', 'name="Delete all"')
     result = await desktop.act(FILE)
     assert not result.ok
-    assert "'File', is gone" in str(result.error)
+    assert "'File', is gone: what is shown below is new" in str(result.error)
     assert vm.computer.clicks == []
+    above = '<shell name="Top" st:visible="true" cp:screencoord="(100, 50)" cp:size="(90, 60)"/>'
+    vm.tree = TREE.replace("  <notepad", above + "  <notepad", 1)
+    assert "'File', is covered: " in str((await desktop.act(FILE)).error)
+
+
+async def test_an_element_keeps_its_id_and_a_new_one_takes_the_first_that_is_free(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    button = '<button name="{}" st:visible="true" st:enabled="true" cp:screencoord="({}, 60)" cp:size="(20, 20)"/>'
+    new = button.format("New", 210) + button.format("Newer", 240)
+    ids = {each.name: each.id for each in (await desktop.observe()).elements}
+    vm.tree = TREE.replace('<button name="File"', f'{new}<button name="File"').replace(
+        '"(110, 90)"', '"(110, 95)"'
+    )
+    later = {each.name: each.id for each in (await desktop.observe()).elements}
+    assert later == {**ids, "New": "4", "Newer": "5"}
+    vm.tree = vm.tree.replace('name="File"', 'name="Open"')
+    last = {each.name: each.id for each in (await desktop.observe()).elements}
+    assert (last["Open"], last["Newer"]) == (ids["File"], "5")
+    vm.tree = vm.tree.replace(button.format("New", 210), "")
+    await desktop.observe()
+    assert (await desktop.act(Click(target=ElementRef(element="5")))).ok
+    assert not (await desktop.act(Click(target=ElementRef(element="4")))).ok
+    assert vm.computer.clicks == [("left", 250, 70)]
+
+
+async def test_the_elements_stand_below_their_windows_which_are_not_listed_again(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    vm.title, vm.windows = "draft - Notepad", ("draft - Notepad", "Clock", "Program Manager")
+    vm.tree = TREE.replace('name="Taskbar"', 'name="Program Manager"')
+    text = observation_parts(await desktop.observe())[0].text
+    assert text.splitlines()[-8:] == [
+        "Elements:", "Window 0: draft - Notepad (in front)", '[0] button "File"',
+        '[1] textbox "Text" = "hello"', '[2] button "Grey" (disabled)', "Desktop:",
+        '[3] button "Start"', "Window 1: Clock (no elements in view)",
+    ]  # fmt: skip
+    assert text.count("Window 1") == 1
+
+
+async def test_the_whole_text_of_an_element_is_read_in_parts(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    assert "read_page" in await desktop.offers()
+    value = "a" * 40_000 + "b" * 40_000
+    vm.tree = TREE.replace("hello", value)
+    text = observation_parts(await desktop.observe())[0].text
+    assert 'aaa…" (80000 characters)' in text
+    first = (await desktop.act(ReadPage(element="1"))).text
+    assert first.endswith("(16 lines more: read_text with start 24)")
+    second = (await desktop.act(ReadPage(element="1", start=24))).text
+    assert (first.rpartition("\n")[0] + second).replace("\n", "") == value
+    assert not (await desktop.act(ReadPage(element="77"))).ok
 
 
 @pytest.mark.parametrize(
@@ -177,7 +240,7 @@ async def test_the_window_of_the_desktop_itself_is_not_listed(
     vm.title, vm.windows = "Clock", ("Program Manager", "draft - Notepad", "Clock")
     seen = await desktop.observe()
     assert (seen.tabs, seen.active_tab) == (("draft - Notepad", "Clock"), 1)
-    assert (await desktop.act(SwitchTab(index=0))).ok
+    assert (await desktop.act(SwitchTab(index=0))).text == "maximized"
     assert vm.computer.switched == "draft - Notepad"
 
 

@@ -101,6 +101,29 @@ def test_a_control_is_one_element_with_the_texts_inside_it_and_stays_one_around_
     ]  # fmt: skip
 
 
+def test_blank_texts_and_the_labels_of_fields_are_left_out() -> None:
+    inside = (
+        node("static", " ", (0, 0, 50, 20)) + node("static", "Hours", (0, 30, 50, 20))
+        + node("button", "Increase", (0, 60, 50, 20)) + node("edit", "Hours", (0, 90, 50, 20))
+        + node("button", "Sound", (0, 120, 50, 20)) + node("static", "Sound", (0, 150, 50, 20))
+        + node("static", "Hours", (0, 180, 50, 20))
+    )  # fmt: skip
+    found = elements_of(tree(node("w", "w", (0, 0, 900, 600), inside)), SIZE)
+    assert [(e.role, e.name) for e in found] == [
+        ("button", "Increase"), ("textbox", "Hours"), ("button", "Sound"), ("text", "Sound"), ("text", "Hours"),
+    ]  # fmt: skip
+
+
+def test_windows_with_the_same_title_are_told_apart() -> None:
+    windows = [
+        node("n", title, (at, 0, 90, 90), node("button", "Close", (at + 5, 5, 9, 9)))
+        for at, title in ((0, "Untitled"), (100, "Untitled"), (200, ""))
+    ]
+    assert [e.window for e in elements_of(tree(*windows), SIZE)] == [
+        "Untitled", "Untitled (2)", "pane",
+    ]  # fmt: skip
+
+
 def test_what_a_window_above_covers_is_no_element() -> None:
     above = node("dialog", "Save as", (0, 0, 300, 300), node("button", "OK", (10, 10, 50, 20)))
     below = node(

@@ -134,6 +134,20 @@ def test_a_desktops_elements_are_compared_as_well() -> None:
     assert text_of(after).splitlines()[-1] == '~ [7] button "Key 7" (disabled)'
 
 
+def test_of_a_desktop_that_has_a_row_more_only_that_is_shown_with_the_window_above_it() -> None:
+    elements = [
+        Element(id=str(n), role="button", name=f"Key {n}", window="Calculator") for n in range(20)
+    ]
+    before = Observation(tabs=("Calculator",), active_tab=0, elements=tuple(elements))
+    new = Element(id="20", role="button", name="OK", window="Question")
+    after = before.model_copy(
+        update={"tabs": ("Calculator", "Question"), "elements": (*elements, new)}
+    )
+    assert text_of(changed_parts(before, after)).splitlines()[1:] == [
+        'after: [19] button "Key 19"', "+ Window 1: Question", '+ [20] button "OK"',
+    ]  # fmt: skip
+
+
 def test_results_and_notices_come_first_then_where_the_agent_is() -> None:
     tabs = (
         Tab(id="tab_1", url="http://a.test/", title="A"),

@@ -14,12 +14,14 @@ from bench_core.agents import (
     ElementRef,
     Observation,
     PointerPosition,
+    ReadPage,
     SwitchTab,
     TypeText,
     Wait,
     Zoom,
     act_text,
     draw_marks,
+    lines_from,
 )
 from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models import ImagePart
@@ -34,6 +36,7 @@ from waa_client.observations import (
     enlarged,
     is_still,
     looks_as_before,
+    numbered,
     same_control,
 )
 from waa_client.timing import TIMINGS, RealClock
@@ -64,6 +67,7 @@ _POINT = re.compile(r"(-?\d+) (-?\d+)")
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
 _QUICK_TREE_S = 1.0
 _TEXTUAL = frozenset({"textbox", "combobox"})
+_LONGEST_LINE = 2000
 _MOST_COMPARED = 1000  # a server may cut longer texts
 _EVERYWHERE = (1_000_000, 1_000_000)
 _NOWHERE = (-1.0, -1.0, 0.0, 0.0)
@@ -152,7 +156,8 @@ class WaaDesktop:
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work on a desktop; see `bench_core.agents.Offering`."""
         # a window is brought to the front by its place in the list of windows
-        return OFFERS if self.view.windows else OFFERS - {"switch_tab"}
+        missing = set() if self.view.windows else {"switch_tab"}
+        return OFFERS - missing - (set() if self.view.elements else {"read_page"})
 
     async def observe(self) -> Observation:
         """Observe the desktop; see `bench_core.agents.Environment`."""
@@ -307,6 +312,7 @@ class WaaDesktop:
             self._window_now = None
         window = self.window
         text, controls = await self._tree(picture) if self.view.needs_tree else ("", ())
+        controls = numbered(self._controls.values(), controls)
         self._controls = {each.element.id: each for each in controls}
         tree = (text, tuple(each.element for each in controls))
         self._screen = _screen(size, picture, tree[1], window)
@@ -385,8 +391,8 @@ class WaaDesktop:
 
     async def _act(self, action: Action) -> ActionResult:
         screen = await self._known_screen()
-        if isinstance(action, Zoom):
-            return await self._zoom(action)
+        if isinstance(action, Zoom | ReadPage):
+            return await (self._zoom(action) if isinstance(action, Zoom) else self._read(action))
         if isinstance(action, PointerPosition):
             return await self._where(screen)
         gone = await self._look_again(action)
@@ -417,7 +423,9 @@ class WaaDesktop:
         changed = _changed(before, self.window)
         wanted = self._screen.titles[action.index] if isinstance(action, SwitchTab) else None
         asked = changed != "" and self.window is not None and self.window.title == wanted
-        return result.model_copy(update={"changed": changed, "asked": asked})
+        # WAA's own function maximizes what it brings to the front
+        text = "maximized" if isinstance(action, SwitchTab) else result.text
+        return result.model_copy(update={"text": text, "changed": changed, "asked": asked})
 
     async def _wait(self, seconds: float) -> None:
         if self._simulated:
@@ -439,14 +447,15 @@ class WaaDesktop:
         aimed = {each: self._controls[each] for each in named if each in self._controls}
         if not aimed or await self._unmoved(aimed.values()):
             return None
-        _, now = await self._tree(self._picture)
+        xml, now = await self._tree(self._picture)
         assert self._screen is not None  # noqa: S101  # elements were observed on it
         rects = dict(self._screen.rects)
         for name, control in aimed.items():
             found = same_control(control, now)
             if found is None:
-                called = control.element.called
-                return f"the element {name}, {called}, is gone or covered: look again"
+                everything = controls_of(xml, self._picture.size, covered=True)
+                why = "covered" if same_control(control, everything) else "gone"
+                return f"the element {name}, {control.element.called}, is {why}: what is shown below is new"
             rects[name] = _corners(found.element)
         self._screen = self._screen.model_copy(update={"rects": rects})
         return None
@@ -511,6 +520,16 @@ class WaaDesktop:
             ok=False,
             error="nothing was typed: `clear` replaces the text of a text field, and none has the focus",
         )
+
+    async def _read(self, action: ReadPage) -> ActionResult:
+        """Return the whole text of an element, where the list shows only its beginning."""
+        wanted = self._controls.get(action.element)
+        if wanted is None:
+            return ActionResult(ok=False, error=f"there is no element {action.element!r}")
+        _, now = await self._tree(self._picture)
+        found = (same_control(wanted, now) or wanted).element
+        lines = (found.value or found.name).splitlines()
+        return ActionResult(text=lines_from(action.start, _folded(lines), "read_text"))
 
     async def _zoom(self, action: Zoom) -> ActionResult:
         picture = await self._screenshot()
@@ -583,7 +602,9 @@ class WaaDesktop:
         screen = self._screen
         assert screen is not None  # noqa: S101  # the callers know it
         scale = (screen.size[0] / screen.seen[0], screen.size[1] / screen.seen[1])
-        rects = list(screen.rects.values())
+        # an id is a place in this list, also for code that an agent writes
+        last = max(map(int, screen.rects), default=-1)
+        rects = [screen.rects.get(str(number), (0, 0, 0, 0)) for number in range(last + 1)]
         await self._ask(
             calls.update_computer(rects, (0, 0, *screen.size), picture.data, scale=scale)
         )
@@ -624,6 +645,15 @@ def _saying(
         return result
     said = act_text(did, control.element.called) + after
     return result.model_copy(update={"text": "; ".join(filter(None, (said, result.text)))})
+
+
+def _folded(lines: list[str]) -> list[str]:
+    """Return lines of a length that a model can be shown, as a paragraph may be one line."""
+    return [
+        line[at : at + _LONGEST_LINE]
+        for line in lines
+        for at in range(0, len(line) or 1, _LONGEST_LINE)
+    ]
 
 
 def _aim(screen: Screen | None) -> object:

@@ -5,7 +5,7 @@ INSTRUCTIONS = {
     "notepad/a7d4b6c5-569b-452e-9e1d-ffdb3d431d15-WOS": 'Count how often the word "example" is in largefile.txt (in Documents), and save only that number as example_count.txt in the same folder.',
     "file_explorer/016c9a9d-f2b9-4428-8fdb-f74f4439ece6-WOS": "List the names of all PNG files in Pictures, one a line, in a file png_files.txt in that folder.",
     "file_explorer/0c9dda13-428c-492b-900b-f48562111f93-WOS": "Make a folder Archive in Documents and put every .docx file of Documents into it.",
-    "file_explorer/1876fe7f-6fdc-5dd6-c9e0-237d4c8411f0-WOS": "Take the folder MyFolder from the Desktop to Documents.",
+    "file_explorer/1876fe7f-6fdc-5dd6-c9e0-237d4c8411f0-WOS": "Move the folder MyFolder from the Desktop to Documents.",
     "file_explorer/22e529ff-4199-4ffb-95b7-8e5be9b7a860-WOS": 'Give every photo in the folder "Summer Trip" the tag 2023Vacation.',
     "file_explorer/2b0c0844-bd4f-42ba-a25e-afb4267d51e2-WOS": "Show the Documents folder in File Explorer.",
     "file_explorer/2d292a2d-686b-4e72-80f7-af6c232b1258-WOS": "Find the files in Downloads that are larger than 5 MB and write their names to report.txt on the Desktop.",

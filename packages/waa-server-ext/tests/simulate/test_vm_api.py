@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from PIL import Image
 from bench_core.agents import Click, ElementRef
 from bench_core.errors import InputError
 from waa_server_ext.simulate import SimulatedVm
+from waa_server_ext.simulate.machine.computer import Timer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -337,3 +339,28 @@ def test_only_loopback_is_listened_on() -> None:
 def test_hands_reach_the_screen(hands: Hands, vm: SimulatedVm) -> None:
     hands.act(Click(target=ElementRef(element="File Explorer pinned")))
     assert vm.desktop.active_title == "Home - File Explorer"
+
+
+@pytest.mark.parametrize(
+    ("launched", "name"),
+    [("notepad", "Edit"), ("ms-settings:storagepolicies", "Run Storage Sense#2")],
+)
+def test_what_has_its_menu_open_is_expanded(
+    vm: SimulatedVm, http: httpx.Client, hands: Hands, launched: str, name: str
+) -> None:
+    vm.desktop.programs.launch(["start", launched])
+    for expected in ("false", "true"):
+        xml = http.get("/accessibility", params={"backend": "uia"}).json()["AT"]
+        assert re.findall(rf'name="{name.removesuffix("#2")}" [^>]*st:expanded="(\w+)"', xml) == [
+            expected
+        ]
+        hands.act(Click(target=ElementRef(element=name)))
+
+
+def test_a_timer_that_an_act_started_is_seen_to_run(vm: SimulatedVm, hands: Hands) -> None:
+    vm.desktop.machine.timers[:] = [Timer(3, 0, 0, "Tea")]
+    vm.desktop.programs.launch(["start", "ms-clock://timer"])
+    hands.act(Click(target=ElementRef(element="Timer paused, Start")))
+    names = [each.name for each in hands.elements()]
+    assert "03:00:00" not in names
+    assert any(each.startswith("02:59:5") for each in names)

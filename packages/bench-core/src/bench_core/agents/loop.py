@@ -246,7 +246,7 @@ class _Trial:
                 tabs=observation.tabs,
                 active_tab=observation.active_tab,
                 elements=tuple(
-                    SeenElement(**each.model_dump())
+                    SeenElement(**each.model_dump(exclude={"window"}))
                     for each in observation.elements[:_KEPT_ELEMENTS]
                 ),
                 text=None if text is None else text[:_KEPT_TEXT],

@@ -9,6 +9,8 @@ from bench_core.agents.records import shortened
 from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bench_core.agents.records import ActionResult, Observation, TypeText
     from bench_core.models.records import Part
 
@@ -19,6 +21,7 @@ __all__ = [
     "act_text",
     "as_shown",
     "changed_parts",
+    "lines_from",
     "observation_parts",
     "result_text",
     "typed_text",
@@ -30,6 +33,7 @@ SCREEN_ENDS = "--- the screen ends here"
 
 _MOST_ELEMENTS = 200
 _MOST_TEXT = 20_000
+_MOST_READ = 50_000
 _MOST_NAME = 120
 _MOST_OPTIONS = 600
 _MOST_CHANGED = 0.6
@@ -92,7 +96,8 @@ def _lines(observation: Observation) -> list[str]:
         lines.append(f"In front: {observation.title}")
     if observation.size:
         lines.append(f"Screen: {observation.size[0]} x {observation.size[1]} pixels")
-    return [*lines, *_tab_lines(observation), *_content(observation)]
+    grouped = any(each.window for each in observation.elements)
+    return [*lines, *(() if grouped else _tab_lines(observation)), *_content(observation)]
 
 
 def _content(observation: Observation) -> list[str]:
@@ -105,6 +110,16 @@ def _content(observation: Observation) -> list[str]:
     return lines
 
 
+def lines_from(start: int, lines: Sequence[str], tool: str) -> str:
+    """Return what a model is given to read at once of lines, and how `tool` gives the rest."""
+    text = "\n".join(lines[start:])
+    if len(text) <= _MOST_READ:
+        return text or "(nothing)"
+    shown = text[:_MOST_READ].rpartition("\n")[0] or text[:_MOST_READ]
+    following = start + shown.count("\n") + 1
+    return f"{shown}\n({len(lines) - following} lines more: {tool} with start {following})"
+
+
 def changed_parts(before: Observation, now: Observation) -> Observation:
     """Return an observation that says only what has changed, if it is of the same page and that is shorter."""
     if (before.url, before.active_tab) != (now.url, now.active_tab):
@@ -114,12 +129,14 @@ def changed_parts(before: Observation, now: Observation) -> Observation:
     lines = _changes(old, new)
     if screen != old_screen:
         lines += screen
+    grouped = any(each.window for each in now.elements)
+    told = {"elements": (), **({"tabs": (), "active_tab": None} if grouped else {})}
     if new and not lines:
-        return now.model_copy(update={"text": UNCHANGED, "elements": ()})
+        return now.model_copy(update={"text": UNCHANGED, **told})
     text = "\n".join([_CHANGED, *lines])
     if len(text) > _MOST_CHANGED * sum(len(each) + 1 for each in new):
         return now
-    return now.model_copy(update={"text": text, "elements": ()})
+    return now.model_copy(update={"text": text, **told})
 
 
 def _apart(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -178,14 +195,35 @@ def _tab_lines(observation: Observation) -> list[str]:
 def _element_lines(observation: Observation) -> list[str]:
     shown = observation.elements[:_MOST_ELEMENTS]
     lines = ["Elements:"] if shown else []
+    window = ""
     for element in shown:
+        if element.window != window:
+            window = element.window
+            lines.append(_window_line(observation, window))
         parts = [f"[{element.id}]", element.role, f'"{_short(element.name)}"']
         if element.value:
             parts.append(f'= "{_short(element.value)}"')
+            if len(element.value) > _MOST_NAME:
+                parts.append(f"({len(element.value)} characters)")
         if element.states:
             parts.append(f"({', '.join(element.states)})")
         if element.options:
             parts.append(f"options: {shortened(' | '.join(element.options), _MOST_OPTIONS)}")
         lines.append(" ".join(parts))
     hidden = len(observation.elements) - len(shown)
-    return [*lines, f"(and {hidden} elements more)"] if hidden else lines
+    if hidden:
+        lines.append(f"(and {hidden} elements more)")
+    if window:
+        seen = {each.window for each in observation.elements}
+        unseen = [each for each in observation.tabs if each not in seen]
+        lines += [f"{_window_line(observation, each)} (no elements in view)" for each in unseen]
+    return lines
+
+
+def _window_line(observation: Observation, window: str) -> str:
+    """Return the line above the elements of a window, with the number that switches to it."""
+    if window not in observation.tabs:
+        return f"{_short(window)}:"
+    index = observation.tabs.index(window)
+    front = " (in front)" if index == observation.active_tab else ""
+    return f"Window {index}: {_short(window)}{front}"

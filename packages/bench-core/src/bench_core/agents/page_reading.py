@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS
+from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS, lines_from
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import READ
 from bench_core.agents.records import Element, shortened
@@ -27,7 +27,6 @@ __all__ = ["PageLook", "PageReader", "zoomed"]
 
 _MOST_SHOWN = 20_000
 """Characters of a page that an observation has; about 5,000 tokens."""
-_MOST_OUTLINE = 50_000
 _MOST_TEXT = 50_000
 _MOST_FOUND = 20
 _MOST_HEADING = 80
@@ -122,12 +121,7 @@ class PageReader:
             frame = held.frame
         read = (await self._read(frame, asked)).lines
         lines = [each for each in read if each.seen or not action.visible]
-        text = "\n".join(each.text for each in lines[action.start :])
-        if len(text) <= _MOST_OUTLINE:
-            return text or "(nothing)"
-        shown = text[:_MOST_OUTLINE].rpartition("\n")[0] or text[:_MOST_OUTLINE]
-        following = action.start + shown.count("\n") + 1
-        return f"{shown}\n({len(lines) - following} lines more: read_page with start {following})"
+        return lines_from(action.start, [each.text for each in lines], "read_page")
 
     async def find(self, page: Any, query: str) -> str:
         """Return the lines of the page that have the most words of `query`, controls with the heading above them."""

@@ -79,6 +79,7 @@ class Element(Record):
         rect: x, y, width and height in pixels, where it is in view.
         states: What is true of it now: `checked`, `selected`, `expanded`, `disabled`, `focused`, `required` ...
         options: Labels that `SetValue` takes, of a control that offers a choice.
+        window: The window of a desktop that it is in, by its title or what it is called instead.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Element(Record):
     rect: tuple[float, float, float, float] | None = None
     states: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    window: str = ""
 
     @property
     def called(self) -> str:

@@ -59,6 +59,7 @@ _COUNT = {"type": "integer", "description": "2 for a double click"}
 _KEYS = {"type": "array", "items": _TEXT}
 _HELD = _KEYS | {"description": "keys to hold meanwhile: ctrl, shift, alt, meta"}
 _INDEX = {"index": {"type": "integer", "description": "its number in the list"}}
+_START = {"type": "integer", "description": "how many lines to leave out at the beginning"}
 _EDGES = {edge: _number("pixels") for edge in ("left", "top", "right", "bottom")}
 _BROWSER = (
     _tool(
@@ -80,10 +81,7 @@ _BROWSER = (
         "Read the whole page, also what is not shown, with where links lead.",
         {
             "element": _ELEMENT | {"description": "only what is below this element"},
-            "start": {
-                "type": "integer",
-                "description": "how many lines to leave out at the beginning",
-            },
+            "start": _START,
         },
     ),
     _tool("goto", "Load a URL in this tab.", {"url": _TEXT}, "url"),
@@ -137,14 +135,21 @@ TOOLS = (
         *_EDGES,
     ),
     *_BROWSER,
-    _tool("switch_window", "Bring a window to the front.", _INDEX, "index"),
+    _tool("switch_window", "Bring a window to the front and maximize it.", _INDEX, "index"),
+    _tool(
+        "read_text",
+        "Read the whole text of an element, where the list shows only its beginning.",
+        {"element": _ELEMENT, "start": _START},
+        "element",
+    ),
 )
 """Everything an agent can do but end, as tools of a model; `ending_tools` has the rest."""
 
 
 def tools_for(offers: frozenset[str], *, pictures: bool = True) -> tuple[Tool, ...]:
     """Return the tools whose actions an environment offers, without those that only make a picture if none is shown."""
-    left_out = {"switch_window" if "goto" in offers else "switch_tab"}
+    of_desktops, of_browsers = {"switch_window", "read_text"}, {"switch_tab", "read_page"}
+    left_out = of_desktops if "goto" in offers else of_browsers
     left_out |= set() if pictures else {"zoom"}
     return tuple(
         tool if pictures else _by_id(tool)
@@ -247,6 +252,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "press_keys": _plain("keys"),
     "set_value": _set_value,
     "read_page": _read_page,
+    "read_text": _read_page,
     "switch_window": _plain("switch_tab"),
     "zoom": _zoom,
     "fail": _plain("fail"),
@@ -257,5 +263,10 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         )
     },
 }  # fmt: skip
-_KINDS = {"type_text": "type", "press_keys": "keys", "switch_window": "switch_tab"}
+_KINDS = {
+    "type_text": "type",
+    "press_keys": "keys",
+    "switch_window": "switch_tab",
+    "read_text": "read_page",
+}
 """Kinds of actions, by the tools that are called otherwise."""

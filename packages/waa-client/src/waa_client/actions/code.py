@@ -44,6 +44,7 @@ OFFERS = frozenset(
     {
         "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "type", "keys", "hold_keys",
         "key_down", "key_up", "wait", "screenshot", "zoom", "pointer_position", "switch_tab", "code",
+        "read_page",
     }
 )  # fmt: skip
 """The kinds of actions that work on a desktop."""
@@ -69,7 +70,7 @@ class Screen(Record):
     Attributes:
         size: Width and height of the screen in pixels, as the VM reports them.
         view: Width and height of the agent's picture, in whose pixels actions are given.
-        rects: Left, top, right, bottom of each element in pixels of the picture, by id.
+        rects: Left, top, right, bottom of each element in pixels of the picture, by id, a whole number.
         titles: Titles of the open windows, for switching to one.
     """
 
@@ -237,8 +238,7 @@ class _Writer:
         rect = self._screen.rects.get(target.element)
         if rect is None:
             raise UntranslatableError(f"there is no element {target.element!r} on the screen")
-        # a list of rects takes whole numbers, and -1 would silently be the last
-        return list(self._screen.rects).index(target.element)
+        return int(target.element)
 
     def _pixel(self, target: Target) -> tuple[int, int]:
         """Return the pixel of the screen for a target, with fail-safe corners moved inwards."""

@@ -8,6 +8,7 @@ from waa_client.observations.accessibility import (
     control_at,
     controls_of,
     elements_of,
+    numbered,
     same_control,
 )
 from waa_client.observations.marks import enlarged, is_still, looks_as_before
@@ -21,5 +22,6 @@ __all__ = [
     "enlarged",
     "is_still",
     "looks_as_before",
+    "numbered",
     "same_control",
 ]

@@ -8,7 +8,9 @@ hold nothing but texts, which say what the control is, and controls that hold ot
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, cast
 from xml.etree.ElementTree import ParseError, XMLParser
 
@@ -17,7 +19,15 @@ from bench_core.agents import Element
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Control", "TreeError", "control_at", "controls_of", "elements_of", "same_control"]
+__all__ = [
+    "Control",
+    "TreeError",
+    "control_at",
+    "controls_of",
+    "elements_of",
+    "numbered",
+    "same_control",
+]
 
 _STATE = "{uri:deskat:state.at-spi.gnome.org}"
 _PLACE = "{uri:deskat:component.at-spi.gnome.org}"
@@ -54,7 +64,13 @@ _HOLDING = frozenset(
 """Controls that are acted on although something is inside them."""
 _SAYING = frozenset({"text", "textbox", "combobox", "pane"})
 """Their names may change with what they hold; that of a button is what it does."""
+_FILLED = frozenset({"textbox", "combobox", "checkbox", "switch", "radio", "slider"})
+"""Controls that have the name of the text beside them."""
+_NEAR = 2
 _STATES = ("checked", "selected", "expanded", "collapsed")
+
+_SHELLS = {"Program Manager": "Desktop"}
+"""What people call the windows of Windows itself."""
 
 _NOWHERE = (0, 0, 0, 0)
 Rect = tuple[int, int, int, int]
@@ -133,8 +149,8 @@ def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> C
     return None
 
 
-def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
-    """Return the elements on a screen of `size`, ids from 0.
+def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tuple[Control, ...]:
+    """Return the elements on a screen of `size`, ids from 0; with `covered` also those below other windows.
 
     Those of the window that has the focus, and of menus on it, come first; each window's are in the order of the tree.
 
@@ -152,7 +168,7 @@ def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
         for node in _leaves(window):
             rect = _clipped(node.rect, size)
             # a click goes to the window on top, so that a covered element is of no use
-            if rect is None or rect in known or _covered(rect, above):
+            if rect is None or rect in known or (_covered(rect, above) and not covered):
                 continue
             # a title bar repeats what the list of windows says
             if node.role != "text" or node.name != window.name or node.value:
@@ -162,10 +178,59 @@ def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
         if window.rect is not None and _area(window.rect):
             above.append(window.rect)
     found.sort(key=_behind(found))
-    placed = [place for _, inside in found for place in inside.items()][:_MOST_ELEMENTS]
+    placed: list[tuple[str, Rect, _Node]] = []
+    titles: Counter[str] = Counter()
+    for window, inside in found:
+        if not inside:
+            continue
+        title = _SHELLS.get(window.name, window.name) or window.role
+        titles[title] += 1
+        title += f" ({titles[title]})" if titles[title] > 1 else ""
+        nodes = list(inside.items())
+        placed += [
+            (title, rect, node)
+            for at, (rect, node) in enumerate(nodes)
+            if not _says_nothing(
+                node, [each for _, each in nodes[max(at - _NEAR, 0) : at + _NEAR + 1]]
+            )
+        ]
     return tuple(
-        Control(_element(number, rect, node), node.path)
-        for number, (rect, node) in enumerate(placed)
+        Control(_element(number, rect, node, title), node.path)
+        for number, (title, rect, node) in enumerate(placed[:_MOST_ELEMENTS])
+    )
+
+
+def numbered(before: Iterable[Control], now: Sequence[Control]) -> tuple[Control, ...]:
+    """Return the controls of a later tree with the ids that they had before; new ones get numbers that are free."""
+    known = {_identity(each): each for each in before}
+    ids: dict[int, str] = {}
+    for at, each in enumerate(now):
+        if (same := known.pop(_identity(each), None)) is not None:
+            ids[at] = same.element.id
+    rest = [each for at, each in enumerate(now) if at not in ids]
+    places = {id(each): at for at, each in enumerate(now)}
+    for each in known.values():
+        if (found := same_control(each, rest)) is not None:
+            ids.setdefault(places[id(found)], each.element.id)
+    taken = {*ids.values()}
+    free = (name for name in map(str, count()) if name not in taken)
+    return tuple(
+        each._replace(element=each.element.model_copy(update={"id": ids.get(at) or next(free)}))
+        for at, each in enumerate(now)
+    )
+
+
+def _identity(control: Control) -> tuple[object, ...]:
+    element = control.element
+    return element.role, element.name, element.rect, control.path
+
+
+def _says_nothing(node: _Node, near: Iterable[_Node]) -> bool:
+    """Return whether a text is blank, or is the name of a field beside it."""
+    if node.role != "text" or node.value:
+        return False
+    return not node.name.strip() or any(
+        each.role in _FILLED and each.name == node.name for each in near
     )
 
 
@@ -321,7 +386,7 @@ def _area(rect: Rect) -> int:
     return max(0, rect[2] - rect[0]) * max(0, rect[3] - rect[1])
 
 
-def _element(number: int, rect: Rect, node: _Node) -> Element:
+def _element(number: int, rect: Rect, node: _Node, window: str = "") -> Element:
     left, top, right, bottom = rect
     return Element(
         id=str(number),
@@ -330,4 +395,5 @@ def _element(number: int, rect: Rect, node: _Node) -> Element:
         value=node.value or None,
         rect=(left, top, right - left, bottom - top),
         states=node.states,
+        window=window,
     )

@@ -93,24 +93,21 @@ class VmApi(ApiState):
             # read before taking the turn: a slow sender must not hold up the others
             request.get_data(cache=True, parse_form_data=True)
             with self._turn if changes else contextlib.nullcontext():
-                canned = self._begin(name, changes=changes)
+                with self.lock:
+                    canned = self.overrides.endpoints.get(name)
                 if canned is not None:
                     return canned.response()
                 answer = do()
                 with self.lock:
+                    if changes:
+                        # after the act, so that what it started is seen to go on
+                        self.desktop.machine.clock.advance(_REQUEST_S)
+                        self.desktop.touch()
                     for listener in self.listeners:
                         listener(name)
                 return answer
 
         return view
-
-    def _begin(self, name: str, *, changes: bool) -> Any:
-        with self.lock:
-            canned = self.overrides.endpoints.get(name)
-            if canned is None and changes:
-                self.desktop.machine.clock.advance(_REQUEST_S)
-                self.desktop.touch()
-            return canned
 
     def _alone(self, handler: Callable[[], Answer]) -> Callable[[], Answer]:
         def answer() -> Answer:

@@ -169,6 +169,10 @@ class WindowManager:
         """Open a context menu at a point."""
         self.show_menu(menu, Rect(x, y, x + 1, y))
 
+    def has_menu_at(self, anchor: Rect) -> bool:
+        """Return whether a menu is open that belongs to what is at `anchor`."""
+        return any(each.anchor == anchor for each in self.popups)
+
     def hide_popups(self) -> None:
         """Close every menu."""
         self.popups.clear()

@@ -41,6 +41,10 @@ class MenuHost(Protocol):
         """Open a menu below `anchor`; `side` keeps those that are open and opens it beside them."""
         ...
 
+    def has_menu_at(self, anchor: Rect) -> bool:
+        """Return whether a menu is open that belongs to what is at `anchor`."""
+        ...
+
 
 class Builder:
     """Builds a window's tree: each method adds one element and returns it.
@@ -147,7 +151,10 @@ class Builder:
         def drop() -> None:
             self._host.show_menu(Menu.of_options(options, value, choose), rect, role="item")
 
-        return self.add(Node("combo", rect, name, value=value, click=drop, expanded=False, **more))
+        is_open = self._host.has_menu_at(rect)
+        return self.add(
+            Node("combo", rect, name, value=value, click=drop, expanded=is_open, **more)
+        )
 
     def menu_button(
         self, rect: Rect, name: str, items: Callable[[], Sequence[MenuItem]], **more: Any
@@ -158,4 +165,5 @@ class Builder:
             self._host.show_menu(Menu(items()), rect)
 
         role: Role = more.pop("role", "menuitem")
-        return self.add(Node(role, rect, name, click=drop, expanded=False, **more))
+        is_open = self._host.has_menu_at(rect)
+        return self.add(Node(role, rect, name, click=drop, expanded=is_open, **more))

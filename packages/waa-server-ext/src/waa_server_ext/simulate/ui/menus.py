@@ -73,6 +73,7 @@ class Popup:
     most: int = 0
     first: int = 0
     open_item: int | None = None
+    anchor: Rect | None = None
     rows: list[tuple[int, Rect]] = field(default_factory=list)
 
     @classmethod
@@ -89,7 +90,7 @@ class Popup:
         if top + height > screen.bottom:
             top = max(screen.top, (anchor.bottom if side else anchor.top) - height)
         left = max(screen.left, min(left, screen.right - width))
-        made = cls(menu, Rect.sized(left, top, width, height), role, most)
+        made = cls(menu, Rect.sized(left, top, width, height), role, most, anchor=anchor)
         if role == "item":
             made.show(menu.at or 0)
         return made

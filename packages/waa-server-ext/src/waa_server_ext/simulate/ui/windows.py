@@ -96,6 +96,10 @@ class Desktop(Protocol):
         """Open a context menu at a point."""
         ...
 
+    def has_menu_at(self, anchor: Rect) -> bool:
+        """Return whether a menu is open that belongs to what is at `anchor`."""
+        ...
+
     def hide_popups(self) -> None:
         """Close every menu."""
         ...
