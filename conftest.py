@@ -58,7 +58,7 @@ def made_once(
     shared = own.parent if hasattr(request.config, "workerinput") else own  # pytest-xdist's
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        import fcntl  # noqa: PLC0415  # does not exist on Windows
+        import fcntl  # does not exist on Windows
 
         folder, ready = shared / name / "made", shared / name / "ready"
         folder.parent.mkdir(exist_ok=True)

@@ -103,7 +103,7 @@ async def _gateway(stack: contextlib.ExitStack, later: contextlib.AsyncExitStack
     class Browser(BoundedHandler):
         """Answers as Chromium's port does, and takes what comes on a websocket."""
 
-        def do_GET(self) -> None:  # noqa: N802  # http.server's name
+        def do_GET(self) -> None:  # http.server's name
             if "Upgrade" in self.headers:
                 self.send_response(101)
                 self.end_headers()
@@ -116,7 +116,7 @@ async def _gateway(stack: contextlib.ExitStack, later: contextlib.AsyncExitStack
             self.end_headers()
             self.wfile.write(b"[]")
 
-        do_PUT = do_GET  # noqa: N815  # same
+        do_PUT = do_GET  # same
 
     browser = stack.enter_context(BoundedServer(("127.0.0.1", 0), Browser))
     browser.start()

@@ -106,10 +106,10 @@ class Peek:
         return str(listed[index].id)
 
     async def _tabs(self) -> Any:
-        return await self._environment._tabs.listed()  # noqa: SLF001  # as above
+        return await self._environment._tabs.listed()
 
     async def _find(self, place: Place) -> Point:
-        page = self._environment._tabs.page()  # noqa: SLF001  # what the agent sees, and no more
+        page = self._environment._tabs.page()  # what the agent sees, and no more
         for _ in range(100):
             found = await page.evaluate(_FIND, [place.text, place.tag, place.attributes])
             if found is not None:

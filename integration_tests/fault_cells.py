@@ -329,7 +329,7 @@ async def _solve_apps(
     wait_s: float, task: AgentTask, environment: Any, context: TrialContext
 ) -> AgentOutcome:
     """Open a page of the first app; where it opens, do the task."""
-    from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error, async_playwright
 
     if environment.live.lease.alone:  # as an agent that is handed a URL
         async with async_playwright() as driver:
@@ -447,7 +447,7 @@ async def _solve_sites(
     url: str, wait_s: float, task: AgentTask, environment: Any, context: TrialContext
 ) -> AgentOutcome:
     """Open the page that the task asks for and say so, whatever came of it."""
-    from cdp_use.client import CDPClient  # noqa: PLC0415  # loaded with the browser
+    from cdp_use.client import CDPClient
 
     del task, context
     async with CDPClient(await websocket_url(environment.cdp_url)) as cdp:

@@ -124,7 +124,7 @@ def _started(pid: int) -> str:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare the marks in a worker."""
     del begins
     marks = Marks(options["tasks"], Path(options["place"]))

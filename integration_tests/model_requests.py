@@ -112,7 +112,7 @@ class _Watched:
         if self.name == "tool-calling":
             return tool_calling_agent(model)
         if self.name == "vision":
-            from waa_client.agents.vision import VisionAgent  # noqa: PLC0415  # waa-client's alone
+            from waa_client.agents.vision import VisionAgent  # waa-client's alone
 
             return _Opened(VisionAgent(), model)
         browser = isinstance(environment, BrowserHandle)
@@ -134,8 +134,8 @@ class _Opened:
 
 @contextmanager
 def _webarena() -> Iterator[Run]:
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # one world at a time
-    from webarena_runner.world.launch import built_in_world, environment_of  # noqa: PLC0415
+    from webarena_runner.benchmark import WebArenaBenchmark  # one world at a time
+    from webarena_runner.world.launch import built_in_world, environment_of
 
     with built_in_world() as world:
         yield lambda *trial: _run(WebArenaBenchmark(environment_of(world)), *trial)
@@ -143,11 +143,11 @@ def _webarena() -> Iterator[Run]:
 
 @contextmanager
 def _multireal() -> Iterator[Run]:
-    from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415  # as above
-    from multireal_harness.browsers import Browsers  # noqa: PLC0415
-    from multireal_harness.environment import EnvironmentSettings  # noqa: PLC0415
-    from multireal_harness.tasks import load_tasks  # noqa: PLC0415
-    from multireal_harness.world.launch import built_in_world  # noqa: PLC0415
+    from multireal_harness.benchmark import MultiRealBenchmark
+    from multireal_harness.browsers import Browsers
+    from multireal_harness.environment import EnvironmentSettings
+    from multireal_harness.tasks import load_tasks
+    from multireal_harness.world.launch import built_in_world
 
     tasks = load_tasks("built-in")
     with built_in_world() as world:
@@ -164,10 +164,10 @@ def _multireal() -> Iterator[Run]:
 
 @contextmanager
 def _waa() -> Iterator[Run]:
-    from waa_client.benchmark import WaaBenchmark  # noqa: PLC0415  # as above
-    from waa_client.pool import VmPool  # noqa: PLC0415
-    from waa_client.tasks import load_tasks  # noqa: PLC0415
-    from waa_client.world.launch import built_in_world  # noqa: PLC0415
+    from waa_client.benchmark import WaaBenchmark
+    from waa_client.pool import VmPool
+    from waa_client.tasks import load_tasks
+    from waa_client.world.launch import built_in_world
 
     world = built_in_world()()
     urls = dict(asyncio.run(world.start()).urls)

@@ -58,10 +58,10 @@ def _call(number: int, action: Any) -> dict[str, Any]:
 
 async def main(port: int) -> None:
     """Run the rollouts of standard input with the resources server at `port`; write what `/run` answers."""
-    from fastapi import FastAPI, Request  # noqa: PLC0415  # not where it is checked
-    from nemo_gym import server_utils  # noqa: PLC0415  # as above
-    from omegaconf import OmegaConf  # noqa: PLC0415  # as above
-    from responses_api_agents.simple_agent.app import (  # noqa: PLC0415  # as above
+    from fastapi import FastAPI, Request  # not where it is checked
+    from nemo_gym import server_utils
+    from omegaconf import OmegaConf
+    from responses_api_agents.simple_agent.app import (
         SimpleAgent,
         SimpleAgentConfig,
     )
@@ -105,13 +105,13 @@ async def main(port: int) -> None:
 
 
 def _server(app: Any, port: int) -> Any:
-    import uvicorn  # noqa: PLC0415  # as above
+    import uvicorn
 
     return uvicorn.Server(uvicorn.Config(app, host=_HOST, port=port, log_level="error"))
 
 
 def _free_port() -> int:
-    import socket  # noqa: PLC0415  # as above
+    import socket
 
     with socket.create_server((_HOST, 0)) as found:
         port: int = found.getsockname()[1]

@@ -8,7 +8,7 @@ import sys
 
 def main(url: str, token: str, timeout_s: str) -> None:
     """Read calls as JSON lines, `["reset", {...}]` or `["step", {...}]`; write for each what came back."""
-    from openenv.core.generic_client import GenericEnvClient  # noqa: PLC0415  # not where it is checked
+    from openenv.core.generic_client import GenericEnvClient  # not where it is checked
 
     headers = {"Authorization": f"Bearer {token}"}
     client = GenericEnvClient(url, headers=headers, message_timeout_s=float(timeout_s)).sync()

@@ -177,9 +177,9 @@ def desk() -> Iterator[Any]:
 def test_a_model_does_a_task_on_the_simulated_desktop(
     tmp_path: Path, desk: Any, kind: str, task_id: str
 ) -> None:
-    from waa_client.benchmark import WaaBenchmark  # noqa: PLC0415  # may not be installed
-    from waa_client.pool import VmPool  # noqa: PLC0415
-    from waa_client.tasks import load_tasks  # noqa: PLC0415
+    from waa_client.benchmark import WaaBenchmark  # may not be installed
+    from waa_client.pool import VmPool
+    from waa_client.tasks import load_tasks
 
     world, urls = desk
     task = next(each for each in load_tasks(world.tasks_folder()) if each.task_id == task_id)
@@ -214,11 +214,11 @@ def apps() -> Iterator[Any]:
 @pytest.mark.parametrize("task", chosen(CLONES))
 @pytest.mark.parametrize("kind", BROWSERS)
 def test_a_model_does_a_task_on_the_clones(tmp_path: Path, apps: Any, kind: str, task: str) -> None:
-    from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415
-    from multireal_harness.browsers import Browsers  # noqa: PLC0415
-    from multireal_harness.environment import EnvironmentSettings  # noqa: PLC0415
-    from multireal_harness.tasks import load_tasks  # noqa: PLC0415
-    from multireal_harness.world import load_solutions  # noqa: PLC0415
+    from multireal_harness.benchmark import MultiRealBenchmark
+    from multireal_harness.browsers import Browsers
+    from multireal_harness.environment import EnvironmentSettings
+    from multireal_harness.tasks import load_tasks
+    from multireal_harness.world import load_solutions
 
     wanted = next(each for each in load_tasks("built-in") if each.task_id == f"multi.{task}")
     order = [site["id"] for site in wanted.config["definition"]["websites"]]
@@ -263,9 +263,9 @@ def test_a_model_does_a_task_on_the_stand_ins(
     tmp_path: Path, sites: Any, kind: str, task: int
 ) -> None:
     pytest.importorskip("browser_use")
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
-    from webarena_runner.world.launch import environment_of  # noqa: PLC0415
-    from webarena_runner.world.scripts import script_for  # noqa: PLC0415
+    from webarena_runner.benchmark import WebArenaBenchmark
+    from webarena_runner.world.launch import environment_of
+    from webarena_runner.world.scripts import script_for
 
     turns = [
         each

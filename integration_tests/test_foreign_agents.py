@@ -101,8 +101,8 @@ def thought(action: dict[str, Any]) -> str:
 def test_browser_use_over_a_model_does_the_same_on_its_own_pins_as_in_the_process_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # may not be installed
-    from webarena_runner.world.launch import built_in_world, environment_of  # noqa: PLC0415
+    from webarena_runner.benchmark import WebArenaBenchmark  # may not be installed
+    from webarena_runner.world.launch import built_in_world, environment_of
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-planted-0123456789abcdef")
     places = {

@@ -96,7 +96,7 @@ def test_twenty_tasks_of_the_stand_ins_are_rewarded_and_doing_nothing_is_not() -
 def test_sixteen_sessions_at_once_give_the_results_of_one() -> None:
     episodes = [(task, right) for task in sorted(DESKTOP)[:8] for right in (True, False)]
 
-    def play(url: str, task: str, right: bool) -> dict[str, object]:  # noqa: FBT001  # which of the two
+    def play(url: str, task: str, right: bool) -> dict[str, object]:  # which of the two
         with connected(url) as env:
             return env.play(task, DESKTOP[task] if right else [ENDED])
 

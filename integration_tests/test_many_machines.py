@@ -33,7 +33,7 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        from ray.cluster_utils import Cluster  # noqa: PLC0415  # Ray reads them when it is imported
+        from ray.cluster_utils import Cluster  # Ray reads them when it is imported
 
         node = {"num_cpus": 1, "resources": {"proctor": 1}, "node_ip_address": "127.0.0.1"}
         made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})

@@ -80,7 +80,7 @@ def server(*command: str) -> Iterator[str]:
 @contextmanager
 def started_by_hand(folder: Path) -> Iterator[list[str]]:
     """Start a simulation and its evaluator; gives the options that name them."""
-    from waa_server_ext.built_in import built_in_tasks  # noqa: PLC0415  # here only
+    from waa_server_ext.built_in import built_in_tasks
 
     with (
         server("simulate", "--port", "0") as vm,

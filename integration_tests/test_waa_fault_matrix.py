@@ -83,7 +83,7 @@ class Part:
             def do_GET(self) -> None:
                 part._answer(self)
 
-            do_POST = do_GET  # noqa: N815  # the base class wants the name
+            do_POST = do_GET  # the base class wants the name
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -33,13 +33,13 @@ class Player:
 
 async def play(url: str, reset: dict[str, Any], actions: list[Any]) -> dict[str, Any]:
     """Run the one task of a task set and return its rewards, or what the environment raised."""
-    from verifiers import v1  # noqa: PLC0415  # not where it is checked
+    from verifiers import v1  # not where it is checked
 
     # Task sets are imported together, and NeMo Gym's needs mcp 2, which the client of OpenEnv cannot be beside.
     alone = ModuleType("verifiers.v1.tasksets")
     alone.__path__ = [str(Path(v1.__file__).with_name("tasksets"))]
     sys.modules.setdefault(alone.__name__, alone)
-    from verifiers.v1.tasksets.openenv import (  # noqa: PLC0415  # as above
+    from verifiers.v1.tasksets.openenv import (
         OpenEnvConfig,
         OpenEnvEnv,
         OpenEnvTaskset,

@@ -87,7 +87,7 @@ class _Reached:
 
 class _Imports:
     def __init__(self, root: Path) -> None:
-        import grimp  # noqa: PLC0415  # only `quick` has it
+        import grimp  # only `quick` has it
 
         self._offered = offering_modules(root)
         graph = grimp.build_graph(*(each.module for each in packages(root)))

@@ -49,7 +49,9 @@ class BaseAndTowers(Contract):
     towers = fields.ListField(subfield=fields.StringField())
     exceptions = fields.ListField(subfield=fields.StringField(), required=False, default=[])
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
+    def check(
+        self, graph: ImportGraph, verbose: bool
+    ) -> ContractCheck:  # import-linter's signature
         """Compare every import of the package with the plan."""
         plan = _Plan(
             str(self.package), _texts(self.base), _texts(self.towers), _texts(self.exceptions)
@@ -69,7 +71,9 @@ class PublicModules(Contract):
 
     type_name = "public_modules"
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
+    def check(
+        self, graph: ImportGraph, verbose: bool
+    ) -> ContractCheck:  # import-linter's signature
         """Compare every import between two packages with the lists."""
         listed = public_modules(Path.cwd())
         broken = sorted(
@@ -93,7 +97,9 @@ class NoCircles(Contract):
 
     type_name = "no_circles"
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
+    def check(
+        self, graph: ImportGraph, verbose: bool
+    ) -> ContractCheck:  # import-linter's signature
         """Look for circles among all modules."""
         imports = {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
         for package, names in offering_modules(Path.cwd()).items():

@@ -71,7 +71,7 @@ SHOTS = (
 
 def main() -> None:
     """Build the reports, open each as a reader would, and write the pictures."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # the noxfile imports this package
+    from playwright.sync_api import sync_playwright  # the noxfile imports this package
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
@@ -126,8 +126,8 @@ def _act(page: Any, kind: str, what: str) -> None:
 
 
 def _reports(place: Path, screens: Sequence[bytes]) -> dict[str, str]:
-    from bench_core.testing import make_run  # noqa: PLC0415  # as above
-    from bench_report import build_report  # noqa: PLC0415  # as above
+    from bench_core.testing import make_run
+    from bench_report import build_report
 
     agents = [
         ("planner", "openai:gpt-5.2"),
@@ -149,8 +149,8 @@ def _reports(place: Path, screens: Sequence[bytes]) -> dict[str, str]:
 
 def _going_on(folder: Path) -> Path:
     """Make a run that has 140 of 360 results and a budget, as a process leaves it that still works on it."""
-    from bench_core.records import Event  # noqa: PLC0415  # as above
-    from bench_core.testing import make_results, make_run, make_tasks  # noqa: PLC0415  # as above
+    from bench_core.records import Event
+    from bench_core.testing import make_results, make_run, make_tasks
 
     tasks = make_tasks(120)
     began = datetime.now(UTC) - timedelta(minutes=40)
@@ -179,7 +179,7 @@ def _going_on(folder: Path) -> Path:
 
 @contextmanager
 def _served(folder: Path) -> Iterator[str]:
-    from bench_report.live.server import serve  # noqa: PLC0415  # as above
+    from bench_report.live.server import serve
 
     server = serve([folder])
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -194,15 +194,15 @@ def _served(folder: Path) -> Iterator[str]:
 
 def _judged(folder: Path) -> Path:
     """Make a run whose query and judge err, a part of it with known truth."""
-    import random  # noqa: PLC0415  # of this one run
+    import random  # of this one run
 
-    from bench_core.testing import make_results, make_run, make_tasks  # noqa: PLC0415  # as above
+    from bench_core.testing import make_results, make_run, make_tasks
 
     dice = random.Random(1)  # noqa: S311  # reproducible, not secret
     tasks = make_tasks(68, per_template=1)
     results = []
     for place, result in enumerate(make_results(tasks)):
-        truth = dice.random() < 0.4  # noqa: PLR2004  # the agent's rate
+        truth = dice.random() < 0.4  # the agent's rate
         query = dice.random() < (0.8 if truth else 0.03)
         judge = dice.choices(
             ("pass", "fail", "abstain"), (0.85, 0.1, 0.05) if truth else (0.1, 0.85, 0.05)
@@ -214,7 +214,7 @@ def _judged(folder: Path) -> Path:
             "confidence": 0.95 if query == (judge == "pass") else 0.5,
             "failure_mode": None if passed else "wrong_answer",
             "details": {"query_passed": query, "judge": {"outcome": judge}}
-            | ({"ground_truth": truth} if place < 25 else {}),  # noqa: PLR2004  # those a person looked at
+            | ({"ground_truth": truth} if place < 25 else {}),  # those a person looked at
         }  # fmt: skip
         results.append(type(result).model_validate(result.model_dump() | fields))
     return make_run(folder, tasks=tasks, results=results)
@@ -268,8 +268,8 @@ _SEEN = [
 
 def _shop(folder: Path, wrong: set[tuple[str, int]], screens: Sequence[bytes]) -> Path:
     """Make a run of an agent that orders lamps; in the trials of `wrong` it takes the desk lamp."""
-    from bench_core.records import Task, TrialResult  # noqa: PLC0415  # as above
-    from bench_core.testing import make_run  # noqa: PLC0415  # as above
+    from bench_core.records import Task, TrialResult
+    from bench_core.testing import make_run
 
     tasks = [
         Task(benchmark="shop", task_id=f"t{n}", goal="Order a blue lamp and give the number of the order.",
@@ -313,8 +313,8 @@ _THOUGHTS = (
 
 
 def _evidence(folder: Path, actions: Sequence[dict[str, Any]], screens: Sequence[bytes]) -> None:
-    from bench_core.records import Step, StepView  # noqa: PLC0415  # as above
-    from bench_core.run_folder.artifacts import TrialArtifacts  # noqa: PLC0415  # as above
+    from bench_core.records import Step, StepView
+    from bench_core.run_folder.artifacts import TrialArtifacts
 
     artifacts = TrialArtifacts(folder)
     entries = []

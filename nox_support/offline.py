@@ -34,7 +34,7 @@ def offline(command: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def main(command: list[str]) -> None:
     """Become `command`, in a namespace whose loopback is up and that has no other way out."""
-    import fcntl  # noqa: PLC0415  # Linux has it, and only there is this called
+    import fcntl  # Linux has it, and only there is this called
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14s", b"lo", 0, b"")

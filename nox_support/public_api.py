@@ -62,7 +62,7 @@ def foreign_imports(root: Path = ROOT) -> Iterator[str]:
 
 def snapshot(package: Package) -> str:
     """Return what the package's public modules offer, a line for each name and signature."""
-    import griffe  # noqa: PLC0415  # the other functions need nothing that is not installed
+    import griffe  # the other functions need nothing that is not installed
 
     loaded = griffe.load(
         package.module, search_paths=[package.folder / "src"], resolve_aliases=False
@@ -172,7 +172,7 @@ def _is_module(root: Path, name: str) -> bool:
 
 def _described(module: griffe.Module, path: str, name: str, homes: dict[str, str]) -> Iterator[str]:
     """Yield the lines of one public name; where it stands twice, the second refers to the first."""
-    import griffe  # noqa: PLC0415  # as in `snapshot`
+    import griffe
 
     found = module.members.get(name)
     if found is None:

@@ -148,7 +148,7 @@ def _claude_result(result: dict[str, Any], call: dict[str, Any]) -> Iterator[str
         yield "text content blocks must be non-empty"
     for block in content if call.get("toolset_name") else ():
         width, height = _size_of(block)
-        if max(width, height) > 2576 or -(-width // 28) * -(-height // 28) > 4784:  # noqa: PLR2004  # as documented
+        if max(width, height) > 2576 or -(-width // 28) * -(-height // 28) > 4784:  # as documented
             yield f"image is too large for this model: {width} x {height}"
     if call.get("toolset_name") == "browser" and not result.get("is_error"):
         yield from _browser_state(call["name"], content)

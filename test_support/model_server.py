@@ -158,7 +158,7 @@ class _Handler(BoundedHandler):
     server: _Server
     most_body = 64 * 1024 * 1024  # Anthropic takes 32 MB, OpenAI and Google 50 MB and less
 
-    def do_POST(self) -> None:  # noqa: N802  # http.server's name
+    def do_POST(self) -> None:  # http.server's name
         try:
             body = json.loads(self.body or b"{}")
         except (ValueError, RecursionError):
@@ -179,7 +179,7 @@ class _Handler(BoundedHandler):
         else:
             self._send(answer, _body(answer, seen))
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:  # http.server's name
         """Describe a model, as all three providers do for nothing."""
         owner, name = self.server.owner, self.path.partition("?")[0].rpartition("/")[2]
         answer = owner.look_up
@@ -189,7 +189,7 @@ class _Handler(BoundedHandler):
                      "display_name": name, "created": _CREATED, "owned_by": "a test",
                      "created_at": "2026-01-01T00:00:00Z"}  # fmt: skip
         body: Any = described
-        if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+        if answer.status >= 400:  # HTTP errors
             error = {"message": answer.message, "type": "error", "code": answer.status}
             body = {"type": "error", "error": error}
         self._send(answer, json.dumps(body) if answer.raw is None else answer.raw)
@@ -252,7 +252,7 @@ def _body(answer: Answer, seen: Seen) -> str:
 
 
 def _anthropic(answer: Answer, seen: Seen) -> dict[str, Any]:
-    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+    if answer.status >= 400:  # HTTP errors
         error = {"type": "api_error", "message": answer.message}
         return {"type": "error", "error": error, "request_id": "req_1"}
     content: list[dict[str, Any]] = []
@@ -309,7 +309,7 @@ def _openai_error(answer: Answer) -> dict[str, Any]:
 
 
 def _openai_responses(answer: Answer, seen: Seen) -> dict[str, Any]:
-    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+    if answer.status >= 400:  # HTTP errors
         return _openai_error(answer)
     output: list[dict[str, Any]] = []
     if answer.thinking is not None:
@@ -352,7 +352,7 @@ def _openai_responses(answer: Answer, seen: Seen) -> dict[str, Any]:
 
 
 def _openai_chat(answer: Answer, seen: Seen) -> dict[str, Any]:
-    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+    if answer.status >= 400:  # HTTP errors
         return _openai_error(answer)
     refused = answer.stop == "refusal"
     message: dict[str, Any] = {
@@ -386,7 +386,7 @@ def _openai_chat(answer: Answer, seen: Seen) -> dict[str, Any]:
 
 
 def _google(answer: Answer, seen: Seen) -> dict[str, Any]:
-    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+    if answer.status >= 400:  # HTTP errors
         error = {"code": answer.status, "message": answer.message, "status": "UNAVAILABLE"}
         return {"error": error}
     parts: list[dict[str, Any]] = []

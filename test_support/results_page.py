@@ -150,7 +150,7 @@ def _codes(words: Iterable[str]) -> str:
     return ", ".join(f"`{each}`" for each in words)
 
 
-def _yes(value: bool) -> str:  # noqa: FBT001  # a word for it is all this gives
+def _yes(value: bool) -> str:  # a word for it is all this gives
     return "yes" if value else "no"
 
 

@@ -157,8 +157,8 @@ def older(tree: str) -> str:
 
 def worlds(stack: ExitStack) -> Iterator[tuple[str, str]]:
     """Start the built-in worlds and return a page of each site."""
-    from multireal_harness.world.launch import built_in_world as apps  # noqa: PLC0415  # starts nothing before
-    from webarena_runner.world.launch import built_in_world as sites  # noqa: PLC0415  # same
+    from multireal_harness.world.launch import built_in_world as apps  # starts nothing before
+    from webarena_runner.world.launch import built_in_world as sites
 
     for name, url in stack.enter_context(sites()).urls.items():
         yield f"WebArena's {name}", url
@@ -199,7 +199,7 @@ class Peer:
 async def browser_use_state(cdp_url: str) -> Any:
     """Return a session of browser-use in the same browser, None where it is not installed."""
     try:
-        from browser_use import BrowserSession  # noqa: PLC0415  # an extra
+        from browser_use import BrowserSession
     except ImportError:
         print("browser-use is left out: it is not installed")
         return None
@@ -219,7 +219,7 @@ async def look(page: Any, browser: Environment) -> tuple[float, float]:
         return metrics["TaskDuration"] * 1000, time.process_time() * 1000
 
     before = await spent()
-    seen = await browser._reader.look(page)  # noqa: SLF001  # the picture is measured nowhere
+    seen = await browser._reader.look(page)  # the picture is measured nowhere
     seen.text()
     after = await spent()
     await session.detach()
@@ -247,7 +247,7 @@ async def run(asked: list[tuple[str, str]], stack: ExitStack, *, verbose: bool) 
         launch_chromium() as chromium,
         connect(BrowserHandle(cdp_url=chromium.cdp_url, viewport=(1280, 720))) as browser,
     ):
-        page = browser._tabs.page()  # noqa: SLF001  # the page itself is not part of the interface
+        page = browser._tabs.page()  # the page itself is not part of the interface
         peer = Peer(chromium.cdp_url)
         stack.callback(peer.close)
         other = await browser_use_state(chromium.cdp_url)

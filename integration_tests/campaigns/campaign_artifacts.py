@@ -92,7 +92,7 @@ class Heavy:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare the trials in a worker."""
     del begins
     heavy = Heavy(options["count"], options["megabytes"])
@@ -157,7 +157,7 @@ class Eater(threading.Thread):
 
 def delete(url: str) -> None:
     """Delete a trial's folder of the store."""
-    import boto3  # noqa: PLC0415  # brought by moto, which only this way needs
+    import boto3  # brought by moto, which only this way needs
 
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     client = boto3.client("s3")
@@ -220,7 +220,7 @@ def run_one_way(way: str, place: Path, asked: argparse.Namespace) -> int:
 @contextmanager
 def store(every: int) -> Iterator[dict[str, str]]:
     """Serve S3 in this process, refuse one of so many requests that write, and yield a client's environment."""
-    from s3_server import s3_server  # noqa: PLC0415  # needs moto, for this way alone
+    from s3_server import s3_server  # needs moto, for this way alone
 
     chance = random.Random(every)  # not cryptography
     with s3_server() as server:

@@ -200,9 +200,9 @@ def _state_of(folder: Path) -> list[tuple[str, str]]:
 
 def _opened(files: Sequence[Path]) -> dict[Path, list[str]]:
     """Open the pages of reports in Chromium; return what each did that it must not do."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only where pages are opened
+    from playwright.sync_api import sync_playwright  # only where pages are opened
 
-    from bench_core.browser import find_chromium  # noqa: PLC0415  # same
+    from bench_core.browser import find_chromium
 
     with sync_playwright() as driver:
         chromium = str(find_chromium())

@@ -58,11 +58,11 @@ def _states(world: str, out: Path, times: int, workers: int) -> Counter[str]:
 def _solved(world: str) -> Sequence[str]:
     """Return the options that choose the tasks which have a solution."""
     if world == "webarena":
-        from webarena_runner.world import scripted_task_ids  # noqa: PLC0415  # one world of three
+        from webarena_runner.world import scripted_task_ids  # one world of three
 
         return ["--task", ",".join(map(str, scripted_task_ids()))]
     if world == "waa":
-        from waa_client.world.launch import built_in_world  # noqa: PLC0415  # same
+        from waa_client.world.launch import built_in_world
 
         return ["--task", ",".join(built_in_world().solutions())]
     return []

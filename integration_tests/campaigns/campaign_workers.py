@@ -123,7 +123,7 @@ class Cluster:
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
         }
-        from ray.cluster_utils import Cluster as Nodes  # noqa: PLC0415  # reads them
+        from ray.cluster_utils import Cluster as Nodes  # reads them
 
         self._node = {"num_cpus": 1, "resources": {"proctor": room}}
         self._started = 0

@@ -153,7 +153,7 @@ async def compare(provider: str, only: str, *, write: bool) -> int:
     )
 
 
-def report(  # noqa: PLR0913, PLR0917  # what is printed
+def report(  # what is printed
     provider: str,
     version: str,
     exchanges: int,

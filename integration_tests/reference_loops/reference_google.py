@@ -93,15 +93,15 @@ class Computer(BaseComputer):
         x: int,
         y: int,
         text: str,
-        press_enter: bool = True,  # noqa: FBT001, FBT002  # the reference's own signature
-        clear_before_typing: bool = True,  # noqa: FBT001, FBT002  # same
+        press_enter: bool = True,  # the reference's own signature
+        clear_before_typing: bool = True,
     ) -> ComputerState:
         return self.noted("type")
 
     async def type_text(
         self,
         text: str,
-        press_enter: bool = False,  # noqa: FBT001, FBT002  # the reference's own signature
+        press_enter: bool = False,  # the reference's own signature
     ) -> ComputerState:
         return self.noted("type")
 

@@ -26,7 +26,7 @@ def _answer(_: Seen) -> Answer:
 
 
 async def _sdk_alone(server: ModelServer) -> float:
-    import openai  # noqa: PLC0415  # the peer
+    import openai  # the peer
 
     client = openai.AsyncOpenAI(api_key="k", base_url=server.base_url("openai"), max_retries=0)
     content = [{"type": "input_text", "text": REQUEST.messages[0].text}]

@@ -100,7 +100,7 @@ def sqlite_wal(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) 
 
 def inspect_eval(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) -> Iterator[None]:
     """Write and read an inspect_ai log whose samples hold what the results hold."""
-    from inspect_ai.log import (  # noqa: PLC0415  # may be absent  # noqa: PLC0415
+    from inspect_ai.log import (  # may be absent
         EvalConfig,
         EvalDataset,
         EvalLog,
@@ -109,7 +109,7 @@ def inspect_eval(folder: Path, tasks: Sequence[Task], results: list[TrialResult]
         read_eval_log,
         write_eval_log,
     )
-    from inspect_ai.scorer import Score  # noqa: PLC0415
+    from inspect_ai.scorer import Score
 
     spec = EvalSpec(created="2026-03-01T09:00:00+00:00", task="demo", dataset=EvalDataset(),
                     model="mockllm/model", config=EvalConfig())  # fmt: skip

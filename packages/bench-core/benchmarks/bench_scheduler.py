@@ -43,13 +43,13 @@ class Measured:
 
 def proctor(folder: Path, trials: int) -> Callable[[], None]:
     """Run trials as `run` does: locks, deadlines, attempts, events, redaction, group sync."""
-    from bench_core.progress import PlainProgress  # noqa: PLC0415
-    from bench_core.records import AgentOutcome, Resource, Task  # noqa: PLC0415
-    from bench_core.redaction import Redactor  # noqa: PLC0415
-    from bench_core.run_spec import RunSpec  # noqa: PLC0415  # a case measures its own imports' memory
-    from bench_core.runs import RunEnvironment, run_benchmark_sync  # noqa: PLC0415
-    from bench_core.scheduling import FileLocks  # noqa: PLC0415
-    from bench_core.trial import Evaluation, TrialEnvironment  # noqa: PLC0415
+    from bench_core.progress import PlainProgress
+    from bench_core.records import AgentOutcome, Resource, Task
+    from bench_core.redaction import Redactor
+    from bench_core.run_spec import RunSpec  # a case measures its own imports' memory
+    from bench_core.runs import RunEnvironment, run_benchmark_sync
+    from bench_core.scheduling import FileLocks
+    from bench_core.trial import Evaluation, TrialEnvironment
 
     class Trivial:
         name = "trivial"
@@ -117,9 +117,9 @@ def semaphore(folder: Path, trials: int) -> Callable[[], None]:
 def inspect_ai(folder: Path, trials: int) -> Callable[[], None]:
     """Evaluate samples with a mock model and an exact scorer."""
     _stub_tokeniser()
-    import inspect_ai as inspect  # noqa: PLC0415  # may be absent
-    from inspect_ai.dataset import Sample  # noqa: PLC0415
-    from inspect_ai.scorer import exact  # noqa: PLC0415
+    import inspect_ai as inspect  # may be absent
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import exact
 
     samples = [Sample(id=str(n), input="Say yes", target="yes") for n in range(trials)]
     task = inspect.Task(dataset=samples, scorer=exact())

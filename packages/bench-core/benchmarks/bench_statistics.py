@@ -195,7 +195,7 @@ def results(tasks: list[Task], model: str, trials: int = 3) -> list[TrialResult]
 
 def scipy_bootstrap(values: np.ndarray, method: str) -> object:
     """Run the peer the way it is fastest: vectorised, in batches."""
-    from scipy import stats  # noqa: PLC0415 - a second of import that is not measured
+    from scipy import stats
 
     generator = np.random.default_rng(1)
     return stats.bootstrap(

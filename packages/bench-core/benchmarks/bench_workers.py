@@ -83,7 +83,7 @@ class Quick:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare the benchmark in a worker."""
     del begins
     yield PreparedRun(Quick(), RunSpec(agent="do-nothing"), Path(options["out"]))

@@ -175,7 +175,7 @@ def fine_concentrated() -> Iterator[str]:
 
 def power() -> Iterator[str]:
     """What the gate finds beside the one-sided paired t test, and what it prints beforehand. Needs scipy."""
-    from power_bounds import t_errs  # noqa: PLC0415 - scipy, for this table only
+    from power_bounds import t_errs
 
     cells = len(TASKS) * len(TRIALS) * 18
     error = NormalDist().inv_cdf(1.0 - 0.05 / cells) * (0.25 / POWER_REPLICATIONS) ** 0.5
@@ -237,7 +237,7 @@ def _other_tests(
     errs: dict[tuple[int, int, int], tuple[float, float]],
 ) -> Iterator[str]:
     """What tests other than the gate's could find in the cells where t finds more."""
-    from power_bounds import power_bounds  # noqa: PLC0415 - scipy, for this table only
+    from power_bounds import power_bounds
 
     yield ""
     yield (
@@ -296,7 +296,7 @@ def sliced_power() -> Iterator[str]:
 
 def one_trial() -> Iterator[str]:
     """What any exact test can find where every task has one trial before and now. Needs scipy."""
-    from one_trial_tests import best_power, coin_toss, t_finds  # noqa: PLC0415 - scipy, for this table only
+    from one_trial_tests import best_power, coin_toss, t_finds
 
     yield "| tasks | agent | even: t | gate | best exact | at random | concentrated: t | gate | best exact | at random | t, worst | gate, worst |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
@@ -338,7 +338,7 @@ def ranks() -> Iterator[str]:
         )
 
 
-def _alarms(  # noqa: PLR0913 - a cell is what its settings say
+def _alarms(
     agent: Population, tasks: int, trials: int, old: int, *, drop: float, loss: str
 ) -> SimulatedAlarms:
     return simulate_alarms(

@@ -55,7 +55,7 @@ class Bounds(NamedTuple):
     any_test: float
 
 
-def power_bounds(  # noqa: PLR0913, PLR0917 - a cell is what its settings say
+def power_bounds(
     agent: Population, tasks: int, trials: int, old: int, drop: float, needed: float, seed: int
 ) -> Bounds:
     """Return what can be found at all when the chances of such an agent fall by `drop` in the mean.
@@ -94,7 +94,7 @@ def _outcomes(agent: Population, trials: int, old: int, kept: float) -> Floats:
     return found
 
 
-def _within_tasks(  # noqa: PLR0913, PLR0917 - private
+def _within_tasks(
     now: Whole, before: Whole, trials: int, old: int, fallen: Floats, chance: np.random.Generator
 ) -> tuple[float, float]:
     """Return the power of the best permutation within tasks, and of that with lots."""

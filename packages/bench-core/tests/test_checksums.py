@@ -220,7 +220,7 @@ class Evaluator:
     name = "demo"
 
     async def evaluate(self, evidence: object) -> object:
-        from bench_core.trial import Evaluation  # noqa: PLC0415  # as a benchmark's module would
+        from bench_core.trial import Evaluation  # as a benchmark's module would
 
         return Evaluation(score=1.0)
 

@@ -34,7 +34,7 @@ class Echo(BoundedHandler):
     most_body = 1000
     release = threading.Event()
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:  # http.server's name
         if self.path == "/wait":
             self.release.wait(60)
         self.send_response(200)
@@ -43,7 +43,7 @@ class Echo(BoundedHandler):
         self.end_headers()
         self.wfile.write(self.body)
 
-    do_POST = do_GET  # noqa: N815  # same
+    do_POST = do_GET  # same
 
 
 @pytest.fixture

@@ -197,7 +197,7 @@ def ours(browser: Browser, page_file: Path, bug: Bug) -> int:
 
 def record(browser: Browser, bug: Bug, file: Path) -> list[int]:
     """Let the agent work in a real page while Playwright records; return which of its actions are in the trace."""
-    from playwright.sync_api import Error  # noqa: PLC0415  # only needed here
+    from playwright.sync_api import Error
 
     context = browser.new_context()
     context.tracing.start(screenshots=True, snapshots=True)
@@ -298,7 +298,7 @@ def inspect_server(run: Path, folder: Path, python: str) -> Iterator[str]:
 
 def main() -> int:
     """Plant, count, print, and return 1 where one of ours takes more than the bound."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only needed here
+    from playwright.sync_api import sync_playwright
 
     executable = os.environ.get("CHROME_PATH") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
@@ -332,7 +332,7 @@ def main() -> int:
 
 
 def _peers(browser: Browser, folder: Path) -> list[tuple[int | None, int | None]]:
-    import playwright  # noqa: PLC0415  # as above
+    import playwright
 
     folder.mkdir()
     app = Path(playwright.__file__).parent / "driver/package/lib/vite/traceViewer"

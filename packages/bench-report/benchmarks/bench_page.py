@@ -119,7 +119,7 @@ def _open(browser: Browser, page: Path, drawn: str) -> float:
 
 def measure(results: int) -> tuple[list[Measured], float]:
     """Measure both pages in one run, and the CPU seconds of reading the results as JSON."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only needed here
+    from playwright.sync_api import sync_playwright
 
     executable = os.environ.get("CHROME_PATH") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

@@ -101,7 +101,7 @@ def _opened(browser: Browser, address: str, drawn: str) -> float:
 
 def main() -> int:
     """Measure, print, and return 1 when a bound is missed."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only needed here
+    from playwright.sync_api import sync_playwright
 
     tasks = int(sys.argv[1]) if len(sys.argv) > 1 else TASKS
     executable = os.environ.get("CHROME_PATH") or shutil.which("chromium")

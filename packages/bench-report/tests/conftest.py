@@ -335,7 +335,7 @@ def _shop_evidence(folder: Path, actions: list[dict[str, Any]]) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """Start the Chromium of this machine."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only browser tests need it
+    from playwright.sync_api import sync_playwright  # only browser tests need it
 
     executable = os.environ.get("CHROME_PATH") or next(
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -34,7 +34,7 @@ class Figure(NamedTuple):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, report_of_runs: Builds) -> Built:
     """Three runs with partial scores, failed checks, costs, slices and templates."""
-    from bench_core.testing import make_run  # noqa: PLC0415  # only here
+    from bench_core.testing import make_run
 
     place = tmp_path_factory.mktemp("formats")
     agents = [("a", 0.4), ("b", 0.7), ("c", 0.55)]

@@ -65,7 +65,7 @@ def test_the_page_opens_from_disk_without_complaint(
 def test_axe_finds_nothing_wrong_in_an_audited_page_unfolded(
     width: int, scheme: str, judged_run: Runs, build: Builds, visit: Visits
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+    from axe_playwright_python.sync_playwright import Axe  # as Chromium
 
     runs = judged_run(), judged_run(known=0, seed=2, name="other", agent="other")
     window = visit(width=width, scheme=scheme)

@@ -121,7 +121,7 @@ ATTACKS = (
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [1280, 390])
-def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR0917  # fixtures
+def test_hostile_content_never_runs_nor_breaks_the_layout(
     seed: int, width: int, scored_run: Runs, scored_result: Results, build: Builds,
     visit: Visits, add_trajectory: Callable[..., Path],
 ) -> None:  # fmt: skip

@@ -132,7 +132,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("checks", "query", "outcome"), CHECKS.values(), ids=CHECKS.keys())
-def test_checks_distinguish_query_and_judge(  # noqa: PLR0913, PLR0917  # fixtures
+def test_checks_distinguish_query_and_judge(
     checks: list[dict[str, Any]], query: Read, outcome: str,
     scored_run: Runs, scored_result: Results, build: Builds,
 ) -> None:  # fmt: skip

@@ -170,7 +170,7 @@ def pair(page: Page) -> None:
 def test_axe_finds_nothing_serious_in_any_view(
     width: int, scheme: str, shop: Built, visit: Visits
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+    from axe_playwright_python.sync_playwright import Axe  # as Chromium
 
     page = visit(width=width, scheme=scheme).open(shop)
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")

@@ -172,7 +172,7 @@ def test_differences_are_one_figure_in_every_format(built: Built) -> None:
 
 
 def test_trials_are_the_same_in_json_csv_parquet_junit_and_page(built: Built) -> None:
-    from pyarrow import parquet  # noqa: PLC0415  # slow to load
+    from pyarrow import parquet  # slow to load
 
     rows = [(run["label"], row) for run in built.json["runs"] for row in run["trials"]]
     flat = csv_rows(built, "trials")

@@ -95,7 +95,7 @@ def fast() -> list[str]:
 
 def compared() -> list[str]:
     """The comparison of two snapshots beside deepdiff's."""
-    from deepdiff import DeepDiff  # noqa: PLC0415  # the peer
+    from deepdiff import DeepDiff  # the peer
 
     before, after = snapshots(400)
     started = time.process_time()

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _reply(request: ModelRequest) -> dict[str, Any]:
-    import json  # noqa: PLC0415
+    import json
 
     evidence = request.messages[0].text
     asked = [

@@ -139,7 +139,7 @@ def script(solution: Solution, urls: dict[str, str]) -> Iterator[Any]:
             page = yield act("done", text="done", success=True)
 
 
-def _mark(held: bool) -> str:  # noqa: FBT001  # private
+def _mark(held: bool) -> str:
     return "held" if held else "missed"
 
 

@@ -129,7 +129,7 @@ class TrialRunner:
         self.folder = folder
         self.tasks = {task.task_id.removeprefix("multi."): task for task in load_tasks("built-in")}
 
-    async def run(  # noqa: PLR0913  # keywords with defaults
+    async def run(
         self,
         task: str,
         agent: str = "scripted",

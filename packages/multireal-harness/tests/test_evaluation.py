@@ -327,7 +327,7 @@ RUBRIC = {"type": "llm_boolean", "rubric": "Is it the right person?"}
     ],
     ids=["pass", "fail", "abstain", "error", "query-fails-too"],
 )
-async def test_answers_grade_decides_with_the_queries(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_answers_grade_decides_with_the_queries(
     mail: Any,
     grade: str,
     score: float | None,

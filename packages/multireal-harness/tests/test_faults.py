@@ -152,7 +152,7 @@ async def test_guarded_path_reached_without_a_request_is_noted_and_undone(runner
 
 
 @pytest.mark.parametrize("alone", [False, True])
-async def test_closed_tabs_do_not_cost_the_state(runner: Any, alone: bool) -> None:  # noqa: FBT001  # parametrized
+async def test_closed_tabs_do_not_cost_the_state(runner: Any, alone: bool) -> None:
     async def close(lease: Lease, task: Any) -> None:
         for page in lease.context.pages[:-1] if alone else lease.context.pages:
             await page.close()
@@ -180,7 +180,7 @@ async def command(lease: Lease, method: str) -> None:
 async def test_agent_that_ends_its_browser_has_failed(
     runner: Any,
     method: str,
-    stays: bool,  # noqa: FBT001  # parametrized
+    stays: bool,
 ) -> None:
     async def leave(lease: Lease, task: Any) -> None:
         await command(lease, method)
@@ -350,7 +350,7 @@ async def test_rescoring_needs_no_browser_and_gives_the_same(runner: Any) -> Non
 @pytest.mark.parametrize("alone", [False, True], ids=["shared", "alone"])
 async def test_browser_that_hangs_at_the_end_is_no_failure_of_the_agent(
     runner: Any,
-    alone: bool,  # noqa: FBT001  # parametrized
+    alone: bool,
 ) -> None:
     async def stop(lease: Lease, task: Any) -> None:
         os.killpg(lease.chromium.pid, signal.SIGSTOP)

@@ -153,7 +153,7 @@ def _replace(run: Path, task: Task, folder: Path) -> None:
 
 
 def _gzip(path: Path) -> None:
-    import gzip  # noqa: PLC0415  # only here
+    import gzip
 
     path.with_suffix(".json.gz").write_bytes(gzip.compress(path.read_bytes()))
 

@@ -31,8 +31,8 @@ def test_bench_core_prepares_what_our_command_does(
     monkeypatch.setenv("MULTIREAL_TASKS_DIR", str(tmp_path))
     asked = {"agent": "do-nothing", "out": tmp_path / "run"}
     with (
-        Mine.prepare(RunOptions(**asked), False) as theirs,  # noqa: FBT003  # see Prepare
-        prepare(MultiRealRunOptions(**asked), False) as ours,  # noqa: FBT003  # same
+        Mine.prepare(RunOptions(**asked), False) as theirs,
+        prepare(MultiRealRunOptions(**asked), False) as ours,
     ):
         assert type(theirs.benchmark) is Mine
         assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)

@@ -22,7 +22,7 @@ def test_every_built_in_task_has_a_good_and_a_bad_solution(task_ids: set[str]) -
 
 @pytest.fixture
 def task_ids() -> set[str]:
-    from multireal_harness.tasks import load_tasks  # noqa: PLC0415  # only here
+    from multireal_harness.tasks import load_tasks
 
     return {task.task_id.removeprefix("multi.") for task in load_tasks("built-in")}
 

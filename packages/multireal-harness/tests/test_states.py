@@ -91,7 +91,7 @@ def broken(change: Any) -> list[Symptom]:
         (lambda s: s["calendar"]["initialstate"].update(kept=[1]), "seed_mismatch", True),
     ],
 )  # fmt: skip
-def test_each_thing_that_can_be_wrong_is_reported(change: Any, code: str, serious: bool) -> None:  # noqa: FBT001  # parametrized
+def test_each_thing_that_can_be_wrong_is_reported(change: Any, code: str, serious: bool) -> None:
     found = broken(change)
     assert {each.code: each.serious for each in found}.get(code) is serious
 
@@ -106,7 +106,7 @@ def test_each_thing_that_can_be_wrong_is_reported(change: Any, code: str, seriou
     ],
 )
 def test_a_good_state_has_a_change_in_the_app_in_which_an_eval_says_that_something_was_done(
-    description: str, violated: bool,  # noqa: FBT001  # parametrized
+    description: str, violated: bool,
 ) -> None:  # fmt: skip
     states = sound()
     states["mail"]["differences"] = {"emails": {"added": []}}

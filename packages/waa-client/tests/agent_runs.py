@@ -20,7 +20,7 @@ def call(name: str, **arguments: Any) -> Answer:
     return Answer(text="I see.", tool_calls=((name, arguments),), stop="tool_use")
 
 
-def vision(  # noqa: PLR0913, PLR0917  # fixtures
+def vision(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator, server: ModelServer, options: dict[str, Any],
     task: Task | None = None, **more: Any,
 ) -> TrialResult:  # fmt: skip

@@ -216,7 +216,7 @@ class FakeVm:
             def do_GET(self) -> None:
                 vm.answer(self)
 
-            do_POST = do_GET  # noqa: N815  # the base class wants the name
+            do_POST = do_GET  # the base class wants the name
 
             def log_message(self, *_: object) -> None:
                 pass

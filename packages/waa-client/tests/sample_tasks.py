@@ -63,7 +63,7 @@ def script(path: Path, steps: Any) -> str:
     return str(path)
 
 
-def run(  # noqa: PLR0913  # keywords with defaults
+def run(
     out: Path,
     tasks: Sequence[Task],
     urls: Sequence[str],

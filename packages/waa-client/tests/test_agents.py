@@ -51,7 +51,7 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return name
 
 
-def test_a_model_of_any_provider_does_a_task_on_the_marked_screen(  # noqa: PLR0913, PLR0917  # fixtures
+def test_a_model_of_any_provider_does_a_task_on_the_marked_screen(
     tmp_path: Path,
     vm: FakeVm,
     evaluator: FakeEvaluator,
@@ -79,7 +79,7 @@ def test_a_model_of_any_provider_does_a_task_on_the_marked_screen(  # noqa: PLR0
     assert "a computer with Windows" in first
 
 
-def test_a_model_that_gives_up_ends_with_fail(  # noqa: PLR0913, PLR0917  # fixtures
+def test_a_model_that_gives_up_ends_with_fail(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, server: ModelServer,
     provider: str,
 ) -> None:  # fmt: skip

@@ -263,7 +263,7 @@ def test_what_an_agent_spent_before_it_was_cut_off_is_kept(
 
 
 def test_nothing_is_wrapped_when_no_such_agent_works(trials: Trials, server: ModelServer) -> None:
-    import httpx  # noqa: PLC0415  # here only
+    import httpx
 
     before = (httpx.Client.send, httpx.AsyncClient.send)
     server.say(Answer(text="a"))

@@ -52,7 +52,7 @@ def test_a_demonstration_that_cannot_be_shown_is_refused(tmp_path: Path, content
         Demonstrations(tmp_path / "demo.txt")
 
 
-def test_a_demonstration_reaches_the_model_and_the_record(  # noqa: PLR0913, PLR0917  # fixtures
+def test_a_demonstration_reaches_the_model_and_the_record(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, server: ModelServer, demos: Path,
     anthropic: str,
 ) -> None:  # fmt: skip

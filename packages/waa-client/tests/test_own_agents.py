@@ -81,7 +81,7 @@ def own(checkout: Path, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("word", ["DONE", "FAIL"])
-def test_an_agent_of_a_checkout_runs_as_it_is(  # noqa: PLR0913, PLR0917  # fixtures
+def test_an_agent_of_a_checkout_runs_as_it_is(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, checkout: Path, word: str
 ) -> None:
     clock = NoSleep()
@@ -136,7 +136,7 @@ def test_what_an_agent_of_a_checkout_raises_is_its_own_failure(
         ({"class": "json:JSONDecoder", "arguments": "["}, "is no JSON"),
     ],
 )
-def test_a_class_that_cannot_be_used_is_named(  # noqa: PLR0913, PLR0917  # fixtures
+def test_a_class_that_cannot_be_used_is_named(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, options: dict[str, Any],
     message: str,
 ) -> None:  # fmt: skip
@@ -191,7 +191,7 @@ def v2() -> Iterator[Path]:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
-def test_v2s_own_agent_runs_unchanged(  # noqa: PLR0913, PLR0917  # fixtures
+def test_v2s_own_agent_runs_unchanged(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, server: ModelServer, v2: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

@@ -128,7 +128,7 @@ def test_each_rule_finds_its_defect_alone(
         ('Put "letter.txt" into an archive.', False),  # another file altogether
     ],
 )
-def test_file_that_is_almost_the_one_asked_for_never_scores(asked: str, found: bool) -> None:  # noqa: FBT001  # parametrized
+def test_file_that_is_almost_the_one_asked_for_never_scores(asked: str, found: bool) -> None:
     task = make_task(instruction=asked, evaluator=ZIP)
     assert ("never" in kinds(task)) is found
 

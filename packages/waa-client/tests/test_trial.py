@@ -234,7 +234,7 @@ class Looking:
         pytest.param(("windows",), {"/obs_winagent"}, id="windows-alone"),
     ],
 )
-def test_an_agent_sees_elements_and_windows_but_where_it_says_otherwise(  # noqa: PLR0913, PLR0917  # fixtures
+def test_an_agent_sees_elements_and_windows_but_where_it_says_otherwise(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task,
     observes: tuple[str, ...], paths: set[str],
 ) -> None:  # fmt: skip
@@ -382,7 +382,7 @@ def test_after_the_last_word_the_screen_is_not_waited_for(
         pytest.param(Reply(500, b'{"status": "error", "message": "5"}'), True, id="refused"),
     ],
 )
-def test_windows_that_stay_open_before_a_trial_are_flagged(  # noqa: PLR0913, PLR0917  # fixtures
+def test_windows_that_stay_open_before_a_trial_are_flagged(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, answer: Reply, flagged: object
 ) -> None:
     vm.always["/setup/close_all"] = answer
@@ -475,7 +475,7 @@ def test_a_reset_command_that_fails_is_an_environment_error(
         ("/accessibility", Reply(200, b'{"AT": "<!DOCTYPE x [<!ENTITY a \'b\'>]><x>&a;</x>"}')),
     ],
 )
-def test_a_fault_of_the_vm_is_never_a_score(  # noqa: PLR0913, PLR0917  # fixtures
+def test_a_fault_of_the_vm_is_never_a_score(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, path: str, fault: Reply
 ) -> None:
     steps = [{"kind": "click", "target": {"element": "Text"}}, TYPE, "DONE"]

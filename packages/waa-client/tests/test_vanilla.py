@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SETTINGS = "pyautogui/a11y_tree/gpt-4o/0"
 
 
-def leave(  # noqa: PLR0913  # what vanilla may leave
+def leave(  # what vanilla may leave
     root: Path,
     task: Task,
     score: object = None,

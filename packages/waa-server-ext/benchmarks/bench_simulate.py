@@ -50,10 +50,10 @@ class InProcess(ProgramRunner):
             return perform(request, desktop)
 
 
-def serve(pipe: Connection, count: int, in_process: bool) -> None:  # noqa: FBT001  # a process' argument
+def serve(pipe: Connection, count: int, in_process: bool) -> None:  # a process' argument
     """Run desktops until asked to stop; report the CPU seconds used since the last question."""
     began = time.process_time()
-    from waa_server_ext.simulate import SimulatedVm  # noqa: PLC0415  # part of what is measured
+    from waa_server_ext.simulate import SimulatedVm  # part of what is measured
 
     vms = [SimulatedVm(port=0) for _ in range(count)]
     for vm in vms:

@@ -86,7 +86,7 @@ def _vanilla(calls: list[dict[str, Any]], checkout: Path, python: str) -> list[d
 
 
 def _native(call: dict[str, Any], fidelity: str) -> dict[str, Any]:
-    from waa_server_ext.native.registry import find  # noqa: PLC0415  # after the arguments are read
+    from waa_server_ext.native.registry import find  # after the arguments are read
 
     metric = find("metric", call["metric"]).bind(fidelity)
     try:

@@ -143,8 +143,8 @@ def _untouched(folder: Path) -> Iterator[Case]:
 
 
 def both(case: Case, theirs: Asked, ours: Asked, host: str) -> list[dict[str, Any]]:
-    from waa_server_ext.fixture import FixtureVm  # noqa: PLC0415  # after the arguments are read
-    from waa_server_ext.vm.state import VmState  # noqa: PLC0415  # same
+    from waa_server_ext.fixture import FixtureVm  # after the arguments are read
+    from waa_server_ext.vm.state import VmState
 
     answers = []
     for evaluator in (theirs, ours):
@@ -173,7 +173,7 @@ def _brief(verdict: dict[str, Any]) -> str:
 
 
 def _environment() -> dict[str, str]:
-    import os  # noqa: PLC0415  # only here
+    import os
 
     return dict(os.environ)
 

@@ -30,7 +30,7 @@ PROMISED = 0.45
 
 def main() -> int:
     """Print the table; exit code 1 if the promise is missed."""
-    from webarena_runner.world.launch import built_in_world  # noqa: PLC0415  # after the docstring's import
+    from webarena_runner.world.launch import built_in_world  # after the docstring's import
 
     times: dict[str, list[float]] = {"browser-use's watchdog": [], "ours": []}
     with built_in_world() as world:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _script(shop: str, forum: str) -> Any:
-    from bench_core.browser_use.scripted_chat import answer, click, go  # noqa: PLC0415
+    from bench_core.browser_use.scripted_chat import answer, click, go
 
     turns: list[Any] = [
         go(f"{shop}/video-games.html"),
@@ -64,8 +64,8 @@ def _script(shop: str, forum: str) -> Any:
 
 
 async def _run(name: str, shop: str, forum: str) -> float:
-    from bench_core.browser import launch_chromium  # noqa: PLC0415
-    from bench_core.browser_use import (  # noqa: PLC0415
+    from bench_core.browser import launch_chromium
+    from bench_core.browser_use import (
         ScriptedChat,
         fan_out,
         import_browser_use,
@@ -100,14 +100,14 @@ async def _run(name: str, shop: str, forum: str) -> float:
 
 
 def _Result() -> Any:  # noqa: N802  # a class, made late
-    from pydantic import create_model  # noqa: PLC0415
+    from pydantic import create_model
 
     return create_model("Result", text=(str, ...))
 
 
 @asynccontextmanager
 async def _recording(cdp_url: str, *, theirs: bool) -> AsyncIterator[None]:
-    from webarena_runner.recording import HarRecorder, include_http_in_har  # noqa: PLC0415
+    from webarena_runner.recording import HarRecorder, include_http_in_har
 
     if theirs:
         with include_http_in_har(enabled=True):

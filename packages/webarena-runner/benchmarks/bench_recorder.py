@@ -75,7 +75,7 @@ class _Site(BaseHTTPRequestHandler):
         else:
             self._send(200, "text/html", b"<!doctype html><title>t</title>" + b"<p>text" * 3000)
 
-    do_POST = do_GET  # noqa: N815  # http.server's name
+    do_POST = do_GET  # http.server's name
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -115,7 +115,7 @@ def main(rounds: int, visits: int) -> None:
 
 
 async def _round(name: str, url: str, visits: int, measured: Measured) -> None:
-    from bench_core.browser import launch_chromium  # noqa: PLC0415  # --help stays quick
+    from bench_core.browser import launch_chromium
 
     with tempfile.TemporaryDirectory() as folder:
         har = Path(folder) / "network.har"
@@ -143,8 +143,8 @@ def _read(har: Path) -> list[dict[str, Any]]:
 @asynccontextmanager
 async def _recording(name: str, cdp_url: str, har: Path) -> AsyncIterator[None]:
     """Keep a browser-use session attached, and record to `har` in the way called `name`."""
-    from bench_core.browser_use import import_browser_use  # noqa: PLC0415
-    from webarena_runner.recording import HarRecorder, include_http_in_har  # noqa: PLC0415
+    from bench_core.browser_use import import_browser_use
+    from webarena_runner.recording import HarRecorder, include_http_in_har
 
     browser_use = import_browser_use()
     theirs = name == "browser-use"
@@ -164,7 +164,7 @@ async def _recording(name: str, cdp_url: str, har: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _driven(ws_url: str) -> AsyncIterator[tuple[CDPClient, str]]:
     """Attach to the first tab over a connection of our own."""
-    from cdp_use.client import CDPClient  # noqa: PLC0415
+    from cdp_use.client import CDPClient
 
     async with CDPClient(ws_url) as client:
         targets = (await client.send_raw("Target.getTargets"))["targetInfos"]

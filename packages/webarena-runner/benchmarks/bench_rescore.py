@@ -52,8 +52,8 @@ def main() -> int:
 
 def write_corpus(run: Path) -> None:
     """Write a finished run of all tasks without running any."""
-    from bench_core.run_spec import RunSpec  # noqa: PLC0415  # a second, all of this
-    from bench_core.runs import run_benchmark_sync  # noqa: PLC0415
+    from bench_core.run_spec import RunSpec  # a second, all of this
+    from bench_core.runs import run_benchmark_sync
 
     run_benchmark_sync(_Written(), RunSpec(agent="do-nothing", world="built-in"), run)
 
@@ -65,15 +65,15 @@ class _Written:
 
     def tasks(self) -> Any:
         """Return all tasks."""
-        from webarena_runner.tasks import load_tasks  # noqa: PLC0415
+        from webarena_runner.tasks import load_tasks
 
         return load_tasks()
 
     async def run_trial(self, task: Any, context: Any) -> Any:
         """Write a trial and a result that is yet to be scored."""
-        from bench_core.records import Status, TrialResult  # noqa: PLC0415
-        from webarena_runner.config import default_config  # noqa: PLC0415
-        from webarena_runner.reference_solutions import traffic_for, write_trial  # noqa: PLC0415
+        from bench_core.records import Status, TrialResult
+        from webarena_runner.config import default_config
+        from webarena_runner.reference_solutions import traffic_for, write_trial
 
         kind, config = int(task.task_id) % 3, default_config()
         traffic = traffic_for(task, config)

@@ -65,8 +65,8 @@ def one_site(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bench_core_prepares_what_our_command_does() -> None:
     asked = {"agent": "do-nothing", "ids": ("27",)}
     with (
-        Mine.prepare(RunOptions(**asked), False) as theirs,  # noqa: FBT003  # see Prepare
-        prepare(WebArenaRunOptions(**asked), False) as ours,  # noqa: FBT003  # same
+        Mine.prepare(RunOptions(**asked), False) as theirs,
+        prepare(WebArenaRunOptions(**asked), False) as ours,
     ):
         assert type(theirs.benchmark) is Mine
         assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)
@@ -78,7 +78,7 @@ def test_bench_core_refuses_a_run_on_sites_that_are_missing() -> None:
     prepared = prepare_installed("webarena")
     with (
         pytest.raises(InputError, match="WEBARENA_SHOPPING_URL"),
-        prepared(RunOptions(agent="do-nothing", ids=("21",)), False),  # noqa: FBT003  # see Prepare
+        prepared(RunOptions(agent="do-nothing", ids=("21",)), False),
     ):
         pass
 

@@ -162,7 +162,7 @@ async def test_what_is_the_harness_s_alone_is_refused_and_reported(trials: Trial
     opened: list[str] = []
 
     async def pry(context: Any) -> None:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         port = int(trials.chromium.cdp_url.rpartition(":")[2])
         page = await context.new_page()

@@ -283,8 +283,8 @@ class TestPolicies:
 
 
 def test_resets_hold_the_sites_under_the_names_of_trials() -> None:
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # only here
-    from webarena_runner.world.launch import Environment  # noqa: PLC0415  # same
+    from webarena_runner.benchmark import WebArenaBenchmark
+    from webarena_runner.world.launch import Environment
 
     config = TestPolicies.config
     task = WebArenaBenchmark(Environment(config)).tasks()[399]

@@ -70,7 +70,7 @@ class SimulatedGate(NamedTuple):
     fine_t: float
 
 
-def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
+def simulate_gate(
     population: Population,
     *,
     tasks: int,
@@ -144,7 +144,7 @@ class SimulatedAlarms(NamedTuple):
     alarms_t: float
 
 
-def simulate_alarms(  # noqa: PLR0913 - as above
+def simulate_alarms(
     population: Population,
     *,
     tasks: int,
@@ -182,7 +182,7 @@ def simulate_alarms(  # noqa: PLR0913 - as above
     return SimulatedAlarms(float(found.mean()), float(found_t.mean()))
 
 
-def simulate_printed_power(  # noqa: PLR0913 - as above
+def simulate_printed_power(
     population: Population,
     *,
     tasks: int,
@@ -219,7 +219,7 @@ def simulate_printed_power(  # noqa: PLR0913 - as above
     return float(numpy.mean(printed))
 
 
-def simulate_changes(  # noqa: PLR0913 - as above
+def simulate_changes(
     population: Population,
     *,
     tasks: int,

@@ -46,7 +46,7 @@ class SimulatedLooks(NamedTuple):
     overshoot: float
 
 
-def simulate_looks(  # noqa: PLR0913 - a simulation is what its settings say
+def simulate_looks(
     population: Population,
     *,
     sizes: Sequence[int],

@@ -53,7 +53,7 @@ class SimulatedCoverage(NamedTuple):
     width: float
 
 
-def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
+def simulate_coverage(
     population: Population,
     *,
     sizes: Sequence[int],
@@ -98,7 +98,7 @@ def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
     return SimulatedCoverage(float(covered.mean()), float((high - low).mean()))
 
 
-def interval_ends(  # noqa: PLR0913 - as above
+def interval_ends(
     means: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
     sizes: Sequence[int],

@@ -45,7 +45,7 @@ class SimulatedRanks(NamedTuple):
     dominance_found: float | None
 
 
-def simulate_ranks(  # noqa: PLR0913 - a simulation is what its settings say
+def simulate_ranks(
     models: int,
     *,
     spread: float = 0.0,

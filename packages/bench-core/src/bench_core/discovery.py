@@ -194,7 +194,7 @@ def load_agent(name: str) -> Agent:
         PluginImportError: It does not import.
         InputError: The class needs arguments or is no agent, or the reference leads nowhere.
     """
-    from bench_core.protocols import Agent  # noqa: PLC0415  # pydantic; plugins are listed without
+    from bench_core.protocols import Agent  # pydantic; plugins are listed without
 
     factory = load_plugin("agent", name)
     if isinstance(factory, Agent) and not isinstance(factory, type):
@@ -225,7 +225,7 @@ def load_benchmark(name: str) -> Benchmark:
         PluginImportError: It does not import.
         InputError: The class needs arguments or is no benchmark, or the reference leads nowhere.
     """
-    from bench_core.trial import Benchmark  # noqa: PLC0415  # pydantic; plugins are listed without
+    from bench_core.trial import Benchmark  # pydantic; plugins are listed without
 
     factory = load_plugin("benchmark", name)
     try:
@@ -304,7 +304,7 @@ def _lacking(kind: str, module: str, attribute: str, found: object) -> str:
 
 def _raised(error: BaseException) -> str:
     """Return what was raised, and the line of its author's code that did."""
-    from bench_core.source_lines import own_line  # noqa: PLC0415  # only when something failed
+    from bench_core.source_lines import own_line  # only when something failed
 
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     where = own_line(error)

@@ -43,7 +43,7 @@ async def open_playwright(purpose: str) -> AsyncIterator[Any]:
         MissingExtraError: It is not installed, and `purpose` needs it.
     """
     require_playwright(purpose)
-    from playwright.async_api import async_playwright  # noqa: PLC0415  # heavy
+    from playwright.async_api import async_playwright
 
     async with AsyncExitStack() as stack:
         try:

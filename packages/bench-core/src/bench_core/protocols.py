@@ -142,7 +142,7 @@ class TrialContext(Record):
     def with_meter(self, meter: Meter) -> TrialContext:
         """Return a copy that reports its model calls to `meter`."""
         copy = self.model_copy()
-        copy._meter = meter  # noqa: SLF001  # its own class, on a copy
+        copy._meter = meter  # its own class, on a copy
         return copy
 
     @property
@@ -156,7 +156,7 @@ class TrialContext(Record):
     def with_processes(self, processes: ProcessGroups) -> TrialContext:
         """Return a copy that registers its process groups in `processes`."""
         copy = self.model_copy()
-        copy._processes = processes  # noqa: SLF001  # its own class, on a copy
+        copy._processes = processes  # its own class, on a copy
         return copy
 
     @property
@@ -174,8 +174,8 @@ class TrialContext(Record):
     ) -> TrialContext:
         """Return one copy with another meter and other processes, and with the fields in `update`."""
         copy = self.model_copy(update=update)
-        copy._meter, copy._processes = meter, processes  # noqa: SLF001  # its own class, on a copy
-        copy._token = token  # noqa: SLF001  # see above
+        copy._meter, copy._processes = meter, processes  # its own class, on a copy
+        copy._token = token
         return copy
 
     @property
@@ -186,7 +186,7 @@ class TrialContext(Record):
     def with_model_opener(self, opener: Callable[[TrialContext], Any] | None) -> TrialContext:
         """Return a copy whose model `opener` opens."""
         copy = self.model_copy()
-        copy._model_opener = opener  # noqa: SLF001  # its own class, on a copy
+        copy._model_opener = opener  # its own class, on a copy
         return copy
 
 
@@ -207,7 +207,7 @@ class Handle(Record):
     def with_live(self, live: object) -> Self:
         """Return a copy that carries the opened environment."""
         copy = self.model_copy()
-        copy._live = live  # noqa: SLF001  # its own class, on a copy
+        copy._live = live  # its own class, on a copy
         return copy
 
     def __eq__(self, other: object) -> bool:

@@ -160,7 +160,7 @@ def connect(name: str, server: ModelServer, **options: Any) -> Model:
 
 
 @pytest.mark.parametrize("episode", EPISODES)
-async def test_an_episode_is_done_and_replays(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_an_episode_is_done_and_replays(
     episode: str,
     server: ModelServer,
     desktop: DrawnDesktop,
@@ -299,7 +299,7 @@ class Large:
         ("claude-opus-4-7", (3840, 2160), (2000, 1125)),
     ],
 )
-async def test_a_picture_is_as_large_as_the_model_sees_it_and_places_are_where_they_are_on_the_screen(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_a_picture_is_as_large_as_the_model_sees_it_and_places_are_where_they_are_on_the_screen(
     model: str,
     size: tuple[int, int],
     seen: tuple[int, int],
@@ -453,7 +453,7 @@ async def test_an_option_that_would_change_turns_is_refused(
 
 
 def refused(path: str, body: dict[str, Any], **headers: str) -> str | None:
-    from test_support.model_server import Seen  # noqa: PLC0415
+    from test_support.model_server import Seen
 
     found = Rules().refusal(Seen(path, headers, body, 0.0))
     return found[1] if found else None
@@ -530,7 +530,7 @@ def test_the_server_refuses_what_the_api_refuses(body: dict[str, Any], message: 
 
 
 def test_the_server_refuses_a_changed_prefix_and_reasoning_it_has_not_kept() -> None:
-    from test_support.model_server import Seen  # noqa: PLC0415
+    from test_support.model_server import Seen
 
     rules = Rules()
     first = claude()

@@ -85,7 +85,7 @@ async def test_an_agent_elsewhere_completes_the_drawn_desktop(
         ((500, {"error": "bug"}), "HTTP 500"),
     ],
 )
-async def test_nonsense_from_the_agent_is_its_failure(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_nonsense_from_the_agent_is_its_failure(
     elsewhere: Any,
     handle: DesktopHandle,
     task: AgentTask,

@@ -96,7 +96,7 @@ def connect(provider: str, server: ModelServer, **options: Any) -> Model:
     )
 
 
-async def test_a_tool_calling_agent_saves_the_note(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_a_tool_calling_agent_saves_the_note(
     provider: str,
     server: ModelServer,
     desktop: DrawnDesktop,
@@ -133,7 +133,7 @@ async def test_only_the_latest_screenshots_are_sent_again_where_asked_for(
     assert pictures == [1, 2, 3, 2, 3, 2, 3]
 
 
-async def test_a_call_that_makes_no_sense_is_told_to_the_model(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_a_call_that_makes_no_sense_is_told_to_the_model(
     provider: str,
     server: ModelServer,
     desktop: DrawnDesktop,
@@ -294,7 +294,7 @@ async def browser(page: Any) -> AsyncIterator[BrowserHandle]:
 
 
 @pytest.mark.browser
-async def test_a_tool_calling_agent_fills_a_form_in_a_real_browser(  # noqa: PLR0913, PLR0917  # fixtures
+async def test_a_tool_calling_agent_fills_a_form_in_a_real_browser(
     provider: str,
     server: ModelServer,
     page: Any,
@@ -350,8 +350,8 @@ async def test_a_browser_that_dies_is_an_environment_fault(
     task: AgentTask, context: TrialContext
 ) -> None:
     pytest.importorskip("playwright", reason="Playwright is an extra")
-    from bench_core.agents.browser import connect_browser  # noqa: PLC0415
-    from bench_core.errors import EnvironmentFaultError  # noqa: PLC0415
+    from bench_core.agents.browser import connect_browser
+    from bench_core.errors import EnvironmentFaultError
 
     async with (
         launch_chromium() as chromium,
@@ -464,7 +464,9 @@ def test_any_computer_call_is_actions_or_a_message_for_the_model(
 def _computer_actions(call: ToolCall) -> tuple[Action, ...]:
     dialect = dialect_named("computer_20251124")
     kinds = {kind for member in dialect.members.values() for kind in member.needs}
-    return dialect.read(call, Screen((1_000_000, 1_000_000), CLASSIC | kinds, True, TASK))  # noqa: FBT003  # a browser
+    return dialect.read(
+        call, Screen((1_000_000, 1_000_000), CLASSIC | kinds, True, TASK)
+    )  # a browser
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class World:
         self.contexts: list[TrialContext] = []
         self.outcome: str | None = None
 
-    def run(  # noqa: PLR0913  # what a scheduler takes
+    def run(  # what a scheduler takes
         self,
         trial: Callable[[Task, TrialContext], Awaitable[Any]],
         *,

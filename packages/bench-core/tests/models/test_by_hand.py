@@ -155,7 +155,7 @@ async def test_without_the_token_nothing_is_shown(desk: str, path: str) -> None:
 @pytest.mark.browser
 async def test_a_person_answers_by_keyboard_alone(desk: str) -> None:
     async_api = pytest.importorskip("playwright.async_api")
-    from bench_core.browser import find_chromium  # noqa: PLC0415  # beside Playwright
+    from bench_core.browser import find_chromium  # beside Playwright
 
     async with open_model("by-hand") as model, async_api.async_playwright() as playwright:
         asked = asyncio.create_task(model.complete(REQUEST))

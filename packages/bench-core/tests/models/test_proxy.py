@@ -207,7 +207,7 @@ def sdk_call(provider: str, variables: dict[str, str], *, stream: bool) -> str:
 
 
 def ask_claude(variables: dict[str, str], stream: object) -> str:
-    import anthropic  # noqa: PLC0415
+    import anthropic
 
     client = anthropic.Anthropic(
         api_key=variables["ANTHROPIC_API_KEY"], base_url=variables["ANTHROPIC_BASE_URL"]
@@ -220,7 +220,7 @@ def ask_claude(variables: dict[str, str], stream: object) -> str:
 
 
 def ask_gemini(variables: dict[str, str], stream: object) -> str:
-    from google import genai  # noqa: PLC0415
+    from google import genai
 
     client = genai.Client(
         api_key=variables["GEMINI_API_KEY"],
@@ -251,7 +251,7 @@ def chat(variables: dict[str, str], stream: object) -> str:
 
 
 def openai_client(variables: dict[str, str]) -> Any:
-    import openai  # noqa: PLC0415
+    import openai
 
     return openai.OpenAI(api_key=variables["OPENAI_API_KEY"], base_url=variables["OPENAI_BASE_URL"])
 
@@ -391,7 +391,7 @@ def test_a_program_that_asks_for_usage_gets_it(
 
 
 def raw(session: Session, data: bytes) -> bytes:
-    import socket  # noqa: PLC0415
+    import socket
 
     host, _, port = session.proxy.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:

@@ -82,7 +82,7 @@ def test_an_answer_says_whose_doing_it_is(
         ("https://example.org/messages/7", False),
     ],
 )
-def test_models_are_asked_on_known_paths(url: str, asks: bool) -> None:  # noqa: FBT001  # the expected
+def test_models_are_asked_on_known_paths(url: str, asks: bool) -> None:  # the expected
     assert is_model_call("POST", url) is asks
     assert not is_model_call("GET", url)
 
@@ -113,7 +113,9 @@ class Answered:
         (KeyError("choices"), False),
     ],
 )
-def test_an_sdks_error_says_whether_the_provider_failed(error: Exception, failed: bool) -> None:  # noqa: FBT001  # the expected
+def test_an_sdks_error_says_whether_the_provider_failed(
+    error: Exception, failed: bool
+) -> None:  # the expected
     assert provider_failed(error) is failed
     wrapped = RuntimeError("the plan could not be made")
     wrapped.__cause__ = error

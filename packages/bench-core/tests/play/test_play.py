@@ -166,7 +166,7 @@ async def played(
     sizes: tuple[tuple[int, int], ...] = SMALL,
     agent: Any = None,
 ) -> dict[str, PlayFinding]:
-    from bench_core.play import play  # noqa: PLC0415  # brings the browser
+    from bench_core.play import play  # brings the browser
 
     provider = name.partition(":")[0]
     try:

@@ -58,7 +58,7 @@ def test_what_an_attempt_without_a_result_left_is_kept_under_another_name(
 def test_files_of_a_result_are_those_it_left_while_another_attempt_lies_over_it(
     run: Callable[..., RunOutcome],
     out: Path,
-    touched: bool,  # noqa: FBT001  # parametrized
+    touched: bool,
 ) -> None:
     run()
     key = TrialKey(task_id="down-1")

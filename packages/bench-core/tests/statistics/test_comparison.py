@@ -37,8 +37,8 @@ def old() -> Scores:
 @pytest.fixture(scope="module")
 def scipy() -> Any:
     pytest.importorskip("scipy", reason="scipy is the oracle here")
-    import scipy.optimize  # noqa: PLC0415 - only where it is installed
-    import scipy.stats  # noqa: PLC0415 - same
+    import scipy.optimize
+    import scipy.stats
 
     return scipy
 

@@ -12,7 +12,7 @@ np = pytest.importorskip("numpy", reason="the oracles here need numpy")
 Verdicts = dict[int, bool]
 
 
-def cases(  # noqa: PLR0913 - a simulation is what its settings say
+def cases(
     generator: Any, *, n: int, known: int, rate: float, sensitivity: float, specificity: float
 ) -> tuple[Verdicts, Verdicts, Any]:
     truth = generator.random(n) < rate

@@ -152,8 +152,8 @@ def test_too_few_clusters_for_so_many_looks_are_refused(tasks: list[Task]) -> No
 @pytest.mark.slow
 def test_looking_at_planned_batches_keeps_the_level_and_saves_trials() -> None:
     pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
-    from simulations.looks import simulate_looks  # noqa: PLC0415 - needs numpy
-    from simulations.populations import Population  # noqa: PLC0415 - same
+    from simulations.looks import simulate_looks
+    from simulations.populations import Population
 
     how = {"sizes": [1] * 68, "trials": 3, "replications": 400, "seed": 3}
     agent, name = Population(0.42, 0.5), "O'Brien-Fleming, 5 looks"

@@ -128,7 +128,7 @@ def test_of_two_outcomes_of_one_act_the_worse_stands(tmp_path: Path, outcomes: A
 @pytest.mark.parametrize(("blocked", "outcome"), [(True, "blocked"), (False, "succeeded")])
 def test_an_act_on_the_browser_was_blocked_or_had_its_effect(
     tmp_path: Path,
-    blocked: bool,  # noqa: FBT001  # parametrized
+    blocked: bool,
     outcome: str,
 ) -> None:
     sums = Sums()

@@ -45,7 +45,7 @@ def cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in given.items():
             patch.setenv(name, value)
-        from ray.cluster_utils import Cluster  # noqa: PLC0415  # Ray reads them when it is imported
+        from ray.cluster_utils import Cluster  # Ray reads them when it is imported
 
         node = {"num_cpus": 1, "resources": {"proctor": 1}, "node_ip_address": "127.0.0.1"}
         made = None
@@ -144,13 +144,13 @@ def test_a_key_is_in_no_file_of_ray_in_nothing_that_its_dashboard_shows_and_not_
 
 async def told_of_the_cluster(cluster: Any) -> dict[str, bytes]:
     """Return what the head knows of nodes, jobs and actors, and all that it stores: what a dashboard shows."""
-    from bench_core.ray import cluster as joined  # noqa: PLC0415  # imports Ray
+    from bench_core.ray import cluster as joined  # imports Ray
 
     transport = joined(cluster.address)
     await transport.connected()
-    import ray  # noqa: PLC0415  # same
-    from ray._private import state  # noqa: PLC0415  # what the dashboard reads has no public name
-    from ray.experimental import internal_kv  # noqa: PLC0415  # same
+    import ray
+    from ray._private import state  # what the dashboard reads has no public name
+    from ray.experimental import internal_kv
 
     try:
         found = {"nodes": repr(ray.nodes()).encode()}
@@ -193,7 +193,7 @@ def test_a_site_of_another_run_is_waited_for_and_free_again_when_its_lease_has_r
 
 def restart_broker() -> None:
     """End the process of the leases' actor as a crash would; Ray starts it again."""
-    import ray  # noqa: PLC0415  # may be absent
+    import ray  # may be absent
 
     ray.kill(ray.get_actor(BROKER, namespace=NAMESPACE), no_restart=False)
 
@@ -227,7 +227,7 @@ def test_the_doctor_looks_at_every_node(
 
 
 async def leases_of(cluster: Any) -> list[Any]:
-    from bench_core.ray import cluster as joined  # noqa: PLC0415  # imports Ray
+    from bench_core.ray import cluster as joined  # imports Ray
 
     transport = joined(cluster.address)
     try:
@@ -237,7 +237,7 @@ async def leases_of(cluster: Any) -> list[Any]:
 
 
 def restarted_broker_has(owners: list[str]) -> bool:
-    import ray  # noqa: PLC0415  # may be absent
+    import ray  # may be absent
 
     try:
         leases = ray.get(ray.get_actor(BROKER, namespace=NAMESPACE).leases.remote(), timeout=10)

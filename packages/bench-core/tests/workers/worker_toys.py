@@ -177,7 +177,7 @@ def _also(name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare the toys in a worker."""
     del begins
     if options.get("broken"):

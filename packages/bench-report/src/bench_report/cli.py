@@ -109,8 +109,8 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 
     Several runs stand side by side, the first one is the baseline of the comparison.
     """
-    from bench_report.report_files import build_report  # noqa: PLC0415  # as above
-    from bench_report.terminal import report_lines  # noqa: PLC0415  # loads statistics
+    from bench_report.report_files import build_report
+    from bench_report.terminal import report_lines
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
     out = out or runs[0] / "report"
@@ -130,8 +130,8 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 @json_option
 def demo(out: Path, *, as_json: bool) -> None:
     """Invent three runs and report on them: no agent, no key, no browser."""
-    from bench_report.demo import run_demo  # noqa: PLC0415  # as above
-    from bench_report.terminal import report_lines  # noqa: PLC0415  # loads statistics
+    from bench_report.demo import run_demo
+    from bench_report.terminal import report_lines
 
     report, runs, files = run_demo(out)
     if as_json:
@@ -147,8 +147,8 @@ def demo(out: Path, *, as_json: bool) -> None:
 @main.command()
 def schema() -> None:
     """Print the JSON Schema of report.json."""
-    from bench_core.run_folder import schema_text  # noqa: PLC0415  # pydantic, as above
-    from bench_report.model import Report  # noqa: PLC0415  # as above
+    from bench_core.run_folder import schema_text  # pydantic, as above
+    from bench_report.model import Report
 
     click.echo(schema_text(Report), nl=False)
 
@@ -169,11 +169,11 @@ def compare(
     runs: tuple[Path, ...], against: Path | None, *, strict: bool, mix: bool, as_json: bool
 ) -> None:
     """Compare runs with a baseline, paired by task: overall, by slice, by task."""
-    from bench_core.run_folder import stored_baseline  # noqa: PLC0415  # --help stays quick
-    from bench_report.comparison.baselines import read_sides  # noqa: PLC0415  # loads statistics
-    from bench_report.comparison.comparability import check_comparable  # noqa: PLC0415  # as above
-    from bench_report.comparison.differences import compare as compare_sides  # noqa: PLC0415  # as above
-    from bench_report.terminal import comparison_lines  # noqa: PLC0415  # as above
+    from bench_core.run_folder import stored_baseline
+    from bench_report.comparison.baselines import read_sides
+    from bench_report.comparison.comparability import check_comparable
+    from bench_report.comparison.differences import compare as compare_sides
+    from bench_report.terminal import comparison_lines
 
     if against is None and len(runs) == 1:
         against = stored_baseline(runs[0])
@@ -246,11 +246,11 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
     not enough evidence for either.
     """
-    from bench_core.run_folder import stored_baseline  # noqa: PLC0415  # as below
-    from bench_core.terminal import plain_text  # noqa: PLC0415  # as below
-    from bench_report.analysis.integrity import not_clean, read_integrity  # noqa: PLC0415  # as below
-    from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # as above
-    from bench_report.terminal import gate_lines  # noqa: PLC0415  # as above
+    from bench_core.run_folder import stored_baseline
+    from bench_core.terminal import plain_text
+    from bench_report.analysis.integrity import not_clean, read_integrity
+    from bench_report.comparison.regression_gate import gate as gate_runs
+    from bench_report.terminal import gate_lines
 
     as_json, fail_broken = options.pop("as_json"), options.pop("fail_broken")
     strict, require_clean = options.pop("strict"), options.pop("require_clean")
@@ -335,8 +335,8 @@ def plan(*, as_json: bool, **options: Any) -> None:
     With --tasks: the smallest difference found. With --difference: the tasks needed. With both: how
     likely it is to be found.
     """
-    from bench_report.comparison.designs import designs  # noqa: PLC0415  # loads statistics
-    from bench_report.terminal import plans_text  # noqa: PLC0415  # as above
+    from bench_report.comparison.designs import designs
+    from bench_report.terminal import plans_text
 
     found = designs(**options)
     if as_json:
@@ -380,7 +380,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     figures       SVG files for papers and slides, with --pdf also PDF (a folder)
     md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
     """  # noqa: D301  # click wants the character itself
-    from bench_report.exports import export as export_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.exports import export as export_runs
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
     files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
@@ -409,7 +409,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
 )
 def import_(what: str, path: Path, out: Path, **options: Any) -> None:
     """Make a run folder from another tool's log: an Inspect EvalLog, or ATIF trajectories."""
-    from bench_report.exports import import_run  # noqa: PLC0415  # loads statistics
+    from bench_report.exports import import_run
 
     click.echo(f"  {import_run(what, path, out, **options)}")  # type: ignore[arg-type]  # click has checked it
 
@@ -429,8 +429,8 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
 @json_option
 def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
     """Follow a run that is being written, until no process works on it any more."""
-    from bench_report.live.progress import ProgressReader, snapshots  # noqa: PLC0415  # as above
-    from bench_report.live.terminal_view import show_lines, show_live  # noqa: PLC0415  # loads statistics
+    from bench_report.live.progress import ProgressReader, snapshots
+    from bench_report.live.terminal_view import show_lines, show_live
 
     found = snapshots(ProgressReader(run), every_s=every_s, once=once)
     if as_json:
@@ -458,7 +458,7 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
 @click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
 def serve(runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, **options: Any) -> None:
     """Show the report live in a browser on this machine, until Ctrl-C."""
-    from bench_report.live.server import serve as serve_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.live.server import serve as serve_runs
 
     with serve_runs(runs, port=port, count_errors_as_failures=strict, **options) as server:
         click.echo(server.url)

@@ -36,7 +36,7 @@ ForeignFormat = Literal["inspect", "atif"]
 _OF_ONE_RUN = frozenset({"inspect", "atif", "baseline", "every-eval-ever", "eval-results"})
 
 
-def export(  # noqa: PLR0913  # each keyword is an option of the command
+def export(
     what: str,
     folders: Sequence[Path],
     out: Path,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["report_of"]
 
 
-def report_of(  # noqa: PLR0913  # each keyword is one decision the report states
+def report_of(  # each keyword is one decision the report states
     runs: Sequence[Source],
     *,
     out: Path,

@@ -46,7 +46,7 @@ EVIDENCE_LIMIT = 3 * 2**20
 """How many characters of packed evidence a page contains itself."""
 
 
-def build_report(  # noqa: PLR0913  # each keyword is an option of the command
+def build_report(
     folders: Sequence[Path],
     out: Path,
     *,
@@ -92,7 +92,7 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
         return report, written
 
 
-def write_report(  # noqa: PLR0913  # as build_report
+def write_report(  # as build_report
     report: Report,
     runs: Sequence[Source],
     out: Path,
@@ -143,7 +143,7 @@ def _text(report: Report, name: str) -> str:
 
 
 def _write_tables(report: Report, out: Path, wanted: set[str]) -> list[Path]:
-    from bench_report.formats.csv_parquet import write_csv, write_parquet  # noqa: PLC0415  # as above
+    from bench_report.formats.csv_parquet import write_csv, write_parquet
 
     files = write_csv(report, out / "csv") if "csv" in wanted else []
     return files + (write_parquet(report, out / "parquet") if "parquet" in wanted else [])
@@ -156,8 +156,8 @@ def _write_page(
     screenshots: Screenshots,
     evidence_limit: int,
 ) -> list[Path]:
-    from bench_report.html_page.evidence_chunks import Pictures, collect_evidence  # noqa: PLC0415  # as above
-    from bench_report.html_page.page import render_page  # noqa: PLC0415  # jinja2 is only needed here
+    from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
+    from bench_report.html_page.page import render_page  # jinja2 is only needed here
 
     pictures = Pictures(_choose(screenshots, runs))
     evidence = collect_evidence(runs, out, pictures=pictures, limit=evidence_limit)

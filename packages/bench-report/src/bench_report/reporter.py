@@ -18,7 +18,7 @@ class FolderReporter:
 
     def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
         """Write the report of `runs` into `out` and return the files, the page first."""
-        from bench_report.report_files import build_report  # noqa: PLC0415  # loads statistics
+        from bench_report.report_files import build_report
 
         return build_report(runs, out)[1]
 
@@ -30,7 +30,7 @@ class _DocumentReporter:
 
     def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
         """Write the document into `out` and return the files."""
-        from bench_report.exports import export  # noqa: PLC0415  # loads statistics
+        from bench_report.exports import export
 
         return export(self.name, runs, out / f"{self.name}.md")
 

@@ -46,7 +46,7 @@ class BatchResult:
     stopped_by: str | None = None
 
 
-async def judge_many(  # noqa: PLR0913  # all but judge and cases are optional and named
+async def judge_many(
     judge: Judge,
     cases: Iterable[JudgeCase],
     *,

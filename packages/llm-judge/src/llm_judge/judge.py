@@ -78,7 +78,7 @@ class Judge:
 
     name = "llm-judge"
 
-    def __init__(  # noqa: PLR0913  # every part is optional and named
+    def __init__(
         self,
         model: str | Model,
         *,

@@ -48,7 +48,7 @@ class MultiRealBenchmark:
     # named and not imported: it is built on this class
     prepare_sessions = "multireal_harness.runs:prepare_sessions"
 
-    def __init__(  # noqa: PLR0913  # one collaborator each, all with defaults
+    def __init__(  # one collaborator each, all with defaults
         self,
         tasks: Sequence[Task] | Path | str | None = None,
         *,
@@ -71,10 +71,10 @@ class MultiRealBenchmark:
         self._labels = labels
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
         """Prepare a run as `multireal-harness run` does by default, for `bench-core run multireal`."""
-        from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only where a run begins
-        from multireal_harness.preparation import prepared_run  # noqa: PLC0415  # same
+        from multireal_harness.options import MultiRealRunOptions  # only where a run begins
+        from multireal_harness.preparation import prepared_run
 
         return prepared_run(cls, MultiRealRunOptions(**dict(options)), begins=begins)
 

@@ -238,7 +238,7 @@ class Browsers:
 
 
 async def _size(context: Any, viewport: tuple[int, int]) -> None:
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error
 
     try:
         for page in context.pages:

@@ -49,7 +49,7 @@ _MATCHES = ["equals", "truthy", "exists", "strict"]
 
 def _refuse_unknown_zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
     """Refuse a time zone that nothing knows; where the system has no list of them, Chromium decides."""
-    import zoneinfo  # noqa: PLC0415  # only for commands that open pages
+    import zoneinfo  # only for commands that open pages
 
     known = zoneinfo.available_timezones()
     if known and value not in known:
@@ -107,7 +107,7 @@ def _judge_options(command: _Command) -> _Command:
 def _faults(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    from multireal_harness.world.faults import read_faults  # noqa: PLC0415  # only where given
+    from multireal_harness.world.faults import read_faults  # only where given
 
     try:
         return tuple(fault for each in given for fault in read_faults(each))
@@ -170,7 +170,7 @@ def main() -> None:
 @json_option
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be given without their prefix."""
-    from multireal_harness.options import MultiRealTaskOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.options import MultiRealTaskOptions
 
     asked = MultiRealTaskOptions(**options)
     known = asked.known()
@@ -198,9 +198,9 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @json_option
 def lint(**options: Any) -> None:
     """Find queries that no correct run can satisfy; exit code 1 when there are any."""
-    from multireal_harness.lint import lint_tasks, write_fixed  # noqa: PLC0415  # heavy, as what follows
-    from multireal_harness.lint.text import lint_text  # noqa: PLC0415
-    from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
+    from multireal_harness.lint import lint_tasks, write_fixed
+    from multireal_harness.lint.text import lint_text
+    from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
     folder = resolve_tasks_dir(options["tasks_dir"])
     report = lint_tasks(load_definitions(folder), _schemas(options))
@@ -226,8 +226,8 @@ def lint(**options: Any) -> None:
 @run_options(workers=1, agent_required=False)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # heavy
-    from multireal_harness.runs import prepare  # noqa: PLC0415  # heavy
+    from multireal_harness.options import MultiRealRunOptions
+    from multireal_harness.runs import prepare
 
     execute_prepared(prepare, MultiRealRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
@@ -239,8 +239,8 @@ def import_(
     results: Path, tasks_dir: str | None, out: Path, *, as_json: bool, **options: Any
 ) -> None:
     """Make a run folder of agisdk's results in RESULTS, scored again from their end states."""
-    from multireal_harness.imported import import_results  # noqa: PLC0415  # --help stays quick
-    from multireal_harness.tasks import load_tasks, resolve_tasks_dir  # noqa: PLC0415  # same
+    from multireal_harness.imported import import_results
+    from multireal_harness.tasks import load_tasks, resolve_tasks_dir
 
     made = import_results(results, out, load_tasks(resolve_tasks_dir(tasks_dir)), **options)
     click.echo(made.model_dump_json(indent=2) if as_json else made.text)
@@ -250,11 +250,11 @@ def import_(
 @rescore_options
 @_judge_options
 @_rule_options
-def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
+def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:
     """Score a finished run again from its stored end states, without a browser."""
-    from bench_core.files import folder_name  # noqa: PLC0415  # as what follows
-    from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415  # heavy
-    from multireal_harness.options import RuleOptions  # noqa: PLC0415  # heavy
+    from bench_core.files import folder_name  # as what follows
+    from multireal_harness.benchmark import MultiRealBenchmark
+    from multireal_harness.options import RuleOptions
 
     asked = RuleOptions(**options)
     rules = asked.rules()
@@ -284,7 +284,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
 @json_option
 def doctor(**options: Any) -> None:
     """Check everything a run needs, including the apps, and print how to fix what is missing."""
-    from multireal_harness.doctor import checks  # noqa: PLC0415  # heavy
+    from multireal_harness.doctor import checks
 
     as_json = options.pop("as_json")
     execute_doctor(checks(**options), as_json=as_json)
@@ -301,8 +301,8 @@ def doctor(**options: Any) -> None:
 @json_option
 def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **judge: Any) -> None:
     """Run the whole pipeline on local apps: no key, no network, about a minute."""
-    from multireal_harness.demo import DEMO_COLUMNS, run_demo  # noqa: PLC0415  # heavy
-    from multireal_harness.options import RuleOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.demo import DEMO_COLUMNS, run_demo
+    from multireal_harness.options import RuleOptions
 
     loaded = RuleOptions(**judge).loaded_judge()
     execute_demo(
@@ -318,9 +318,9 @@ def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **j
 @audit_options
 def audit(*, ids: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Try to score on the built-in apps without doing the task; exit code 1 if something goes undetected."""
-    from bench_core.audit import exploits_of  # noqa: PLC0415  # pydantic
-    from multireal_harness.audit_world import audit_world  # noqa: PLC0415  # heavy
-    from multireal_harness.exploits import EXPLOITS  # noqa: PLC0415  # heavy
+    from bench_core.audit import exploits_of
+    from multireal_harness.audit_world import audit_world
+    from multireal_harness.exploits import EXPLOITS
 
     known = exploits_of("multireal", EXPLOITS)
     execute_audit(audit_world, known, ids=ids, out=out, as_json=as_json)
@@ -350,9 +350,9 @@ def generate(  # click's
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
     """Run an agent, and keep end states of which a judge is confident as synthetic ground truth."""
-    from multireal_harness.ground_truth.generation import harvest, without_truth  # noqa: PLC0415  # heavy
-    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # heavy
-    from multireal_harness.runs import prepare  # noqa: PLC0415  # heavy
+    from multireal_harness.ground_truth.generation import harvest, without_truth
+    from multireal_harness.options import MultiRealRunOptions
+    from multireal_harness.runs import prepare
 
     # only states that the judge has seen can be kept, passes too
     asked = without_truth(MultiRealRunOptions(**options, audit_passes=1.0), truth, force=force)
@@ -377,7 +377,7 @@ for _command in (check_state, compare, validate, export):
 
 
 def _schemas(options: dict[str, Any]) -> Any:
-    from multireal_harness.states import load_schemas, shipped_schemas  # noqa: PLC0415  # reads JSON
+    from multireal_harness.states import load_schemas, shipped_schemas  # reads JSON
 
     if options["no_schemas"]:
         return None

@@ -40,10 +40,10 @@ def check_state(
     tasks_dir: str | None,
     task: str | None,
     seeds: Path | None,
-    as_json: bool,  # noqa: FBT001  # click's flag
+    as_json: bool,
 ) -> None:
     """Check whether end states (a file or a folder) are sound and contain what the task asks for; exit code 1 when not."""
-    from multireal_harness.states.file_checks import check_files, symptoms_text  # noqa: PLC0415  # heavy
+    from multireal_harness.states.file_checks import check_files, symptoms_text
 
     found = check_files(path, tasks_dir, task, seeds)
     if as_json:
@@ -64,10 +64,10 @@ def check_state(
     help="Exit code 1 when they are less similar.",
 )
 @json_option
-def compare(first: Path, second: Path, at_least: float | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+def compare(first: Path, second: Path, at_least: float | None, as_json: bool) -> None:
     """Compare what changed in two end states, in any order, with ids and times masked."""
-    from multireal_harness.states.comparison import compare_states  # noqa: PLC0415  # heavy
-    from multireal_harness.states.files import read_states  # noqa: PLC0415
+    from multireal_harness.states.comparison import compare_states
+    from multireal_harness.states.files import read_states
 
     found = compare_states(read_states(first).apps, read_states(second).apps)
     click.echo(found.model_dump_json(indent=2) if as_json else _comparison_text(found))
@@ -90,17 +90,17 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
 @json_option
-def validate(  # noqa: PLR0913, PLR0917  # click's arguments
+def validate(  # click's arguments
     truth: Path,
     tasks_dir: str | None,
-    no_synthetic: bool,  # noqa: FBT001  # click's flag
+    no_synthetic: bool,
     run_folder: Path | None,
-    verbose: bool,  # noqa: FBT001  # same
-    as_json: bool,  # noqa: FBT001  # same
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Evaluate the tasks' queries on end states of which it is known whether the task was done."""
-    from multireal_harness.ground_truth.validation import find_truth, validate_ground_truth  # noqa: PLC0415  # heavy
-    from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
+    from multireal_harness.ground_truth.validation import find_truth, validate_ground_truth
+    from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
     definitions = load_definitions(resolve_tasks_dir(tasks_dir))
     found = validate_ground_truth(definitions, find_truth(truth, synthetic=not no_synthetic))
@@ -134,9 +134,9 @@ def validate(  # noqa: PLR0913, PLR0917  # click's arguments
 @click.option(
     "--with-states", is_flag=True, help="Write end states into the results, not their paths."
 )
-def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:  # noqa: FBT001  # click's flag
+def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:
     """Write a run's results in another layout."""
-    from multireal_harness.export import export_plan  # noqa: PLC0415  # heavy
+    from multireal_harness.export import export_plan
 
     del layout  # there is one
     written = export_plan(run_folder, out, with_states=with_states)
@@ -199,9 +199,9 @@ def _truth_text(found: TruthReport, corrected: dict[str, Any] | None, *, verbose
 
 
 def _corrected(run_folder: Path, found: TruthReport) -> dict[str, Any]:
-    from bench_core.run_folder import read_run  # noqa: PLC0415  # heavy
-    from bench_core.statistics import wilson  # noqa: PLC0415
-    from multireal_harness.ground_truth.validation import corrected_rate  # noqa: PLC0415
+    from bench_core.run_folder import read_run
+    from bench_core.statistics import wilson
+    from multireal_harness.ground_truth.validation import corrected_rate
 
     scored = [each for each in read_run(run_folder).results.values() if each.score is not None]
     if not scored:

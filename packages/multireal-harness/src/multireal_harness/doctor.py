@@ -41,7 +41,7 @@ __all__ = ["checks"]
 _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-judge"}
 
 
-def checks(  # noqa: PLR0913  # keywords with defaults
+def checks(
     *,
     tasks_dir: str | None = None,
     world: str = "real",

@@ -65,7 +65,7 @@ class EnvironmentSettings:
     track: bool = True
     open_s: float = 60.0
     stalled_s: float = 10.0
-    capture: CaptureSettings = CaptureSettings()  # noqa: RUF009  # immutable
+    capture: CaptureSettings = CaptureSettings()  # immutable
     cross_checks: bool = True
 
 
@@ -109,7 +109,7 @@ class AppEnvironment(TrialEnvironment):
         redactor: Removes keys from what is written.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each, all named
+    def __init__(
         self,
         definition: Definition,
         *,
@@ -155,7 +155,7 @@ class AppEnvironment(TrialEnvironment):
         Raises:
             EnvironmentFaultError: An app or Chromium failed.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         most_s = (
             4 * self._settings.open_s
@@ -288,7 +288,7 @@ class AppEnvironment(TrialEnvironment):
                 self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
 
     async def _take(self) -> tuple[dict[str, Any], Sequence[Capture]]:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         lease, capture = self._lease, self._settings.capture
         try:

@@ -95,7 +95,7 @@ class PathGuard:
         page.on("framenavigated", self._navigated)
 
     async def _navigated(self, frame: Any) -> None:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         url = frame.url
         host = urlsplit(url).netloc

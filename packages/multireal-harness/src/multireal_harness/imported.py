@@ -80,7 +80,7 @@ class ImportedResults(Record):
         return "\n".join(lines)
 
 
-def import_results(  # noqa: PLR0913  # keywords with defaults
+def import_results(
     results: Path,
     out: Path,
     tasks: Sequence[Task],
@@ -161,7 +161,7 @@ def _next(counts: dict[str, int], task: Task) -> TrialKey:
     return TrialKey(task_id=task.task_id, trial=counts[task.task_id])
 
 
-def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
+def _result(
     benchmark: MultiRealBenchmark,
     results: Path,
     experiment: BrowserGymExperiment,

@@ -136,7 +136,7 @@ class InteractionWatch:
         return self._done.get(origin, Interactions())
 
     async def _attach(self, page: Any) -> None:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         code = _RECORD % {
             "prefix": _PREFIX,

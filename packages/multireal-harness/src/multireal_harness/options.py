@@ -124,7 +124,7 @@ class RuleOptions(Record):
         """Return where a run or a rescore in `folder` keeps what a person is to label; None without a budget."""
         if self.label_budget is None:
             return None
-        from multireal_harness.label_files import LabelFiles  # noqa: PLC0415  # as above
+        from multireal_harness.label_files import LabelFiles
 
         return LabelFiles(folder / "labelling", self.label_budget, seed=seed)
 
@@ -132,7 +132,7 @@ class RuleOptions(Record):
         """Return the judge, None where none is named."""
         if self.judge is None:
             return None
-        from multireal_harness.judge_plugin import load_judge  # noqa: PLC0415  # only where one is named
+        from multireal_harness.judge_plugin import load_judge  # only where one is named
 
         return load_judge(self.judge, self.judge_model, **self.judge_settings())
 

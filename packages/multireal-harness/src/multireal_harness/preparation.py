@@ -211,7 +211,7 @@ def _notes(config: ModelConfig | None) -> list[str]:
 
 
 def _price_of(config: ModelConfig | None) -> Callable[[str], object | None]:
-    from bench_core.models import price_row  # noqa: PLC0415  # only where a model runs
+    from bench_core.models import price_row  # only where a model runs
 
     def price_of(model: str) -> object | None:
         if config is not None and config.prices:

@@ -47,7 +47,7 @@ async def reset_app(
 
 async def _load(page: Any, url: str, site: Site, open_s: float) -> Any:
     """Open a page and return Playwright's response, None where the browser has none."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error
 
     try:
         answer = await page.goto(url, timeout=open_s * 1000)

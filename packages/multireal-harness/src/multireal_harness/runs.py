@@ -28,21 +28,21 @@ def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> Ru
     return run_prepared(prepare, options, progress=progress)
 
 
-def prepare(options: MultiRealRunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: MultiRealRunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
     return prepared_run(MultiRealBenchmark, options, begins=begins)
 
 
 def prepare_sessions(
     options: Mapping[str, Any],
-    begins: bool,  # noqa: FBT001  # see Prepare
+    begins: bool,
 ) -> AbstractContextManager[PreparedRun]:
     """Prepare a session by the options of `multireal-harness run`; see `bench_core.sessions`.
 
     Raises:
         InputError: They do not exist or do not fit each other.
     """
-    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only sessions read them here
+    from multireal_harness.options import MultiRealRunOptions  # only sessions read them here
 
     asked = MultiRealRunOptions.from_mapping(options)
     return prepared_run(MultiRealBenchmark, asked, begins=begins, checked=begins)

@@ -173,7 +173,7 @@ async def test_claude_computer_use_does_a_task(task: str, runner: Any) -> None:
 
 
 def browser_use_script(solution: Solution, urls: dict[str, str]) -> Iterator[Any]:
-    from bench_core.browser_use.scripted_chat import act, fill  # noqa: PLC0415  # needs the extra
+    from bench_core.browser_use.scripted_chat import act, fill  # needs the extra
 
     page = yield act("wait", seconds=1)
     for step in solution.steps:
@@ -193,7 +193,7 @@ def browser_use_script(solution: Solution, urls: dict[str, str]) -> Iterator[Any
 
 @pytest.mark.parametrize("task", TASKS)
 async def test_browser_use_agent_does_a_task(task: str, runner: Any) -> None:
-    from bench_core.browser_use import BrowserUseAgent, ScriptedChat  # noqa: PLC0415  # needs the extra
+    from bench_core.browser_use import BrowserUseAgent, ScriptedChat  # needs the extra
 
     def agent_for(*_: object) -> Any:
         return BrowserUseAgent(chat=ScriptedChat(browser_use_script(good(task), runner.world.urls)))

@@ -407,7 +407,7 @@ def _agreement_rows(found: BaselineComparison) -> list[tuple[object, ...]]:
 def _outcome(value: float | None) -> str:
     if value is None:
         return "has no score"
-    return "succeeds" if value > 0.5 else "fails"  # noqa: PLR2004  # the majority of trials
+    return "succeeds" if value > 0.5 else "fails"  # the majority of trials
 
 
 def _criterion_row(criterion: Criterion) -> tuple[object, ...]:

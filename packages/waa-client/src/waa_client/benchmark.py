@@ -56,7 +56,7 @@ class WaaBenchmark:
     # named and not imported: it is built on this class
     prepare_sessions = "waa_client.runs:prepare_sessions"
 
-    def __init__(  # noqa: PLR0913  # one collaborator each, all named
+    def __init__(
         self,
         tasks: Sequence[Task] | None = None,
         *,
@@ -94,9 +94,9 @@ class WaaBenchmark:
         return (*tasks, *(Path(each, "built_in") for each in places))
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
         """Prepare a run as `waa-client run` does, for `bench-core run waa`."""
-        from waa_client.preparation import prepared_run  # noqa: PLC0415  # only where a run begins
+        from waa_client.preparation import prepared_run  # only where a run begins
 
         del begins  # a run that is only planned is checked alike, and nothing is changed before the first trial
         return prepared_run(cls, options)

@@ -157,8 +157,8 @@ def tasks(
     *, health: bool, check_hosts: bool, evaluator: str | None, as_json: bool, **options: Any
 ) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
-    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # pydantic
-    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # heavy
+    from bench_core.run_spec import select_tasks
+    from waa_client.options import WaaTaskOptions
 
     asked = WaaTaskOptions(**options)
     known = asked.known()
@@ -176,8 +176,8 @@ def _show_health(
     tasks: Sequence[Task], evaluator: str | None, *, check_hosts: bool, as_json: bool
 ) -> None:
     """Print the notes on tasks: those of their files, or what was found by asking."""
-    from waa_client.task_checks import check_files, check_idle  # noqa: PLC0415  # heavy
-    from waa_client.task_health import health_text, task_notes  # noqa: PLC0415  # same
+    from waa_client.task_checks import check_files, check_idle
+    from waa_client.task_health import health_text, task_notes
 
     try:
         asked = check_idle(tasks, evaluator) if evaluator else ()
@@ -203,8 +203,8 @@ def _show_health(
 @run_options(agent="vision", workers=1)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from waa_client.options import WaaRunOptions  # noqa: PLC0415  # heavy
-    from waa_client.runs import prepare  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaRunOptions
+    from waa_client.runs import prepare
 
     for name in ("vms", "evaluators"):
         options[name] = _parts(options[name]) or ()
@@ -215,9 +215,9 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 @main.command()
 @rescore_options
 @click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
-def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -> None:  # noqa: FBT001  # click's flag
+def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -> None:
     """Score a finished run again from its stored transcripts, without a VM."""
-    from waa_client.benchmark import WaaBenchmark  # noqa: PLC0415  # heavy
+    from waa_client.benchmark import WaaBenchmark
 
     benchmark = WaaBenchmark((), evaluator=evaluator)
     execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
@@ -234,8 +234,8 @@ def evaluate(
     task_id: str, evaluator: str, history: Sequence[str], *, as_json: bool, **options: Any
 ) -> None:
     """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when that is undecided."""
-    from waa_client.live_evaluation import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
-    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
+    from waa_client.live_evaluation import evaluate_now, verdict_text
+    from waa_client.options import WaaTaskOptions
 
     known = WaaTaskOptions(**options).known()
     try:
@@ -255,7 +255,7 @@ def evaluate(
 @json_option
 def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) -> None:
     """Check a VM layer by layer: reach, screenshot, accessibility, action, evaluator."""
-    from waa_client.probe import vm_checks  # noqa: PLC0415  # heavy
+    from waa_client.probe import vm_checks
 
     execute_doctor(vm_checks(vms, evaluators, act=act), as_json=as_json)
 
@@ -264,7 +264,7 @@ def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) 
 @audit_options
 def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
     """Try exploits against the built-in desktop, and honest agents beside them; exit code 1 when one is undetected."""
-    from waa_client.audit import audit_world, exploits  # noqa: PLC0415  # heavy
+    from waa_client.audit import audit_world, exploits
 
     execute_audit(audit_world, exploits(), ids=ids, out=out, as_json=as_json)
 
@@ -283,7 +283,7 @@ def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
 )
 @click.option("--model", metavar="PROVIDER:MODEL", help="Name of its model.")
 @json_option
-def import_vanilla(  # noqa: PLR0913  # one for each option
+def import_vanilla(
     results: Path,
     out: Path,
     only: str | None,
@@ -294,8 +294,8 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
     **options: Any,
 ) -> None:
     """Read a result tree of WAA or WindowsAgentArena-V2 into a run folder."""
-    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # heavy
-    from waa_client.vanilla import import_results, imported_text  # noqa: PLC0415  # same
+    from waa_client.options import WaaTaskOptions
+    from waa_client.vanilla import import_results, imported_text
 
     known = WaaTaskOptions(**options).known()
     imported = import_results(results, out, known, only=only, agent=agent, model=model)
@@ -315,8 +315,8 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
 )
 def import_(results: Path, out: Path, benchmark: str, *, as_json: bool, **options: Any) -> None:
     """Make a run folder of the results in RESULTS: WAA's, V2's, OSWorld's or openadapt-evals'."""
-    from waa_client.imported import import_tree, planned_tasks  # noqa: PLC0415  # heavy
-    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
+    from waa_client.imported import import_tree, planned_tasks
+    from waa_client.options import WaaTaskOptions
 
     given = {name: options.pop(name) for name in ("only", "agent", "model")}
     tasks = planned_tasks(WaaTaskOptions(**options), benchmark)
@@ -334,7 +334,7 @@ def import_(results: Path, out: Path, benchmark: str, *, as_json: bool, **option
 @click.option("--tolerance", type=FiniteRange(0, 1), default=0.10, show_default=True, metavar="SHARE",
               help="Largest difference of success rates for a match.")  # fmt: skip
 @json_option
-def compare(  # noqa: PLR0913  # one for each option
+def compare(
     baseline: Path,
     new: Path,
     out: Path | None,
@@ -344,7 +344,7 @@ def compare(  # noqa: PLR0913  # one for each option
     as_json: bool,
 ) -> None:
     """Compare a run with a baseline, task by task; exit code 1 when it does not match."""
-    from waa_client.baseline_comparison import compare_runs, comparison_text, write_report  # noqa: PLC0415  # heavy
+    from waa_client.baseline_comparison import compare_runs, comparison_text, write_report
 
     found = compare_runs(baseline, new, tolerance=tolerance)
     if out:
@@ -367,7 +367,7 @@ def compare(  # noqa: PLR0913  # one for each option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @paid_options
 @json_option
-def doctor(  # noqa: PLR0913  # the command's options
+def doctor(  # the command's options
     vms: str | None,
     evaluators: str | None,
     model: str | None,
@@ -379,8 +379,8 @@ def doctor(  # noqa: PLR0913  # the command's options
     **options: Any,
 ) -> None:
     """Check everything a run needs and print how to fix what is missing."""
-    from waa_client.doctor import checks  # noqa: PLC0415  # heavy
-    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
+    from waa_client.doctor import checks
+    from waa_client.options import WaaTaskOptions
 
     tasks = WaaTaskOptions(**options)
     found = checks(
@@ -395,9 +395,9 @@ def doctor(  # noqa: PLR0913  # the command's options
     "--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks of the simulated desktop."
 )
 @json_option
-def demo(out: Path, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+def demo(out: Path, ids: str | None, as_json: bool) -> None:
     """Run the whole pipeline on a simulated desktop: no key, no Docker, no VM."""
-    from waa_client.demo import run_demo  # noqa: PLC0415  # heavy
+    from waa_client.demo import run_demo
 
     chosen = tuple(each.strip() for each in (ids or "").split(",") if each.strip())
     execute_demo(lambda progress: run_demo(out, progress=progress, ids=chosen), as_json=as_json)

@@ -57,7 +57,7 @@ for _command in machine_commands():
 @json_option
 def doctor(asked: str, vm_spec: Path | None, *, as_json: bool) -> None:
     """Check what VMs need before one is started: programs, KVM by booting, images, ports, the clock."""
-    from bench_core.machines import machine_findings  # noqa: PLC0415  # --help stays quick
+    from bench_core.machines import machine_findings
 
     provider, _, spec = _read(asked, vm_spec)
     found = run_coroutine(machine_findings(provider, spec))
@@ -107,8 +107,8 @@ def prepare(
     asked: str, vm_spec: Path | None, *, write_only: bool, as_json: bool, **wishes: Any
 ) -> None:  # fmt: skip
     """Write FILE where it is missing; boot one VM, save its state for all others, and prove one reset."""
-    from waa_client.kept_vms import measure_vm  # noqa: PLC0415  # --help stays quick
-    from waa_client.vm_specs import VmWishes, waa_spec, write_spec  # noqa: PLC0415  # same
+    from waa_client.kept_vms import measure_vm
+    from waa_client.vm_specs import VmWishes, waa_spec, write_spec
 
     provider = _asked(asked)[0]
     if vm_spec is not None and not vm_spec.exists():
@@ -135,7 +135,7 @@ def prepare(
 @json_option
 def start(asked: str, vm_spec: Path | None, *, hours: int, as_json: bool) -> None:  # fmt: skip
     """Start VMs and keep them: runs with the same VMs use them, and leave them."""
-    from waa_client.kept_vms import start_vms  # noqa: PLC0415  # --help stays quick
+    from waa_client.kept_vms import start_vms
 
     provider, count, spec = _read(asked, vm_spec)
     _show(run_coroutine(start_vms(provider, count, spec, hours=hours)), as_json=as_json)
@@ -147,7 +147,7 @@ def start(asked: str, vm_spec: Path | None, *, hours: int, as_json: bool) -> Non
 @json_option
 def snapshot(name: str, tag: str, *, as_json: bool) -> None:
     """Save the state of a kept VM as TAG, for `run --reset snapshot:TAG`."""
-    from waa_client.kept_vms import snapshot_vm  # noqa: PLC0415  # --help stays quick
+    from waa_client.kept_vms import snapshot_vm
 
     _show([run_coroutine(snapshot_vm(name, tag))], as_json=as_json)
 
@@ -158,7 +158,7 @@ def snapshot(name: str, tag: str, *, as_json: bool) -> None:
 @json_option
 def reset(name: str, tag: str, *, as_json: bool) -> None:
     """Bring a kept VM back to a saved state; exit code 1 when it is not proven clean."""
-    from waa_client.kept_vms import reset_vm  # noqa: PLC0415  # --help stays quick
+    from waa_client.kept_vms import reset_vm
 
     _show([run_coroutine(reset_vm(name, tag))], as_json=as_json)
 
@@ -176,7 +176,7 @@ def reset(name: str, tag: str, *, as_json: bool) -> None:
 @json_option
 def measure(asked: str, vm_spec: Path | None, *, times: int, as_json: bool) -> None:  # fmt: skip
     """Measure starts and resets on a VM of its own, each reset proven clean."""
-    from waa_client.kept_vms import measure_vm  # noqa: PLC0415  # --help stays quick
+    from waa_client.kept_vms import measure_vm
 
     provider, _, spec = _read(asked, vm_spec)
     measured = run_coroutine(measure_vm(provider, spec, times))
@@ -184,7 +184,7 @@ def measure(asked: str, vm_spec: Path | None, *, times: int, as_json: bool) -> N
 
 
 def _asked(text: str) -> tuple[str, int]:
-    from waa_client.provided import provided_vms  # noqa: PLC0415  # --help stays quick
+    from waa_client.provided import provided_vms
 
     found = provided_vms([text])
     if found is None:
@@ -195,7 +195,7 @@ def _asked(text: str) -> tuple[str, int]:
 
 
 def _read(text: str, vm_spec: Path | None) -> tuple[str, int, dict[str, JsonValue]]:
-    from waa_client.provided import read_vm_spec  # noqa: PLC0415  # --help stays quick
+    from waa_client.provided import read_vm_spec
 
     provider, count = _asked(text)
     return provider, count, read_vm_spec(vm_spec, provider)

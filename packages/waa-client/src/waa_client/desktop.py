@@ -406,9 +406,8 @@ class WaaDesktop:
         return _saying(await self._do(action), "clicked", there)
 
     async def _do(self, action: Action) -> ActionResult:
-        assert self._screen is not None  # noqa: S101  # the caller has observed
         try:
-            block = translate(action, self._screen)
+            block = translate(action, self._shown)
         except UntranslatableError as error:
             return ActionResult(ok=False, error=str(error))
         for note in block.notes:
@@ -421,7 +420,7 @@ class WaaDesktop:
         before, self._window_now = self.window, await self._window()
         self.window = self._window_now
         changed = _changed(before, self.window)
-        wanted = self._screen.titles[action.index] if isinstance(action, SwitchTab) else None
+        wanted = self._shown.titles[action.index] if isinstance(action, SwitchTab) else None
         asked = changed != "" and self.window is not None and self.window.title == wanted
         # WAA's own function maximizes what it brings to the front
         text = "maximized" if isinstance(action, SwitchTab) else result.text
@@ -448,8 +447,7 @@ class WaaDesktop:
         if not aimed or await self._unmoved(aimed.values()):
             return None
         xml, now = await self._tree(self._picture)
-        assert self._screen is not None  # noqa: S101  # elements were observed on it
-        rects = dict(self._screen.rects)
+        rects = dict(self._shown.rects)
         for name, control in aimed.items():
             found = same_control(control, now)
             if found is None:
@@ -457,7 +455,7 @@ class WaaDesktop:
                 why = "covered" if same_control(control, everything) else "gone"
                 return f"the element {name}, {control.element.called}, is {why}: what is shown below is new"
             rects[name] = _corners(found.element)
-        self._screen = self._screen.model_copy(update={"rects": rects})
+        self._screen = self._shown.model_copy(update={"rects": rects})
         return None
 
     async def _unmoved(self, controls: Iterable[Control]) -> bool:
@@ -476,8 +474,7 @@ class WaaDesktop:
             return self._controls.get(target.element)
         if target is None or not self._reads_quickly:
             return None
-        assert self._screen is not None  # noqa: S101  # the caller has observed
-        seen = self._screen.seen
+        seen = self._shown.seen
         return control_at(await self._xml(), seen, target.pixels(seen))
 
     @property
@@ -551,11 +548,17 @@ class WaaDesktop:
         )
         return ActionResult(text=f"X={x},Y={y}")
 
+    @property
+    def _shown(self) -> Screen:
+        """The screen that was observed last."""
+        if self._screen is None:
+            raise RuntimeError("the screen has not been observed yet")
+        return self._screen
+
     async def _known_screen(self) -> Screen:
         if self._screen is None:
             await self._observe()
-        assert self._screen is not None  # noqa: S101  # observed
-        return self._screen
+        return self._shown
 
     async def _send(self, block: Block) -> str | None:
         """Run the code and return why it failed, None where it did not."""

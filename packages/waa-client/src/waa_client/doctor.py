@@ -31,7 +31,7 @@ _GIB = 1024**3
 _MB_PER_TRIAL = 15
 
 
-def checks(  # noqa: PLR0913  # keywords with defaults
+def checks(
     options: WaaTaskOptions | None = None,
     *,
     vms: str | None = None,
@@ -91,11 +91,11 @@ def _disk() -> CheckResult:
     free = shutil.disk_usage(Path.cwd()).free
     trials = free // (_MB_PER_TRIAL * 1024 * 1024)
     found = f"{free / _GIB:.1f} GiB free here, enough for about {trials:,} trials"
-    return ok(found) if trials > 154 else warned(found, "pass --out on another disk")  # noqa: PLR2004  # all tasks
+    return ok(found) if trials > 154 else warned(found, "pass --out on another disk")  # all tasks
 
 
 def _model(model: str) -> CheckResult:
-    from bench_core.models import open_model  # noqa: PLC0415  # imports an SDK
+    from bench_core.models import open_model  # imports an SDK
 
     try:
         open_model(model)

@@ -182,7 +182,7 @@ def evaluator_url(text: str) -> str:
     >>> evaluator_url("localhost"), evaluator_url("http://h:5050/evaluate")
     ('http://localhost:5050', 'http://h:5050')
     """
-    from waa_client.vm.client import vm_url  # noqa: PLC0415  # the same rules
+    from waa_client.vm.client import vm_url  # the same rules
 
     text = text.strip().rstrip("/").removesuffix("/evaluate")
     bare = "://" not in text and ":" not in text
@@ -213,7 +213,7 @@ class EvaluationClient:
         transport: Instead of real sockets.
     """
 
-    def __init__(  # noqa: PLR0913  # settings, all named
+    def __init__(
         self,
         url: str,
         *,

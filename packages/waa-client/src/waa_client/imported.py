@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["import_tree", "planned_tasks"]
 
 
-def import_tree(  # noqa: PLR0913  # keywords with defaults
+def import_tree(
     results: Path,
     out: Path,
     tasks: Sequence[Task],

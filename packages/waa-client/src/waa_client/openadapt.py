@@ -87,7 +87,7 @@ def is_openadapt(folder: Path) -> bool:
     return (folder / _METADATA).is_file() and (folder / _TASKS).is_dir()
 
 
-def import_executions(  # noqa: PLR0913  # keywords with defaults
+def import_executions(
     results: Path,
     out: Path,
     tasks: Sequence[Task],
@@ -160,7 +160,7 @@ def import_executions(  # noqa: PLR0913  # keywords with defaults
 class _Trial:
     """The folder of one task, and whose trial it is."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # what one line is made of
+    def __init__(
         self, results: Path, name: str, task: Task, key: TrialKey, agent: str, model: str | None
     ) -> None:
         self._results = results

@@ -94,7 +94,7 @@ class ProvidedVms:
         settings: Of the provider.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self,
         provider: str,
         count: int,

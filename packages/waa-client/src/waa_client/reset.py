@@ -24,7 +24,7 @@ _HOOK_S = 1800.0
 _SHOWN = 500
 
 
-async def reset(  # noqa: PLR0913  # keywords with defaults
+async def reset(
     vm: VmClient,
     timing: Timing,
     clock: Clock,

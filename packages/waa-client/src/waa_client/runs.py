@@ -29,7 +29,7 @@ def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutco
     return run_prepared(prepare, options, progress=progress)
 
 
-def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
 
     Where options name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
@@ -39,21 +39,21 @@ def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[Prepare
 
 def prepare_in_worker(
     options: Mapping[str, Any],
-    begins: bool,  # noqa: FBT001  # see Prepare
+    begins: bool,
 ) -> AbstractContextManager[PreparedRun]:
     """Prepare a worker's part of a run by the options of `waa-client run`; see `bench_core.workers`.
 
     Raises:
         InputError: The options do not exist or do not fit each other.
     """
-    from waa_client.options import WaaRunOptions  # noqa: PLC0415  # only workers read them here
+    from waa_client.options import WaaRunOptions  # only workers read them here
 
     return prepare(WaaRunOptions.from_mapping(options), begins)
 
 
 def prepare_sessions(
     options: Mapping[str, Any],
-    begins: bool,  # noqa: FBT001  # see Prepare
+    begins: bool,
 ) -> AbstractContextManager[PreparedRun]:
     """Prepare a session by the options of `waa-client run`; see `bench_core.sessions`.
 

@@ -199,7 +199,7 @@ def _kind(step: Any) -> object:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    from bench_core.files import write_atomic  # noqa: PLC0415  # only with a cache
+    from bench_core.files import write_atomic  # only with a cache
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, data)

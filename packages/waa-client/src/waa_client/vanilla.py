@@ -88,7 +88,7 @@ class Imported(Record):
         return imported_text(self)
 
 
-def import_results(  # noqa: PLR0913  # keywords with defaults
+def import_results(
     results: Path,
     out: Path,
     tasks: Sequence[Task],
@@ -269,7 +269,7 @@ def _settings_of(results: Path, found: Sequence[PurePosixPath]) -> str:
     return "/".join(min(above))
 
 
-def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
+def _result(
     place: _Place,
     task: Task,
     key: TrialKey,

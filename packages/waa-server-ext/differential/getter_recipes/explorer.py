@@ -65,7 +65,7 @@ def _archived_documents() -> Iterator[Case]:
 
 def _checked_by_the_vm() -> Iterator[Case]:
     states = {"there": {"dirs": [HOME + r"\Documents\F"]}, "not": {}}
-    yield from each("vm_folder_exists_in_documents", {"folder_name": "F"}, True, states)  # noqa: FBT003  # expected
+    yield from each("vm_folder_exists_in_documents", {"folder_name": "F"}, True, states)  # expected
     checks: dict[str, Any] = {
         "are_all_images_tagged": {"directory": PICTURES, "tag": "t"},
         "is_details_view": {"folder_path": DOCUMENTS},
@@ -99,7 +99,7 @@ def _windows_and_libraries() -> Iterator[Case]:
 def _on_the_desktop() -> Iterator[Case]:
     path = HOME + r"\Desktop\a.txt"
     states = {"there": of(path, ""), "not": {}}
-    yield from each("vm_file_exists_in_desktop", {"file_name": "a.txt"}, True, states)  # noqa: FBT003  # expected
+    yield from each("vm_file_exists_in_desktop", {"file_name": "a.txt"}, True, states)  # expected
     saved = {
         "there": of(path, "say hello!"),
         "other": of(path, "bye"),

@@ -37,7 +37,7 @@ Row = tuple[str, Any, Any]
 HOME = r"C:\Users\Docker"
 
 
-def case(  # noqa: PLR0913  # what a case consists of
+def case(  # what a case consists of
     getter: str,
     name: str,
     config: Any,
@@ -113,7 +113,7 @@ def as_json(path: str, value: Any) -> Case:
 
 def png(outline: str | None, width: int = 4) -> str:
     """Return a white picture of 160 x 140 in base64, with a circle where a color is given."""
-    from PIL import Image, ImageDraw  # noqa: PLC0415  # of the extra [media]
+    from PIL import Image, ImageDraw  # of the extra [media]
 
     image = Image.new("RGB", (160, 140), "white")
     if outline:
@@ -147,7 +147,7 @@ def shortcut(description: str) -> Case:
 
 def seven_zip(password: str | None) -> str:
     """Return an archive of one file in base64."""
-    import py7zr  # noqa: PLC0415  # of the extra [explorer]
+    import py7zr  # of the extra [explorer]
 
     stream = BytesIO()
     with py7zr.SevenZipFile(stream, "w", password=password) as archive:

@@ -37,7 +37,7 @@ def _pictures() -> Iterator[Case]:
         "absent": {},
         "no-picture": of(PATH, "x"),
     }
-    yield from each(getter, {"filepath": PATH}, True, states)  # noqa: FBT003  # what is expected
+    yield from each(getter, {"filepath": PATH}, True, states)  # what is expected
     yield case(getter, "no-path", {"filepath": ""}, expected=False)
     getter, size = (
         "image_dimension_matches_input",

@@ -108,7 +108,7 @@ def check_json_keybindings(rng: Random) -> Drawn:
         data = rng.choice([{}, binding, "x"])
     actual = file("keybindings.json", json=data)
     if sometimes(rng, 0.4):
-        import json  # noqa: PLC0415  # only here
+        import json
 
         first = rng.choice(["// Place your key bindings in this file\n", "\n", "[]\n", "\n\n//\n"])
         actual = file("keybindings.json", text=first + json.dumps(data))

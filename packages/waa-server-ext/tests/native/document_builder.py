@@ -64,7 +64,7 @@ def _cut(what: Mapping[str, Any]) -> bytes:
 
 
 def _docx(what: Mapping[str, Any]) -> bytes:
-    import docx  # noqa: PLC0415  # of the extra [office]
+    import docx  # of the extra [office]
 
     document = docx.Document()
     for paragraph in what.get("paragraphs", []):
@@ -87,8 +87,8 @@ _HIGHLIGHTS = {"yellow": 7, "green": 4, "none": 0}
 
 
 def _fill_paragraph(paragraph: Any, what: Mapping[str, Any]) -> None:
-    from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_TAB_ALIGNMENT  # noqa: PLC0415  # as above
-    from docx.shared import Pt  # noqa: PLC0415  # as above
+    from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_TAB_ALIGNMENT
+    from docx.shared import Pt
 
     form = paragraph.paragraph_format
     if "spacing" in what:
@@ -103,8 +103,8 @@ def _fill_paragraph(paragraph: Any, what: Mapping[str, Any]) -> None:
 
 
 def _format_run(run: Any, what: Mapping[str, Any]) -> None:
-    from docx.enum.text import WD_COLOR_INDEX  # noqa: PLC0415  # as above
-    from docx.shared import Pt  # noqa: PLC0415  # as above
+    from docx.enum.text import WD_COLOR_INDEX
+    from docx.shared import Pt
 
     for name in ("bold", "italic", "strike", "subscript", "superscript"):
         if name in what:
@@ -164,7 +164,7 @@ def _odt_style(name: str, background: str | None) -> str:
 
 
 def _xlsx(what: Mapping[str, Any]) -> bytes:
-    import openpyxl  # noqa: PLC0415  # of the extra [office]
+    import openpyxl  # of the extra [office]
 
     book = openpyxl.Workbook()
     book.remove(book.active)
@@ -193,7 +193,7 @@ def _cell_value(value: Any) -> Any:
 
 
 def _style_cell(cell: Any, style: Mapping[str, Any]) -> None:
-    from openpyxl.styles import Font, PatternFill  # noqa: PLC0415  # as above
+    from openpyxl.styles import Font, PatternFill
 
     if "fill" in style:
         colours = dict(zip(("start_color", "end_color"), style["fill"], strict=False))
@@ -206,7 +206,7 @@ def _style_cell(cell: Any, style: Mapping[str, Any]) -> None:
 
 
 def _chart(sheet: Any, what: Mapping[str, Any]) -> Any:
-    from openpyxl import chart  # noqa: PLC0415  # as above
+    from openpyxl import chart
 
     kinds = {"bar": chart.BarChart, "line": chart.LineChart, "pie": chart.PieChart}
     kinds |= {"area": chart.AreaChart, "scatter": chart.ScatterChart}
@@ -231,7 +231,7 @@ def _chart(sheet: Any, what: Mapping[str, Any]) -> Any:
 
 def _pivot(what: Mapping[str, Any]) -> Any:
     """A pivot table over a range; a field is null, or the indices its items stand for."""
-    from openpyxl.pivot import cache, fields, record, table  # noqa: PLC0415  # as above
+    from openpyxl.pivot import cache, fields, record, table
 
     source = cache.WorksheetSource(ref=what["ref"], sheet=what["sheet"])
     names = what["names"]
@@ -266,7 +266,7 @@ def _pivot(what: Mapping[str, Any]) -> Any:
 
 
 def _pivot_field(items: list[list[Any]] | None) -> Any:
-    from openpyxl.pivot.table import FieldItem, PivotField  # noqa: PLC0415  # as above
+    from openpyxl.pivot.table import FieldItem, PivotField
 
     if items is None:
         return PivotField(showAll=False)
@@ -275,7 +275,7 @@ def _pivot_field(items: list[list[Any]] | None) -> Any:
 
 
 def _pdf(what: Mapping[str, Any]) -> bytes:
-    import pymupdf  # noqa: PLC0415  # of the extra [pdf-agpl]
+    import pymupdf  # of the extra [pdf-agpl]
 
     document = pymupdf.open()
     for text in what["pages"]:
@@ -293,7 +293,7 @@ def _image(what: Mapping[str, Any]) -> bytes:
 
 def _drawn(what: Mapping[str, Any]) -> Any:
     """A gradient with rectangles on it: what a screenshot or a photograph has of both."""
-    from PIL import Image, ImageDraw  # noqa: PLC0415  # of the extra [media]
+    from PIL import Image, ImageDraw  # of the extra [media]
 
     width, height = what["size"]
     across = Image.linear_gradient("L").resize((width, height))
@@ -307,8 +307,8 @@ def _drawn(what: Mapping[str, Any]) -> Any:
 
 def _video(what: Mapping[str, Any]) -> bytes:
     """Frames of the same size, each the boxes on it."""
-    import cv2  # noqa: PLC0415  # of the extra [media]
-    import numpy as np  # noqa: PLC0415  # same
+    import cv2  # of the extra [media]
+    import numpy as np
 
     size = what["size"]
     with tempfile.TemporaryDirectory() as folder:

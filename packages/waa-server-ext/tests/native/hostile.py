@@ -172,7 +172,7 @@ def _png(width: int, height: int, *, body: bool = True) -> bytes:
 
 @functools.cache
 def _xlsx(sheet: bytes | None = None) -> bytes:
-    from openpyxl import Workbook  # noqa: PLC0415  # of the extra [office]
+    from openpyxl import Workbook  # of the extra [office]
 
     book = Workbook()
     for row in (["a", "b"], [1, 2.5], ["x", None]):

@@ -83,7 +83,7 @@ def test_vanilla_sets_up_and_scores_as_native_evaluators_do(
 def test_vanillas_controller_sees_and_acts(
     vanilla: Evaluator, next_vm_host: Callable[[], str]
 ) -> None:
-    from desktop_env.controllers.python import (  # noqa: PLC0415  # vanilla put it on the path
+    from desktop_env.controllers.python import (  # vanilla put it on the path
         PythonController,
     )
 

@@ -77,10 +77,10 @@ class WebArenaBenchmark:
         self._copies: dict[str, dict[str, int]] | None = None
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
         """Prepare a run as `webarena-runner run` does by default, for `bench-core run webarena`."""
-        from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only where a run begins
-        from webarena_runner.preparation import prepared_run  # noqa: PLC0415  # same
+        from webarena_runner.options import WebArenaRunOptions  # only where a run begins
+        from webarena_runner.preparation import prepared_run
 
         return prepared_run(cls, WebArenaRunOptions(**dict(options)), begins=begins)
 

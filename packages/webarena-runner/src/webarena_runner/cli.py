@@ -137,8 +137,8 @@ def _agent_options(command: _Command) -> _Command:
 @json_option
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be ranges like 0-50."""
-    from webarena_runner.options import WebArenaTaskOptions  # noqa: PLC0415  # heavy
-    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+    from webarena_runner.options import WebArenaTaskOptions
+    from webarena_runner.tasks import load_tasks  # reads the data set
 
     known = load_tasks()
     list_tasks(known, WebArenaTaskOptions(**options).with_ids(known), _COLUMNS, as_json=as_json)
@@ -153,8 +153,8 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @run_options(agent="browser-use", workers=None)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # heavy
-    from webarena_runner.runs import prepare  # noqa: PLC0415  # heavy
+    from webarena_runner.options import WebArenaRunOptions
+    from webarena_runner.runs import prepare
 
     execute_prepared(prepare, WebArenaRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
@@ -179,14 +179,14 @@ def rescore(
     An official output folder, TASK_ID/agent_response.json and network.har, is scored as it is.
     """
     if not (run_folder / "run.json").exists():
-        from webarena_runner.imported import is_official  # noqa: PLC0415  # imports the evaluator
+        from webarena_runner.imported import is_official
 
         if is_official(run_folder):
             _score_official(run_folder, config_file, as_json=options["as_json"])
             return
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # imports the evaluator
-    from webarena_runner.evaluators import ForeignEvaluator  # noqa: PLC0415  # same
-    from webarena_runner.extraction import Extraction  # noqa: PLC0415  # same
+    from webarena_runner.benchmark import WebArenaBenchmark
+    from webarena_runner.evaluators import ForeignEvaluator
+    from webarena_runner.extraction import Extraction
 
     asked = Extraction.of({"extract": extract, "extract_model": extract_model})
     benchmark = partial(WebArenaBenchmark, extract=asked)
@@ -216,9 +216,9 @@ def import_(
 
 
 def _imported(results: Path, out: Path, config_file: Path | None, **options: Any) -> ImportedFolder:
-    from webarena_runner.config import load_config  # noqa: PLC0415  # --help stays quick
-    from webarena_runner.imported import import_results  # noqa: PLC0415  # imports the evaluator
-    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # --help stays quick
+    from webarena_runner.config import load_config
+    from webarena_runner.imported import import_results
+    from webarena_runner.tasks import load_tasks
 
     config = None if config_file is None else load_config(config_file)
     return import_results(results, out, load_tasks(), config=config, **options)
@@ -257,9 +257,9 @@ def _score_official(folder: Path, config_file: Path | None, *, as_json: bool) ->
     "--even-built-in", is_flag=True, help="Package a run on the built-in world, to try it out."
 )
 @json_option
-def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt: skip  # noqa: FBT001  # click's flag
+def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt: skip
     """Package a run with webarena-verified's own packager; exit code 1 if tasks are missing."""
-    from webarena_runner.submission import package_run  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.submission import package_run
 
     made = package_run(run_folder, **options)
     click.echo(made.model_dump_json(indent=2) if as_json else made.text)
@@ -274,10 +274,13 @@ def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt:
 @json_option
 def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
     """Show which tasks cannot score 1.0, or score it without any work, and why."""
-    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # pydantic
-    from webarena_runner.options import WebArenaTaskOptions  # noqa: PLC0415  # heavy
-    from webarena_runner.reference_solutions.scorability import derive_notes, installed_notes  # noqa: PLC0415  # same
-    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+    from bench_core.run_spec import select_tasks
+    from webarena_runner.options import WebArenaTaskOptions
+    from webarena_runner.reference_solutions.scorability import (
+        derive_notes,
+        installed_notes,
+    )
+    from webarena_runner.tasks import load_tasks  # reads the data set
 
     known = load_tasks()
     chosen = select_tasks(known, WebArenaTaskOptions(**options).with_ids(known).task_filter(), 0)
@@ -304,7 +307,7 @@ def _by_kind(note: Any) -> tuple[str, int]:
 @json_option
 def doctor(*, as_json: bool, **options: Any) -> None:
     """Check everything a run needs and print how to fix what is missing."""
-    from webarena_runner.doctor import checks  # noqa: PLC0415  # heavy
+    from webarena_runner.doctor import checks
 
     execute_doctor(checks(**options), as_json=as_json)
 
@@ -316,11 +319,11 @@ def doctor(*, as_json: bool, **options: Any) -> None:
 )
 def audit(*, ids: tuple[str, ...], every_task: bool, out: Path | None, as_json: bool) -> None:  # fmt: skip
     """Try to score on the stand-in sites without doing the task; exit code 1 if something goes undetected."""
-    from functools import partial  # noqa: PLC0415  # as below
+    from functools import partial
 
-    from bench_core.audit import exploits_of  # noqa: PLC0415  # pydantic
-    from webarena_runner.audit_world import audit_world  # noqa: PLC0415  # heavy
-    from webarena_runner.exploits import EXPLOITS  # noqa: PLC0415  # heavy
+    from bench_core.audit import exploits_of
+    from webarena_runner.audit_world import audit_world
+    from webarena_runner.exploits import EXPLOITS
 
     world, known = partial(audit_world, every_task=every_task), exploits_of("webarena", EXPLOITS)
     execute_audit(world, known, ids=ids, out=out, as_json=as_json)
@@ -331,9 +334,9 @@ def audit(*, ids: tuple[str, ...], every_task: bool, out: Path | None, as_json: 
 @demo_workers_option
 @click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks.")
 @json_option
-def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:
     """Run the whole pipeline on the built-in world: no key, no Docker, one or two minutes."""
-    from webarena_runner.demo import demo_ids, run_demo  # noqa: PLC0415  # heavy
+    from webarena_runner.demo import demo_ids, run_demo
 
     chosen = demo_ids(ids)
     execute_demo(

@@ -66,7 +66,7 @@ def config() -> None:
               show_default=True, metavar="FILE", help="The file to write; it must not exist.")  # fmt: skip
 def init(host: str, out: Path) -> None:
     """Write a file for all six sites, to be edited."""
-    from webarena_runner.config import config_template  # noqa: PLC0415  # pydantic
+    from webarena_runner.config import config_template
 
     if not host or "/" in host:
         raise click.BadParameter(
@@ -92,7 +92,7 @@ def show(config_file: Path | None, host: str | None, *, official: bool, as_json:
     if official or as_json:
         click.echo(json.dumps(found.official() if official else found.described(), indent=2))
         return
-    import yaml  # noqa: PLC0415  # only needed here
+    import yaml
 
     click.echo(yaml.safe_dump(found.described(), sort_keys=False, allow_unicode=True).rstrip())
 
@@ -113,7 +113,7 @@ def status(
     config_file: Path | None, host: str | None, names: tuple[str, ...], **options: Any
 ) -> None:
     """Show for each site whether it answers and how it is reset; exit code 1 if one is down."""
-    from webarena_runner.site_control import site_status  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.site_control import site_status
 
     found = _config(config_file, host)
     statuses = [site_status(each, name) for name, each in _copies(found, names)]
@@ -140,8 +140,8 @@ def start(
 
     First says how much disk and memory they need and how much is free; refuses what does not fit.
     """
-    from webarena_runner.site_control import start_site  # noqa: PLC0415  # imports the evaluator
-    from webarena_runner.site_needs import site_needs  # noqa: PLC0415  # same
+    from webarena_runner.site_control import start_site
+    from webarena_runner.site_needs import site_needs
 
     found = _config(config_file, host)
     needs = site_needs(found, _names(found, names))
@@ -156,7 +156,7 @@ def start(
 @_site_options
 def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> None:
     """Remove the sites' containers with all changes."""
-    from webarena_runner.site_control import stop_site  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.site_control import stop_site
 
     found = _config(config_file, host)
     for name, each in _copies(found, names):
@@ -171,12 +171,12 @@ def reset(
     config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
 ) -> None:
     """Reset the sites to their initial state, once no trial uses them."""
-    import asyncio  # noqa: PLC0415  # with the rest
-    from functools import partial  # noqa: PLC0415
+    import asyncio  # with the rest
+    from functools import partial
 
-    from bench_core.scheduling import FileLocks  # noqa: PLC0415  # heavy, as what follows
-    from webarena_runner.reset import Resets, parse_policies  # noqa: PLC0415
-    from webarena_runner.site_control import reset_site  # noqa: PLC0415
+    from bench_core.scheduling import FileLocks
+    from webarena_runner.reset import Resets, parse_policies
+    from webarena_runner.site_control import reset_site
 
     found = _config(config_file, host)
     chosen = _names(found, names)
@@ -201,8 +201,8 @@ def capture(
     config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path
 ) -> None:
     """Log in to the sites and store the cookies, readable by you alone."""
-    from webarena_runner.login.cookie_files import write_cookies  # noqa: PLC0415  # same
-    from webarena_runner.login.http_login import log_in  # noqa: PLC0415  # pydantic
+    from webarena_runner.login.cookie_files import write_cookies
+    from webarena_runner.login.http_login import log_in
 
     found = _config(config_file, host)
     for name in _with_accounts(found, names):
@@ -223,7 +223,7 @@ def check(
     as_json: bool,
 ) -> None:
     """Check whether the stored logins still work; exit code 1 if one does not, 3 if a site does not answer."""
-    from webarena_runner.login.http_login import is_logged_in, kept_login  # noqa: PLC0415  # pydantic
+    from webarena_runner.login.http_login import is_logged_in, kept_login
 
     found = _config(config_file, host)
     states = {}
@@ -243,7 +243,7 @@ def check(
 
 
 def _config(path: Path | None, host: str | None) -> EnvironmentConfig:
-    from webarena_runner.world.launch import real_environment  # noqa: PLC0415  # pydantic
+    from webarena_runner.world.launch import real_environment
 
     return real_environment(path, host).config
 
@@ -252,7 +252,7 @@ def _copies(
     config: EnvironmentConfig, chosen: Sequence[str]
 ) -> list[tuple[str, EnvironmentConfig]]:
     """Return each site that is meant, with the configuration of each of its copies."""
-    from webarena_runner.site_copies import copy_configs  # noqa: PLC0415  # pydantic
+    from webarena_runner.site_copies import copy_configs
 
     return [(name, each) for name in _names(config, chosen) for each in copy_configs(config, name)]
 
@@ -269,6 +269,6 @@ def _names(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
 
 
 def _with_accounts(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
-    from webarena_runner.site_facts import SITE_FACTS  # noqa: PLC0415  # with the rest
+    from webarena_runner.site_facts import SITE_FACTS  # with the rest
 
     return [n for n in _names(config, chosen) if SITE_FACTS[n].login_path is not None]

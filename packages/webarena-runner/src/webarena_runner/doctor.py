@@ -51,7 +51,7 @@ _MB_PER_TRIAL = 5
 _SITE_S = 10.0
 
 
-def checks(  # noqa: PLR0913  # keywords with defaults
+def checks(
     *,
     world: str = "real",
     config_file: Path | None = None,
@@ -154,7 +154,7 @@ async def _record_one() -> bool:
 class _OnePage(BoundedHandler):
     protocol_version = "HTTP/1.0"  # the page ends with the connection
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:  # http.server's name
         """Answer any request with the same page."""
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
@@ -196,7 +196,7 @@ def _disk() -> CheckResult:
 
 
 def _model(model: str) -> CheckResult:
-    from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
+    from bench_core.browser_use import open_chat  # imports browser-use
 
     try:
         open_chat(TrialContext(run_id="doctor", folder=Path(), model=model))

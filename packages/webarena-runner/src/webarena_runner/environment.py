@@ -81,7 +81,7 @@ class EnvironmentSettings:
     stop_recorder_s: float = 5.0
     close_s: float = 5.0
     chromium: ChromiumOptions = _CHROMIUM
-    recording: RecordingLimits = RecordingLimits()  # noqa: RUF009  # immutable
+    recording: RecordingLimits = RecordingLimits()  # immutable
     auth_folder: Path | None = None
 
 
@@ -117,7 +117,7 @@ class _Conditions:
 
 
 @asynccontextmanager
-async def open_environment(  # noqa: PLR0913, PLR0917  # the last have defaults
+async def open_environment(  # the last have defaults
     task: Task,
     config: EnvironmentConfig,
     context: TrialContext,

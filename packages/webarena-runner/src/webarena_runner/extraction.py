@@ -139,7 +139,7 @@ async def restated(
     gave_up = _GAVE_UP in ending.flags or (isinstance(answer, dict) and set(answer) == {_GAVE_UP})
     if asked.way == "rules":
         return by_rules(goal, answer, gave_up=gave_up)
-    from bench_core.models import open_model, published_prices  # noqa: PLC0415  # heavy
+    from bench_core.models import open_model, published_prices
 
     name = asked.model or context.model
     if not name:
@@ -187,7 +187,7 @@ async def by_model(
         ModelError: The provider gave no usable reply in time.
         BudgetExceededError: The run's budget is spent.
     """
-    from bench_core.models import Message, ModelRequest, portable_schema  # noqa: PLC0415  # heavy
+    from bench_core.models import Message, ModelRequest, portable_schema
 
     answer = _unwrapped(answer)
     report = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
@@ -298,7 +298,9 @@ def _data(text: str) -> list[JsonValue]:
 
 def _split(text: str) -> list[str]:
     parts = re.split(r"\s*;\s*|,\s+(?:and\s+)?|\s+and\s+", text)
-    return [part for part in parts if part] if len(parts) > 1 and len(text) < 200 else [text]  # noqa: PLR2004  # a sentence is no list
+    return (
+        [part for part in parts if part] if len(parts) > 1 and len(text) < 200 else [text]
+    )  # a sentence is no list
 
 
 def _value(text: str) -> Any:

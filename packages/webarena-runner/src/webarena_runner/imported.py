@@ -112,7 +112,7 @@ def is_official(folder: Path) -> bool:
     return not (folder / "run.json").exists() and next(_numbered(folder), None) is not None
 
 
-def import_results(  # noqa: PLR0913  # keywords with defaults
+def import_results(
     results: Path,
     out: Path,
     tasks: Sequence[Task],
@@ -205,7 +205,7 @@ def _numbered(folder: Path) -> Iterator[str]:
             yield name
 
 
-def _official(  # noqa: PLR0913, PLR0917  # what one line is made of
+def _official(
     results: Path,
     task: Task,
     run: RunFolder,

@@ -48,7 +48,7 @@ class WebArenaTaskOptions(TaskOptions):
         """
         owner = BENCHMARK
         if self.world == "built-in":
-            from webarena_runner.world import scripted_task_ids  # noqa: PLC0415  # only for it
+            from webarena_runner.world import scripted_task_ids
 
             scripted = set(map(str, scripted_task_ids()))
             known, owner = [task for task in known if task.task_id in scripted], _BUILT_IN

@@ -113,7 +113,7 @@ def _refuse_unusable_agent(spec: RunSpec) -> None:
         not spec.agent_process.is_foreign
     )  # elsewhere the agent itself looks before the run begins
     if name == "browser-use" and here and "replay_calls" not in spec.config:
-        from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
+        from bench_core.browser_use import open_chat  # imports browser-use
 
         open_chat(_trial_of(spec))
 

@@ -29,28 +29,28 @@ def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> Run
     return run_prepared(prepare, options, progress=progress)
 
 
-def prepare(options: WebArenaRunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare(options: WebArenaRunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
     return prepared_run(WebArenaBenchmark, options, begins=begins)
 
 
 def prepare_in_worker(
     options: Mapping[str, Any],
-    begins: bool,  # noqa: FBT001  # see Prepare
+    begins: bool,
 ) -> AbstractContextManager[PreparedRun]:
     """Prepare a worker's part of a run by the options of `webarena-runner run`; see `bench_core.workers`.
 
     Raises:
         InputError: They do not exist or do not fit each other.
     """
-    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only they read them here
+    from webarena_runner.options import WebArenaRunOptions  # only they read them here
 
     asked = WebArenaRunOptions.from_mapping(options)
     return prepared_run(WebArenaBenchmark, asked, begins=begins, checked=begins)
 
 
 @contextmanager
-def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare a session as a worker's part of a run, with a browser that is kept; see `bench_core.sessions`.
 
     Raises:

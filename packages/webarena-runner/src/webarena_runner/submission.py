@@ -53,7 +53,7 @@ class Package(Record):
         return "\n".join([*lines, f"summary: {self.summary}"])
 
 
-def package_run(  # noqa: PLR0913  # keywords with defaults
+def package_run(
     run_folder: Path,
     *,
     trial: int = 1,

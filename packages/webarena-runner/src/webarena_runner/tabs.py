@@ -42,7 +42,7 @@ async def open_tabs(
         EnvironmentFaultError: A site refuses, answers with an error or an empty page, or does not
             answer within `timeout_s`.
     """
-    from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
+    from cdp_use.client import CDPClient  # only needed where a browser runs
 
     async with CDPClient(ws_url) as cdp:
         targets = [await _target(cdp, context_id, is_first=not index) for index in range(len(urls))]

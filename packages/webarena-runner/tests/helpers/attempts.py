@@ -42,7 +42,7 @@ class Doer:
         return outcome
 
 
-async def attempt(  # noqa: PLR0913  # keywords with defaults
+async def attempt(
     world: BuiltInWorld,
     folder: Path,
     deed: Any,

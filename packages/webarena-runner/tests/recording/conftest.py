@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = urlsplit(self.path).path.split("/")[1] or "page"
         getattr(self, f"_{name.replace('.', '_')}", self._missing)()
 
-    do_POST = do_PUT = do_DELETE = do_OPTIONS = do_HEAD = do_GET  # noqa: N815
+    do_POST = do_PUT = do_DELETE = do_OPTIONS = do_HEAD = do_GET
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

@@ -205,8 +205,8 @@ _PRIVATE = {"reddit": "/submit/books", "shopping": "/customer/account/", "shoppi
 
 def _get_with_header(url: str, header: tuple[str, str]) -> str:
     """Fetch a page with a request header, which `WebClient` does not send."""
-    import http.client  # noqa: PLC0415  # only here
-    from urllib.parse import urlsplit  # noqa: PLC0415
+    import http.client
+    from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     connection = http.client.HTTPConnection("127.0.0.1", parts.port or 80)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from bench_core.agent_process.framing import MAX_LINE
 from bench_core.errors import EnvironmentFaultError
@@ -183,7 +183,7 @@ class ForkLauncher:
             control.close()
             raise
         reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
-        control.setblocking(False)  # noqa: FBT003  # its own name for it
+        control.setblocking(False)  # its own name for it
         return _Forked(reader, writer, control, pid, scratch)
 
     def ask(self, lines: bytes) -> tuple[bytes, Exit]:
@@ -438,15 +438,12 @@ class _Spawned:
     """A process of a new interpreter, which leads a group of its own."""
 
     def __init__(self, process: asyncio.subprocess.Process, scratch: Path) -> None:
-        assert process.stdin is not None  # noqa: S101  # asked for
-        assert process.stdout is not None  # noqa: S101
-        assert process.stderr is not None  # noqa: S101
-        self.reader = process.stdout
-        self.writer = process.stdin
+        self.reader = cast("asyncio.StreamReader", process.stdout)
+        self.writer = cast("asyncio.StreamWriter", process.stdin)
         self.groups: tuple[int, ...] = (process.pid,)
         self._process = process
         self._scratch = scratch
-        self._output = asyncio.create_task(_ends_of(process.stderr))
+        self._output = asyncio.create_task(_ends_of(cast("asyncio.StreamReader", process.stderr)))
         self._exit: asyncio.Task[Exit] | None = None
 
     def kill(self) -> None:

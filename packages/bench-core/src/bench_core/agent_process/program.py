@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["code_of_foreign", "describe_program", "is_proctors", "survey_agent"]
 
 _KINDS = frozenset(
-    ".py .pyd .so .txt .md .toml .yaml .yml .j2 .jinja .jinja2 .prompt".split()  # noqa: SIM905  # a list of words
+    {
+        ".py",
+        ".pyd",
+        ".so",
+        ".txt",
+        ".md",
+        ".toml",
+        ".yaml",
+        ".yml",
+        ".j2",
+        ".jinja",
+        ".jinja2",
+        ".prompt",
+    }
 )
 """Code, and what prompts are kept in. JSON is left out: agents write it beside their code."""
 _SHOWN = 16

@@ -107,7 +107,7 @@ class BrowserEnvironment:
 
         A page that navigates away meanwhile is looked at again.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         for timeout_ms in _LOOKS_MS:
             try:
@@ -144,7 +144,7 @@ class BrowserEnvironment:
 
     async def act(self, action: Action) -> ActionResult:
         """Do one thing in the active page; see `Environment`."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         tab = action.tab if isinstance(action, InTab) else ""
         try:
@@ -318,7 +318,7 @@ class BrowserEnvironment:
 
 async def _settle(page: Any) -> None:
     """Give a page that is loading a moment; one that never finishes is shown as it is."""
-    from playwright.async_api import TimeoutError as PlaywrightTimeoutError  # noqa: PLC0415
+    from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
     try:
         await page.wait_for_load_state("load", timeout=_SETTLE_MS)
@@ -337,7 +337,7 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
         EnvironmentFaultError: No browser answers at the CDP URL, or Playwright does not start.
     """
     async with open_playwright("an agent in a browser") as playwright:
-        from playwright.async_api import Error  # noqa: PLC0415  # an extra
+        from playwright.async_api import Error
 
         try:
             browser = await playwright.chromium.connect_over_cdp(

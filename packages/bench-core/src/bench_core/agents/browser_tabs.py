@@ -149,7 +149,7 @@ class Tabs:
 
 async def title_of(page: Any) -> str:
     """Return a page's title; nothing of one that loads or waits for an answer to a dialog."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+    from playwright.async_api import Error
 
     try:
         title: str = await asyncio.wait_for(page.title(), _TITLE_S)

@@ -26,7 +26,7 @@ _ANY_TOOL = ("scripted", "by-hand")
 _UNBOUNDED = (1_000_000, 1_000_000)
 
 
-def computer_use_agent(  # noqa: PLR0913  # settings, all named
+def computer_use_agent(
     model: Model,
     *,
     name: str = "claude-computer-use",

@@ -41,7 +41,7 @@ class Conversation:
         system: The system prompt.
     """
 
-    def __init__(  # noqa: PLR0913  # settings, all named
+    def __init__(
         self,
         model: Model,
         context: TrialContext,

@@ -75,8 +75,8 @@ def answer_problem(task: AgentTask, answer: JsonValue) -> str | None:
         return None
     if _has_fields(schema) and not schema.get("properties"):
         return None  # none is asked for, and none is read
-    from jsonschema.exceptions import best_match  # noqa: PLC0415  # slow to import
-    from jsonschema.validators import Draft202012Validator  # noqa: PLC0415  # same
+    from jsonschema.exceptions import best_match  # slow to import
+    from jsonschema.validators import Draft202012Validator
 
     wrong = best_match(Draft202012Validator(schema).iter_errors(answer))
     if wrong is None:

@@ -37,7 +37,7 @@ def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environmen
     if isinstance(handle, TextHandle):
         raise InputError("the task is all text: there is no environment to connect to")
     if isinstance(handle, BrowserHandle):
-        from bench_core.agents.browser import connect_browser  # noqa: PLC0415  # needs an extra
+        from bench_core.agents.browser import connect_browser  # needs an extra
 
         return connect_browser(handle)
     return connect_remote(handle)

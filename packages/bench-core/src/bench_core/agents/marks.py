@@ -45,7 +45,7 @@ def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
         MissingExtraError: Pillow is not installed.
     """
     try:
-        from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415  # an extra
+        from PIL import Image, ImageDraw, ImageFont
     except ImportError as error:
         raise MissingExtraError("marks on pictures", "Pillow", "bench-core", "agents") from error
     try:

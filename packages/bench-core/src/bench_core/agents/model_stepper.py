@@ -82,7 +82,7 @@ class ModelStepper:
         images: How many of the latest screenshots are sent; None for all.
     """
 
-    def __init__(  # noqa: PLR0913  # settings, all named
+    def __init__(
         self,
         model: Model,
         dialect: Dialect,

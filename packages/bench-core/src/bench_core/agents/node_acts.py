@@ -232,7 +232,7 @@ class NodeActs:
 
     async def _type_on(self, page: Any, action: TypeText) -> str:
         """Type where the focus is, which may go from field to field meanwhile."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         focus: dict[str, Any] = {"number": 0, "how": "", "name": ""}
         where = None
@@ -319,7 +319,7 @@ class NodeActs:
         `press` calls what it is given once the button is down: where the page is left by the release, nothing but
         the press is known.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         asked = {"spot": aim.spot, "kinds": kinds}
         begun = await self._nodes.on(aim.held, scripts.GUARD, [aim.number, asked])
@@ -352,7 +352,7 @@ class NodeActs:
 
     async def _ended(self, held: Held, outer: Sequence[Any]) -> dict[str, Any]:
         """End the watch in a frame and in those around it; return what was seen."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         seen: dict[str, Any] = {}
         elsewhere = ""

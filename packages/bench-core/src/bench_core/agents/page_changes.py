@@ -94,7 +94,7 @@ class Changes:
         return found if known is not None else ()
 
     async def _look(self, page: Any) -> _Shown | None:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         try:
             document = await asyncio.wait_for(self._nodes.document(page.main_frame), _COMMIT_S)
@@ -104,7 +104,7 @@ class Changes:
 
     async def _settled(self, page: Any) -> bool:
         """Wait for a navigation that has begun and for a tab that is being opened; return whether there was one."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         if page not in self._under_way:
             with suppress(Error, asyncio.TimeoutError):  # closed meanwhile, or it stands still
@@ -127,7 +127,7 @@ class Changes:
         return waited
 
     async def _answer(self, dialog: Any) -> None:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         words = f"'{dialog.message[:_MOST_WORDS]}'"
         offered = dialog.default_value

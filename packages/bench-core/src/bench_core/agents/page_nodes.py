@@ -104,7 +104,7 @@ class Nodes:
         Raises:
             playwright.async_api.Error: The script failed, or the frame is gone.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         async with self._one_at_a_time:
             held = self._registries.get(frame)
@@ -145,7 +145,7 @@ class Nodes:
         Raises:
             NoSuchTargetError: Its document is no longer there.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         async with self._one_at_a_time:
             try:

@@ -98,7 +98,7 @@ class PageReader:
 
     async def look(self, page: Any) -> PageLook:
         """Return what a page has to say now."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         try:
             return await self._read(page.main_frame, _ALL | {"notices": True})
@@ -188,7 +188,7 @@ class PageReader:
 
     async def _framed(self, framed: tuple[Any, Placed], asked: dict[str, Any]) -> PageLook | None:
         """Read a document in another; None of one that does not answer."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         try:
             reading = self._read(framed[0], asked | {"element": 0}, framed[1])
@@ -198,7 +198,7 @@ class PageReader:
 
     async def _frames(self, frame: Any) -> dict[int, tuple[Any, Placed]]:
         """Return the frames in a frame, and where each is in the page, by the numbers of their elements."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+        from playwright.async_api import Error
 
         found = {}
         for child in frame.child_frames[:_MOST_FRAMES]:

@@ -29,7 +29,7 @@ def fitted(picture: ImagePart, fit: Callable[[tuple[int, int]], tuple[int, int]]
     if size is not None and fit(size) == size:
         return picture
     try:
-        from PIL import Image  # noqa: PLC0415  # an extra
+        from PIL import Image
     except ImportError as error:
         purpose = "sending a model a picture that is as large as it can see"
         raise MissingExtraError(purpose, "Pillow", "bench-core", "agents") from error

@@ -104,7 +104,7 @@ def images_kept(model: str, asked: int | Literal["all"] | None) -> int | None:
     return asked
 
 
-def tool_calling_agent(  # noqa: PLR0913  # settings, all named
+def tool_calling_agent(
     model: Model,
     *,
     name: str = "tool-calling",

@@ -28,7 +28,7 @@ def listening_places() -> list[str]:
         fields = line.split()
         address, port = fields[1].split(":")
         octets = [int(address[at : at + 2], 16) for at in (6, 4, 2, 0)]
-        if fields[3] == _LISTENING and octets[0] == 127 and fields[9] in own:  # noqa: PLR2004  # loopback
+        if fields[3] == _LISTENING and octets[0] == 127 and fields[9] in own:  # loopback
             places.add(f"http://{'.'.join(map(str, octets))}:{int(port, 16)}")
     return sorted(places)
 

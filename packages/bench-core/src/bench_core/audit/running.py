@@ -119,7 +119,7 @@ async def _work(world: AuditWorld, agent: HonestAgent, task: Task, folder: Path)
     )
 
 
-async def _trial(  # noqa: PLR0913, PLR0917  # one trial's conditions
+async def _trial(  # one trial's conditions
     world: AuditWorld,
     task: Task,
     label: str,

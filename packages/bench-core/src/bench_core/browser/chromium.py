@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from bench_core.browser import supervisor
 from bench_core.browser.executable import find_chromium
@@ -119,9 +119,9 @@ class Chromium:
 
     def kill(self) -> None:
         """End its process group now, without asking; `wait_closed` waits until it is done."""
-        assert self._process.stdin is not None  # noqa: S101  # created with a pipe
+        stdin = cast("IO[bytes]", self._process.stdin)
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+            stdin.close()
 
     async def wait_for_port(self, startup_s: float) -> None:
         """Wait until the DevTools port answers.
@@ -148,15 +148,15 @@ class Chromium:
         self.ws_url = f"ws://127.0.0.1:{port}{path}"
 
     def _send(self, order: bytes) -> None:
-        assert self._process.stdin is not None  # noqa: S101  # created with a pipe
-        if not self._process.stdin.closed:
+        stdin = cast("IO[bytes]", self._process.stdin)
+        if not stdin.closed:
             with contextlib.suppress(BrokenPipeError):  # the supervisor is gone
-                self._process.stdin.write(order)
-                self._process.stdin.flush()
+                stdin.write(order)
+                stdin.flush()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101  # created with a pipe
-        with self._process.stdout as events:
+        stdout = cast("IO[bytes]", self._process.stdout)
+        with stdout as events:
             for line in events:
                 self._note(json.loads(line))
         if self._alive:  # the supervisor itself was killed
@@ -256,7 +256,7 @@ def _read_endpoint(profile: Path) -> tuple[int, str] | None:
         lines = (profile / "DevToolsActivePort").read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
-    if len(lines) < 2 or not lines[1].startswith("/devtools/browser/"):  # noqa: PLR2004
+    if len(lines) < 2 or not lines[1].startswith("/devtools/browser/"):
         return None
     return int(lines[0]), lines[1]
 

@@ -211,7 +211,7 @@ class Gateway:
             return False
         self.log.refuse(command)
         code = self._rules.places.code_of(unquote(path.partition("?")[2]))
-        self._found(code or IntegrityCode.REFUSED_COMMAND, True, str(command))  # noqa: FBT003  # blocked
+        self._found(code or IntegrityCode.REFUSED_COMMAND, True, str(command))  # blocked
         return False
 
     def _run(self) -> None:

@@ -92,7 +92,7 @@ class BrowserGuard:
         request, url = {"requestId": event["requestId"]}, event["request"]["url"]
         code = self._places.code_of(url)
         if code is not None:
-            self._found(code, True, url)  # noqa: FBT003  # it is refused
+            self._found(code, True, url)  # it is refused
             request["errorReason"] = "BlockedByClient"
         method = "Fetch.continueRequest" if code is None else "Fetch.failRequest"
         with contextlib.suppress(BrowserError):
@@ -107,4 +107,4 @@ class BrowserGuard:
             return
         if is_local_page(url) and not _UNASKED.match(url) and len(self._shown) < _MOST_PAGES:
             self._shown.add(shown)
-            self._found(IntegrityCode.LOCAL_PAGE, False, url)  # noqa: FBT003  # it was shown
+            self._found(IntegrityCode.LOCAL_PAGE, False, url)  # it was shown

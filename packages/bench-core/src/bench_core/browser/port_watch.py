@@ -59,7 +59,7 @@ class PortWatch:
         strangers = await asyncio.to_thread(self.disarm)
         if strangers:
             detail = f"connections to the browser's own port: {strangers}"
-            found(IntegrityCode.DEBUGGING_PORT, False, detail)  # noqa: FBT003  # nothing has blocked it
+            found(IntegrityCode.DEBUGGING_PORT, False, detail)  # nothing has blocked it
 
     def disarm(self) -> int:
         """End, and return how many connections were no one's that may connect."""

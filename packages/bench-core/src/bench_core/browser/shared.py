@@ -107,7 +107,7 @@ class SharedChromium:
 
     @asynccontextmanager
     async def _context(self, options: dict[str, Any]) -> AsyncIterator[Any]:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         try:
             context = await asyncio.wait_for(self.browser.new_context(**options), _CONNECT_S)
@@ -154,7 +154,7 @@ async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chr
     """
     async with AsyncExitStack() as stack:
         playwright = await stack.enter_async_context(open_playwright("a shared Chromium"))
-        from playwright.async_api import Error  # noqa: PLC0415  # heavy
+        from playwright.async_api import Error
 
         chromium = await stack.enter_async_context(launch_chromium(options))
         try:
@@ -168,7 +168,7 @@ async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chr
 
 async def _closed(context: Any) -> bool:
     """Close a context; return False where its Chromium does not answer."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error
 
     try:
         await asyncio.wait_for(context.close(), _CLOSE_S)

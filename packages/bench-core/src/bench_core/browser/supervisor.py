@@ -208,7 +208,7 @@ class _DebuggingPipe:
 
     def _connect(self) -> None:
         """Put the far ends on 3 and 4 and ours above, where the child does not inherit them."""
-        import fcntl  # noqa: PLC0415  # does not exist on Windows
+        import fcntl  # does not exist on Windows
 
         ends = [*os.pipe(), *os.pipe()]
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]

@@ -66,7 +66,7 @@ class AgentSettings:
     time_limit_s: float = 600.0
     use_vision: bool = True
     base_url: str | None = None
-    patience: Patience = Patience()  # noqa: RUF009  # immutable
+    patience: Patience = Patience()  # immutable
 
 
 class BrowserUseAgent:

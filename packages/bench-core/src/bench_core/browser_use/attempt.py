@@ -48,7 +48,7 @@ class Attempt:
         prices: Knows what calls cost that do not say it themselves.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self,
         chat: Any,
         browser: BrowserHandle,
@@ -95,7 +95,7 @@ class Attempt:
     def _agent(
         self, session: Any, goal: str, exclude_actions: Sequence[str], options: dict[str, Any]
     ) -> Any:
-        from browser_use import Agent, Tools  # noqa: PLC0415  # 1.5 s
+        from browser_use import Agent, Tools  # 1.5 s
 
         if "enable_signal_handler" in inspect.signature(Agent.__init__).parameters:
             options = {**options, "enable_signal_handler": False}

@@ -122,7 +122,7 @@ def _adding(register: Callable[..., None]) -> Callable[..., None]:
 
 
 def _registry_class() -> Any:
-    from cdp_use.cdp.registry import EventRegistry  # noqa: PLC0415  # heavy, and optional
+    from cdp_use.cdp.registry import EventRegistry
 
     return EventRegistry
 

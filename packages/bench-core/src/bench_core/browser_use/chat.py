@@ -221,7 +221,7 @@ def _calls(message: Any) -> str:
 
 
 def _completion(reply: Reply, output_format: Any) -> Any:
-    from browser_use.llm.views import ChatInvokeCompletion  # noqa: PLC0415  # heavy, and optional
+    from browser_use.llm.views import ChatInvokeCompletion
 
     content = reply.text if output_format is None else _parsed(reply, output_format)
     return ChatInvokeCompletion(
@@ -230,7 +230,7 @@ def _completion(reply: Reply, output_format: Any) -> Any:
 
 
 def _parsed(reply: Reply, output_format: Any) -> Any:
-    from browser_use.llm.exceptions import ModelProviderError  # noqa: PLC0415  # same
+    from browser_use.llm.exceptions import ModelProviderError
 
     if reply.refusal is not None or reply.data_error is not None:
         why = reply.refusal or reply.data_error
@@ -240,7 +240,7 @@ def _parsed(reply: Reply, output_format: Any) -> Any:
 
 
 def _usage(reply: Reply) -> Any:
-    from browser_use.llm.views import ChatInvokeUsage  # noqa: PLC0415  # same
+    from browser_use.llm.views import ChatInvokeUsage
 
     usage = reply.usage
     return ChatInvokeUsage(

@@ -90,7 +90,7 @@ def agent_class(prompts: PromptFilter) -> Any:
 
     That form is in the schema of every reply, so it need not be in the task as well, which is sent with each step.
     """
-    from browser_use import Agent  # noqa: PLC0415  # 1.5 s
+    from browser_use import Agent  # 1.5 s
 
     class FittedAgent(Agent[Any, Any]):
         def _enhance_task_with_schema(self, task: str, output_model_schema: Any) -> str:

@@ -236,7 +236,7 @@ async def _text_of(session: Any, timeout_s: float = 2.0) -> str:
 
 
 def _completion(value: Any) -> Any:
-    from browser_use.llm.views import (  # noqa: PLC0415  # heavy, and optional
+    from browser_use.llm.views import (
         ChatInvokeCompletion,
         ChatInvokeUsage,
     )

@@ -55,7 +55,7 @@ async def browser_answers(cdp_url: str) -> bool:
 
 
 async def _new_session(handle: BrowserHandle, scratch: Path) -> Any:
-    from browser_use import BrowserProfile, BrowserSession  # noqa: PLC0415  # 1.5 s
+    from browser_use import BrowserProfile, BrowserSession  # 1.5 s
 
     width, height = handle.viewport
     profile = BrowserProfile(
@@ -83,9 +83,9 @@ async def _start(session: Any, handle: BrowserHandle) -> None:
 
 async def _focus_first(session: Any, handle: BrowserHandle) -> None:
     """Put the tab of the first start URL in front; browser-use takes any tab."""
-    from browser_use.browser.events import SwitchTabEvent  # noqa: PLC0415  # 1.5 s
+    from browser_use.browser.events import SwitchTabEvent  # 1.5 s
 
-    if len(handle.start_urls) < 2:  # noqa: PLR2004  # one tab needs no choice
+    if len(handle.start_urls) < 2:  # one tab needs no choice
         return
     wanted = handle.start_urls[0].rstrip("/")
     for tab in await session.get_tabs():

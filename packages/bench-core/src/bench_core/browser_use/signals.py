@@ -29,7 +29,7 @@ def without_signal_handlers() -> Iterator[None]:
 
 
 def _utils() -> Any:
-    import browser_use.utils  # noqa: PLC0415  # heavy, and optional
+    import browser_use.utils
 
     return browser_use.utils
 

@@ -62,7 +62,7 @@ def execute_audit(
     Raises:
         InputError: There is no exploit of such an id.
     """
-    from bench_core.errors import InputError  # noqa: PLC0415  # --help can do without
+    from bench_core.errors import InputError
 
     known = {each.id: each for each in exploits}
     if unknown := sorted(set(ids) - set(known)):
@@ -82,10 +82,10 @@ def _run(
     *,
     honest: bool,
 ) -> AuditReport:
-    import asyncio  # noqa: PLC0415  # slow, which --help can do without
-    from dataclasses import replace  # noqa: PLC0415  # same
+    import asyncio  # slow, which --help can do without
+    from dataclasses import replace
 
-    from bench_core.audit import audit  # noqa: PLC0415  # same
+    from bench_core.audit import audit
 
     with world() as started:
         chosen = started if honest else replace(started, honest=())

@@ -49,7 +49,7 @@ _SHOWN_CHANGES = 50
 
 def task_filter(options: Mapping[str, Any]) -> TaskFilter:
     """Return the task filter that the options of `task_options` describe."""
-    from bench_core.runs.options import TaskOptions  # noqa: PLC0415  # pydantic, which --help can do without
+    from bench_core.runs.options import TaskOptions  # pydantic, which --help can do without
 
     known = TaskOptions.model_fields
     return TaskOptions(**{k: v for k, v in options.items() if k in known}).task_filter()
@@ -72,7 +72,7 @@ def run_spec(
         timing: How fast the harness acts, where the benchmark has a choice.
         config: The runner's own settings that make the run what it is.
     """
-    from bench_core.runs.options import RunOptions  # noqa: PLC0415  # pydantic, see above
+    from bench_core.runs.options import RunOptions  # pydantic, see above
 
     known = RunOptions.model_fields
     asked = RunOptions(**{k: v for k, v in options.items() if k in known})
@@ -91,8 +91,8 @@ def execute_run(
     the command's own. Exit codes: 0 every planned trial has a lasting result, 1 some have none,
     75 aborted, 130 interrupted.
     """
-    from bench_core.runs.dry_run import plan_run  # noqa: PLC0415  # see above
-    from bench_core.runs.opening import check_run  # noqa: PLC0415
+    from bench_core.runs.dry_run import plan_run
+    from bench_core.runs.opening import check_run
 
     out = run_folder(benchmark.name, spec, options)
     if options.get("dry_run"):
@@ -112,7 +112,7 @@ def execute_prepared(
     Exit codes: 0 every planned trial has a lasting result, 1 some have none, 75 aborted, 130
     interrupted.
     """
-    from bench_core.runs.prepare import plan_prepared, run_prepared  # noqa: PLC0415  # see above
+    from bench_core.runs.prepare import plan_prepared, run_prepared
 
     if options.looks is not None and options.against is None:
         click.echo(f"compared with {options.baseline()}", err=True)
@@ -129,7 +129,7 @@ def execute_prepared(
 
 def run_folder(benchmark: str, spec: RunSpec, options: Mapping[str, Any]) -> Path:
     """Return the folder a `run` command writes: what `--out` says, or one named by the spec."""
-    from bench_core.runs.dry_run import default_folder  # noqa: PLC0415  # see above
+    from bench_core.runs.dry_run import default_folder
 
     return options.get("out") or Path("runs") / default_folder(benchmark, spec)
 
@@ -145,8 +145,8 @@ def list_tasks(
 
     `columns` are names of groups to show between id and goal; all by default.
     """
-    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # see above
-    from bench_core.runs.options import TaskOptions  # noqa: PLC0415
+    from bench_core.run_spec import select_tasks
+    from bench_core.runs.options import TaskOptions
 
     wanted = options.task_filter() if isinstance(options, TaskOptions) else task_filter(options)
     chosen = select_tasks(tasks, wanted)
@@ -164,7 +164,7 @@ def list_tasks(
     click.echo(f"\n{len(chosen)} of {len(tasks)} tasks")
 
 
-def execute_rescore(  # noqa: PLR0913  # keywords with defaults
+def execute_rescore(
     benchmark: Benchmark,
     run_folder: Path,
     *,
@@ -179,8 +179,8 @@ def execute_rescore(  # noqa: PLR0913  # keywords with defaults
     `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
     into the record.
     """
-    from bench_core.files.temporary import temporary_folder  # noqa: PLC0415  # see above
-    from bench_core.runs.rescore import rescore_run_sync  # noqa: PLC0415
+    from bench_core.files.temporary import temporary_folder
+    from bench_core.runs.rescore import rescore_run_sync
 
     with temporary_folder():
         outcome = rescore_run_sync(
@@ -197,7 +197,7 @@ def _run(
     *,
     as_json: bool,
 ) -> RunOutcome:
-    from bench_core.runs.execute import RunEnvironment, run_benchmark_sync  # noqa: PLC0415  # see above
+    from bench_core.runs.execute import RunEnvironment, run_benchmark_sync
 
     progress = _progress(as_json=as_json)
     run_environment = replace(run_environment or RunEnvironment(), progress=progress)
@@ -207,8 +207,8 @@ def _run(
 
 
 def _progress(*, as_json: bool) -> Progress:
-    from bench_core.progress import make_progress  # noqa: PLC0415  # see above
-    from bench_core.redaction import Redactor  # noqa: PLC0415
+    from bench_core.progress import make_progress
+    from bench_core.redaction import Redactor
 
     redact = Redactor.from_environment().redact
     return make_progress(sys.stdout, as_json=as_json, redact=redact)

@@ -14,6 +14,6 @@ _Result = TypeVar("_Result")
 
 def run_coroutine(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Return what the coroutine returns; asyncio is loaded here, so that `--help` stays quick."""
-    import asyncio  # noqa: PLC0415  # see above
+    import asyncio
 
     return asyncio.run(work)

@@ -64,7 +64,7 @@ def failed(detail: str, fix: str) -> CheckResult:
 
 def sealing_check() -> CheckResult:
     """Say whether answers can be hidden from agents and browsers here, and how."""
-    from bench_core.sealing import how_to_seal  # noqa: PLC0415  # it starts a process
+    from bench_core.sealing import how_to_seal  # it starts a process
 
     found = how_to_seal()
     if found.way is not None:
@@ -83,8 +83,8 @@ def agent_checks(agent: str | None, model: str | None = None) -> list[Check]:
 
 
 def _agent(name: str, model: str | None) -> CheckResult:
-    from bench_core.discovery import load_agent  # noqa: PLC0415  # imports the agent
-    from bench_core.errors import BenchError  # noqa: PLC0415  # only here
+    from bench_core.discovery import load_agent  # imports the agent
+    from bench_core.errors import BenchError
 
     try:
         agent = load_agent(name)
@@ -93,7 +93,7 @@ def _agent(name: str, model: str | None) -> CheckResult:
             str(error), "`bench-core plugins --kind agent` lists those that are installed"
         )
     if model is None and hasattr(agent, "check_model"):
-        from bench_core.protocols import TrialContext  # noqa: PLC0415  # pydantic
+        from bench_core.protocols import TrialContext
 
         try:
             agent.check_model(TrialContext(run_id="doctor", folder=Path(), agent=name))
@@ -124,7 +124,7 @@ def _answer(check: Check) -> CheckResult:
 
 def _raised(error: Exception) -> tuple[str, str]:
     """Return what a check raised and what to do: our own errors say the latter themselves."""
-    from bench_core.errors import InputError  # noqa: PLC0415  # only here
+    from bench_core.errors import InputError
 
     if isinstance(error, InputError):
         return str(error), "correct what it names"

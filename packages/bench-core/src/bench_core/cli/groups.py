@@ -132,7 +132,9 @@ def _debug_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
-def _remember_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's signature
+def _remember_debug(
+    ctx: click.Context, _parameter: click.Parameter, value: bool
+) -> None:  # click's signature
     ctx.meta[_DEBUG] = value
 
 
@@ -160,6 +162,6 @@ def _show_traceback(error: Exception) -> None:
 
 
 def _redacted(text: str) -> str:
-    from bench_core.redaction import Redactor  # noqa: PLC0415  # only when something failed
+    from bench_core.redaction import Redactor  # only when something failed
 
     return Redactor.from_environment().redact(text)

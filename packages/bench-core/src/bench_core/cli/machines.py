@@ -42,7 +42,7 @@ def machines() -> None:
 @json_option
 def list_(provider: str | None, owner: str | None, folder: Path | None, *, as_json: bool) -> None:
     """List machines that run, should run, or are left of any."""
-    from bench_core.machines import list_machines  # noqa: PLC0415  # --help stays quick
+    from bench_core.machines import list_machines
 
     found = run_coroutine(list_machines(folder, provider=provider, owner=owner))
     if as_json:
@@ -60,7 +60,7 @@ def reap(provider: str | None, folder: Path | None, *, as_json: bool) -> None:
 
     Exit codes: 0 nothing is left over, 1 something could not be removed.
     """
-    from bench_core.machines import reap_machines  # noqa: PLC0415  # --help stays quick
+    from bench_core.machines import reap_machines
 
     found = run_coroutine(reap_machines(folder, provider=provider))
     if as_json:
@@ -79,7 +79,7 @@ def reap(provider: str | None, folder: Path | None, *, as_json: bool) -> None:
 @json_option
 def stop(names: Sequence[str], folder: Path | None, *, even_held: bool, as_json: bool) -> None:
     """Stop the machines of these names or keys, with all that belongs to them."""
-    from bench_core.machines import stop_machines  # noqa: PLC0415  # --help stays quick
+    from bench_core.machines import stop_machines
 
     stopped = run_coroutine(stop_machines(names, folder, even_held=even_held))
     if as_json:

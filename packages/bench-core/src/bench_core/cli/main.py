@@ -48,7 +48,7 @@ def main() -> None:
 @json_option
 def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
     """List installed benchmarks, agents, judges, reporters, worlds, providers and guides for agents."""
-    from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
+    from bench_core.discovery import list_plugins
 
     rows = list_plugins(kind, load=load)
     click.echo(json.dumps(rows, indent=2) if as_json else _plugins_text(rows))
@@ -62,7 +62,7 @@ def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
 @json_option
 def tasks(benchmark: str, **options: Any) -> None:
     """List the tasks of BENCHMARK."""
-    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+    from bench_core.discovery import load_benchmark
 
     list_tasks(load_benchmark(benchmark).tasks(), options)
 
@@ -73,8 +73,8 @@ def tasks(benchmark: str, **options: Any) -> None:
 @run_options()
 def run(benchmark: str, *, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on any BENCHMARK, by its own defaults; the same command continues the run."""
-    from bench_core.runs.options import RunOptions  # noqa: PLC0415  # same
-    from bench_core.runs.prepare import prepare_installed  # noqa: PLC0415  # --help stays quick
+    from bench_core.runs.options import RunOptions
+    from bench_core.runs.prepare import prepare_installed
 
     prepare = prepare_installed(benchmark)
     execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
@@ -85,7 +85,7 @@ def run(benchmark: str, *, dry_run: bool, as_json: bool, **options: Any) -> None
 @rescore_options
 def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
     """Score a finished run of BENCHMARK again from its artifacts."""
-    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+    from bench_core.discovery import load_benchmark
 
     execute_rescore(load_benchmark(benchmark), run_folder, **options)
 
@@ -96,7 +96,7 @@ def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file is outdated.")
 def schema(out: Path, *, check: bool) -> None:
     """Write the JSON Schemas of all records into a folder."""
-    from bench_core.run_folder.schemas import stale_schemas, write_schemas  # noqa: PLC0415  # --help quick
+    from bench_core.run_folder.schemas import stale_schemas, write_schemas  # --help quick
 
     if check:
         stale = stale_schemas(out)
@@ -116,7 +116,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
 
     Files that are not what the run wrote are found by their checksums, and named.
     """
-    from bench_core.run_folder.maintenance import check_run, seal_of  # noqa: PLC0415  # --help stays quick
+    from bench_core.run_folder.maintenance import check_run, seal_of
 
     if seal:
         click.echo(seal_of(run))
@@ -138,7 +138,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
 @json_option
 def repair(run: Path, *, as_json: bool) -> None:
     """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
-    from bench_core.run_folder.maintenance import repair_run  # noqa: PLC0415  # --help stays quick
+    from bench_core.run_folder.maintenance import repair_run
 
     moved = repair_run(run)
     if as_json:
@@ -161,7 +161,7 @@ main.add_command(serve)
 @main.command("agent-process", hidden=True)
 def agent_process() -> None:
     """Run an agent for a run that says on standard input which one and on what; see the documentation."""
-    from bench_core.agent_process.worker import serve_process  # noqa: PLC0415  # --help stays quick
+    from bench_core.agent_process.worker import serve_process
 
     serve_process()
 
@@ -169,7 +169,7 @@ def agent_process() -> None:
 @main.command("worker-process", hidden=True)
 def worker_process() -> None:
     """Run trials for a run that says on standard input which ones; see the documentation."""
-    from bench_core.workers.program import serve_worker  # noqa: PLC0415  # --help stays quick
+    from bench_core.workers.program import serve_worker
 
     serve_worker()
 

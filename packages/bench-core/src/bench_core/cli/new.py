@@ -50,7 +50,7 @@ def _add_project(kind: ProjectKind) -> None:
     @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(),
                   metavar="DIR", help="The folder that its folder is made in.  [default: here]")  # fmt: skip
     def project(name: str, into: Path) -> None:
-        from bench_core.new_project import write_project  # noqa: PLC0415  # --help stays quick
+        from bench_core.new_project import write_project
 
         for path in write_project(kind, name, into):
             click.echo(path)

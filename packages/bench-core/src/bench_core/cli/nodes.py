@@ -47,7 +47,7 @@ def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
 
     Exit codes: 0 all usable, 1 something must be fixed, 2 there is no cluster, or an option is wrong.
     """
-    from bench_core.workers.nodes import facts_of_this_node  # noqa: PLC0415  # --help stays quick
+    from bench_core.workers.nodes import facts_of_this_node
 
     questions = _questions(**asked)
     found, leases = _ask(address, questions)
@@ -66,7 +66,7 @@ def _questions(
     reach: tuple[str, ...],
     labels: tuple[str, ...],
 ) -> NodeQuestions:
-    from bench_core.workers.nodes import (  # noqa: PLC0415  # same
+    from bench_core.workers.nodes import (
         NodeQuestions,
         address_of,
         labelled,
@@ -80,7 +80,7 @@ def _questions(
 
 
 def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[dict[str, Any]]]:
-    from bench_core.errors import MissingExtraError  # noqa: PLC0415  # same
+    from bench_core.errors import MissingExtraError
 
     try:
         # by their names: the base imports no tower
@@ -95,7 +95,7 @@ def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[
 
 
 def _findings(here: NodeFacts, node: AskedNode) -> list[Finding]:
-    from bench_core.workers.nodes import Finding, findings  # noqa: PLC0415  # same
+    from bench_core.workers.nodes import Finding, findings
 
     if node.facts is not None:
         return list(findings(here, node.facts, node.skew_s))

@@ -267,7 +267,7 @@ def _split_groups(
 
 def _remember(_ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]) -> None:
     """Let every redactor know the values, and those in the files that are named."""
-    from bench_core.redaction import remember_secrets  # noqa: PLC0415  # only when it is asked for
+    from bench_core.redaction import remember_secrets  # only when it is asked for
 
     for value in values:
         lines = _lines_of(value)

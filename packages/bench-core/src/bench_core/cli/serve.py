@@ -44,7 +44,7 @@ _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep the artifacts and the record of each episode.")  # fmt: skip
 @click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
-def serve(  # noqa: PLR0913  # one for each option
+def serve(
     *,
     openenv: str | None,
     nemo_gym: str | None,

@@ -31,13 +31,13 @@ class AnthropicAdapter(Adapter):
     provider = "anthropic"
 
     def _connect(self) -> Any:
-        import anthropic  # noqa: PLC0415  # 0.4 s and more; only when used
+        import anthropic  # 0.4 s and more; only when used
 
         # No retries of the SDK's: they would not count as requests, and one may wait an hour.
         client = anthropic.AsyncAnthropic(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
         )
-        limit_replies(client._client, self.provider)  # noqa: SLF001  # the SDK's own, with its settings
+        limit_replies(client._client, self.provider)  # the SDK's own, with its settings
         return client
 
     async def _disconnect(self, client: Any) -> None:

@@ -64,7 +64,7 @@ class Model:
         cassette: Where they are recorded to be replayed, or come from; None for nowhere.
     """
 
-    def __init__(  # noqa: PLR0913  # every part is optional and named
+    def __init__(
         self,
         transport: Transport,
         *,
@@ -139,7 +139,7 @@ class Model:
         if not error.maybe_paid:
             meter.spend(made, 0.0)
             return
-        from bench_core.models.stream_usage import USAGE_BOUNDED, upper_bound  # noqa: PLC0415  # reads all APIs
+        from bench_core.models.stream_usage import USAGE_BOUNDED, upper_bound  # reads all APIs
 
         provider, model = self._transport.provider, self._transport.model
         most = upper_bound(

@@ -76,7 +76,7 @@ class ModelError(EnvironmentFaultError):
         attempts: How many requests were made.
     """
 
-    def __init__(  # noqa: PLR0913  # facts of the error, named
+    def __init__(  # facts of the error, named
         self,
         kind: ErrorKind,
         message: str,
@@ -153,7 +153,7 @@ def is_outage(status: int) -> bool:
 
     What it refuses because of the request itself, such as one that is too long, is no outage.
     """
-    return status in _NOT_SERVED or status >= 500  # noqa: PLR2004  # HTTP
+    return status in _NOT_SERVED or status >= 500  # HTTP
 
 
 def _own(error: BaseException) -> ModelError | None:
@@ -167,17 +167,21 @@ def _own(error: BaseException) -> ModelError | None:
 def _status(error: BaseException) -> int | None:
     for name in ("status_code", "code"):
         value = getattr(error, name, None)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 100:  # noqa: PLR2004  # the smallest HTTP status
+        if (
+            isinstance(value, int) and not isinstance(value, bool) and value >= 100
+        ):  # the smallest HTTP status
             return value
     return None
 
 
 def _kind(error: BaseException, status: int | None) -> ErrorKind:
     names = {cls.__name__ for cls in type(error).__mro__}
-    if names & _MALFORMED or (status is not None and status < 300):  # noqa: PLR2004  # a success that could not be read
+    if names & _MALFORMED or (
+        status is not None and status < 300
+    ):  # a success that could not be read
         return "malformed"
     if status is not None:
-        return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")  # noqa: PLR2004
+        return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
     if names & _TIMEOUTS:
         return "timeout" if was_sent(error) else "connection"
     if names & _CONNECTIONS:

@@ -114,7 +114,7 @@ def open_model(
             f"{base_url!r} is no URL of a model's API: it begins with http:// or https://"
         )
     if name == "by-hand":
-        from bench_core.models.by_hand import PATIENCE, ByHandAdapter  # noqa: PLC0415  # brings a server
+        from bench_core.models.by_hand import PATIENCE, ByHandAdapter  # brings a server
 
         options["policy"] = PATIENCE
         return Model(ByHandAdapter(), **options)

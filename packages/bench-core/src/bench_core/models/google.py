@@ -41,8 +41,8 @@ class GoogleAdapter(Adapter):
     provider = "google"
 
     def _connect(self) -> _Clients:
-        from google import genai  # noqa: PLC0415  # 1 s and more; only when used
-        from google.genai import types  # noqa: PLC0415
+        from google import genai  # 1 s and more; only when used
+        from google.genai import types
 
         # httpx's before 3.0, since then httpx2's, or either where both are installed. With a client of its
         # own the SDK leaves out aiohttp, with which it sends a request twice before 2.0 and whose replies
@@ -84,7 +84,7 @@ class GoogleAdapter(Adapter):
         )
 
     def _content(self, message: Message) -> Any:
-        from google.genai import types  # noqa: PLC0415  # loaded by _connect already
+        from google.genai import types  # loaded by _connect already
 
         native = self._native_turn(message)
         role = "model" if message.role == "assistant" else "user"
@@ -115,7 +115,7 @@ class GoogleAdapter(Adapter):
 
 
 def _config(request: ModelRequest, timeout_s: float) -> Any:
-    from google.genai import types  # noqa: PLC0415  # loaded by _connect already
+    from google.genai import types  # loaded by _connect already
 
     options: dict[str, Any] = {"max_output_tokens": request.max_output_tokens}
     if request.system is not None:

@@ -29,12 +29,12 @@ _CHAT_STOPS: dict[str, StopReason] = {
 
 class _OpenAIBase(Adapter):
     def _connect(self) -> Any:
-        import openai  # noqa: PLC0415  # 0.5 s and more; only when used
+        import openai  # 0.5 s and more; only when used
 
         client = openai.AsyncOpenAI(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
         )
-        limit_replies(client._client, self.provider)  # noqa: SLF001  # the SDK's own, with its settings
+        limit_replies(client._client, self.provider)  # the SDK's own, with its settings
         return client
 
     async def _disconnect(self, client: Any) -> None:

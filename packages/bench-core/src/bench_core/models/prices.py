@@ -162,7 +162,7 @@ def published_prices() -> PublishedPrices | None:
 
 def _genai_prices() -> tuple[Any, Any]:
     try:
-        import genai_prices  # noqa: PLC0415  # 0.3 s; only when a price is asked for
+        import genai_prices  # 0.3 s; only when a price is asked for
     except ImportError as error:
         raise InputError(
             "prices need the table of genai-prices: `pip install bench-core[prices]`"

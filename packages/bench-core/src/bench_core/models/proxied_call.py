@@ -77,7 +77,7 @@ class CallCounter(Protocol):
 class ProxiedCall:
     """A call from its request to its count."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # all that makes a call
+    def __init__(  # all that makes a call
         self,
         call: Call,
         headers: Mapping[str, str],
@@ -116,7 +116,7 @@ class ProxiedCall:
 
     async def run(self, client: httpx.AsyncClient, responder: Responder) -> None:
         """Pass it on, answer it and count it, once, whatever happens."""
-        import httpx  # noqa: PLC0415  # loaded by the proxy
+        import httpx  # loaded by the proxy
 
         try:
             if self._body.get("background"):

@@ -260,7 +260,7 @@ class LoopbackModelProxy:
 
     async def _serve(self) -> None:
         try:
-            import httpx  # noqa: PLC0415  # only where calls are passed on
+            import httpx  # only where calls are passed on
         except ImportError as error:
             raise InputError("it needs httpx: `pip install bench-core[proxy]`") from error
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -62,6 +62,6 @@ def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
                 status=response.status_code,
             )
         # Where `aread()` keeps the body, which the SDK calls next; a hook is given nothing else to set.
-        response._content = bytes(body)  # noqa: SLF001
+        response._content = bytes(body)
 
     return read

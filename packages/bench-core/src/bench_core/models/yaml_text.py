@@ -33,7 +33,7 @@ def parse_yaml(text: str | bytes) -> Any:
     Traceback (most recent call last):
     ValueError: the alias *a is inside what it names
     """
-    import yaml  # noqa: PLC0415  # only where a file is given
+    import yaml  # only where a file is given
 
     if len(text) > _MAX_CHARS:
         raise ValueError(f"it has {len(text):,} characters; up to {_MAX_CHARS:,} are read")

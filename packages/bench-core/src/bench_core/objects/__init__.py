@@ -17,6 +17,6 @@ def opened(url: str) -> ObjectFolder:
         ImportError: The extra is not installed.
         EnvironmentFaultError: The environment says nothing of the store, or what it says does not fit.
     """
-    from bench_core.objects.folder import opened_folder  # noqa: PLC0415  # loads the library
+    from bench_core.objects.folder import opened_folder  # loads the library
 
     return opened_folder(url)

@@ -27,7 +27,7 @@ def make_progress(
     if as_json:
         return JsonProgress(stream, redact=redact)
     if stream.isatty() and os.environ.get("TERM") != "dumb" and importlib.util.find_spec("rich"):
-        from bench_core.progress.live import LiveProgress  # noqa: PLC0415  # rich is optional
+        from bench_core.progress.live import LiveProgress  # rich is optional
 
         return LiveProgress(stream, redact=redact)
     return PlainProgress(stream, redact=redact)

@@ -222,7 +222,7 @@ def _message(answer: httpx.Response) -> str:
 
 def _httpx() -> Any:
     try:
-        import httpx  # noqa: PLC0415  # an optional dependency
+        import httpx  # an optional dependency
     except ImportError as error:
         raise MissingExtraError("containers", "httpx", "bench-core", "docker") from error
     return httpx

@@ -30,6 +30,6 @@ def cluster(address: str | None) -> RayTransport:
         # else Ray replaces the loopback by the outer interface, on which others could run code
         os.environ[_LOOPBACK] = "0"
     # not before: Ray reads the variables when it is imported
-    from bench_core.ray.transport import RayTransport  # noqa: PLC0415
+    from bench_core.ray.transport import RayTransport
 
     return RayTransport(address)

@@ -126,7 +126,7 @@ class TrialArtifacts:
 
     def log_handler(self, name: str = "log.txt") -> logging.Handler:
         """Return a handler that logs to the artifact `name` without secrets; close it yourself."""
-        import logging  # noqa: PLC0415  # only trials that log need it
+        import logging  # only trials that log need it
 
         handler = logging.FileHandler(self.path(name), encoding="utf-8", errors="backslashreplace")
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

@@ -78,7 +78,7 @@ class RunFolder:
         standings: How each trial stands that has a result, by task and number.
     """
 
-    def __init__(  # noqa: PLR0913  # the constructors below fill it
+    def __init__(  # the constructors below fill it
         self,
         path: Path,
         info: RunInfo,
@@ -147,7 +147,7 @@ class RunFolder:
             raise
 
     @classmethod
-    def resume(  # noqa: PLR0913  # keywords with defaults
+    def resume(
         cls,
         path: Path,
         *,
@@ -368,7 +368,7 @@ class RunFolder:
             self._abort()
 
     @classmethod
-    def _resume_locked(  # noqa: PLR0913, PLR0917  # what `resume` was given
+    def _resume_locked(  # what `resume` was given
         cls,
         path: Path,
         wanted: RunInfo | None,

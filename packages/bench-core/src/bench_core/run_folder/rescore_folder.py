@@ -68,7 +68,7 @@ class RescoreFolder(Closing):
     Opening the same id again goes on where it stopped, with the same rules only.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self,
         run: Path,
         rescore_id: str,

@@ -71,7 +71,7 @@ def refuse_results_alone(path: Path) -> None:
         raise RunFolderError(f"{path} holds results but no run.json: use another folder")
 
 
-def refuse_other_run(  # noqa: PLR0913, PLR0917  # both runs with their tasks
+def refuse_other_run(  # both runs with their tasks
     path: Path,
     stored: RunInfo,
     wanted: RunInfo,

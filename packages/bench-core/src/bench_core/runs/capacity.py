@@ -53,7 +53,7 @@ class Capacity(Record):
     at_most_dollars: NonNegativeFloat | None = None
 
 
-def capacities(  # noqa: PLR0913  # keywords that name what each is
+def capacities(
     trials: Sequence[PlannedTrial],
     workers: int,
     span: Callable[[int], float],
@@ -102,7 +102,7 @@ def enough_machines(most: int, span: Callable[[int], float]) -> int:
     return least
 
 
-def _capacity(  # noqa: PLR0913  # what all share
+def _capacity(  # what all share
     trials: int,
     workers: int,
     span: Callable[[int], float],

@@ -78,7 +78,7 @@ class RunPlan(Record):
     enough_workers: PositiveInt | None = None
 
 
-def plan_run(  # noqa: PLR0913  # keywords that name what each is
+def plan_run(
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,

@@ -80,7 +80,7 @@ class RunEnvironment:
     agent_for: Callable[[Task, TrialContext], Agent] | None = None
     open_model: Callable[[TrialContext], object] | None = None
     upstream: Callable[[], Upstream] | None = None
-    agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
+    agent_limits: AgentLimits = AgentLimits()  # immutable
     recipe: Recipe | None = None
     transport: Transport | None = None
     event_sources: tuple[EventSource, ...] = ()

@@ -43,7 +43,7 @@ def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
     with temporary_folder() as scratch:
         out = scratch / "run"
         prepare = load_reference(recipe.prepare)
-        with prepare({**recipe.options, "out": str(out)}, False) as ready:  # noqa: FBT003  # see Prepare
+        with prepare({**recipe.options, "out": str(out)}, False) as ready:
             with_ = ready.run_environment
             if with_.redactor is None:
                 with_ = replace(with_, redactor=Redactor.from_environment())
@@ -58,7 +58,7 @@ def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
 
 
 @contextlib.contextmanager
-def plain(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def plain(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
     """Prepare a run of an installed benchmark with its own defaults; `benchmark` is its name."""
     del begins
     spec = RunSpec(agent="prepared")
@@ -74,7 +74,7 @@ def _hidden_beside(order: Mapping[str, Any]) -> tuple[str, ...]:
 class _Trials:
     """What a worker runs attempts with; see `bench_core.workers.program.Trials`."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # all that makes a trial
+    def __init__(  # all that makes a trial
         self,
         benchmark: Any,
         with_: RunEnvironment,

@@ -42,7 +42,7 @@ class PreparedRun:
     benchmark: Benchmark
     spec: RunSpec
     out: Path
-    run_environment: RunEnvironment = RunEnvironment()  # noqa: RUF009  # immutable
+    run_environment: RunEnvironment = RunEnvironment()  # immutable
     warnings: tuple[str, ...] = ()
 
 
@@ -73,7 +73,7 @@ def run_prepared(
     """
     # the world of the run puts its temporary files there, too
     scratch = temporary_folder() if guard else nullcontext()
-    with scratch, prepare(options, True) as ready:  # noqa: FBT003  # see Prepare
+    with scratch, prepare(options, True) as ready:
         for warning in ready.warnings:
             on_warning(warning)
         run_environment = ready.run_environment
@@ -101,7 +101,7 @@ def plan_prepared(
         InputError: The options do not fit each other or what is there, or the agent or its model cannot be
             used: all that the run would refuse before its first trial.
     """
-    with prepare(options, False) as ready:  # noqa: FBT003  # see Prepare
+    with prepare(options, False) as ready:
         for warning in ready.warnings:
             on_warning(warning)
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
@@ -138,7 +138,7 @@ def prepare_installed(name: str) -> Prepare[RunOptions]:
         return own
 
     @contextmanager
-    def prepare(options: RunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    def prepare(options: RunOptions, begins: bool) -> Iterator[PreparedRun]:
         del begins
         spec = options.spec()
         recipe = Recipe(prepare="bench_core.runs.in_worker:plain", options={"benchmark": name})

@@ -62,7 +62,7 @@ class RescoreOutcome(Record):
     changes: tuple[Change, ...] = ()
 
 
-async def rescore_run(  # noqa: PLR0913  # keywords with defaults
+async def rescore_run(
     benchmark: Benchmark,
     run_folder: Path,
     *,
@@ -111,7 +111,7 @@ async def rescore_run(  # noqa: PLR0913  # keywords with defaults
     )
 
 
-def rescore_run_sync(  # noqa: PLR0913  # keywords with defaults
+def rescore_run_sync(
     benchmark: Benchmark,
     run_folder: Path,
     *,

@@ -75,7 +75,7 @@ class LeasedLocks:
         clock: Gives the time.
     """
 
-    def __init__(  # noqa: PLR0913  # the last three optional
+    def __init__(  # the last three optional
         self,
         broker: Broker,
         owner: str,
@@ -225,4 +225,4 @@ class _Leased:
             self._when_lost.clear()
             if self.here is not None:
                 self.here.release()
-            self.locks._end(self)  # noqa: SLF001  # one thing in two parts
+            self.locks._end(self)  # one thing in two parts

@@ -22,7 +22,7 @@ def share_one_heap() -> None:
     """
     if any(name in os.environ for name in _CHOSEN):
         return
-    import ctypes  # noqa: PLC0415  # kept out of --help
+    import ctypes
 
     try:
         choose = ctypes.CDLL(None).mallopt

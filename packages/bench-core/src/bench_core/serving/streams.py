@@ -74,7 +74,7 @@ async def read_head(reader: asyncio.StreamReader, *, any_host: bool = False) -> 
     first, *lines = raw.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     words = first.split(" ")
     if (
-        len(words) != 3  # noqa: PLR2004  # method, target, version
+        len(words) != 3  # method, target, version
         or not words[2].startswith("HTTP/1.")
         or not all(ord(each) in _SPACE_TO_TILDE for each in words[0] + words[1])
     ):

@@ -240,7 +240,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
 
     def _size(self, most: int) -> int:
         word = self._line().partition(b";")[0].strip()
-        if not word or word.strip(b"0123456789abcdefABCDEF") or len(word) > 15:  # noqa: PLR2004  # as a length
+        if not word or word.strip(b"0123456789abcdefABCDEF") or len(word) > 15:  # as a length
             raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "a chunk does not say how long it is")
         size = int(word, 16)
         if size > most:

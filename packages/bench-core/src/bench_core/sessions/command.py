@@ -28,7 +28,7 @@ TOKEN_VARIABLE = "BENCH_SESSION_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token of clients, where it is not to be a new one."""
 
 
-def serve_sessions(  # noqa: PLR0913  # settings, all named
+def serve_sessions(
     protocol: str,
     benchmark: str,
     settings: dict[str, Any],

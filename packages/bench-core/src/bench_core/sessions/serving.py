@@ -112,7 +112,7 @@ class Exchange:
 
 
 @contextlib.asynccontextmanager
-async def serve(  # noqa: PLR0913  # settings, all named
+async def serve(
     handle: Callable[[Exchange], Awaitable[None]],
     *,
     host: str = "127.0.0.1",

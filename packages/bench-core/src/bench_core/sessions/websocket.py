@@ -24,7 +24,7 @@ def require_websockets() -> None:
         MissingExtraError: It is not installed.
     """
     try:
-        import websockets.server  # noqa: F401, PLC0415  # an extra
+        import websockets.server  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("serving sessions", "websockets", "bench-core", "serve") from error
 
@@ -40,7 +40,7 @@ class Socket:
     """
 
     def __init__(self, exchange: Exchange) -> None:
-        from websockets.server import ServerProtocol  # noqa: PLC0415  # an extra
+        from websockets.server import ServerProtocol
 
         self._reader, self._writer = exchange.reader, exchange.writer
         self._limit = exchange.limits.message_bytes
@@ -56,7 +56,7 @@ class Socket:
 
     async def accept(self) -> bool:
         """Answer the handshake; false where it was none."""
-        from websockets.http11 import Request  # noqa: PLC0415  # an extra
+        from websockets.http11 import Request
 
         asked = [e for e in self._protocol.events_received() if isinstance(e, Request)]
         if not asked:
@@ -64,7 +64,7 @@ class Socket:
         response = self._protocol.accept(asked[0])
         self._protocol.send_response(response)
         await self._flush()
-        return response.status_code == 101  # noqa: PLR2004  # switching protocols
+        return response.status_code == 101  # switching protocols
 
     async def read(self) -> None:
         """Take in what comes until the other side is gone; run it beside `receive`."""
@@ -88,7 +88,7 @@ class Socket:
 
     async def send(self, text: str) -> None:
         """Send a message; one to a side that is gone goes nowhere."""
-        from websockets.exceptions import InvalidState  # noqa: PLC0415  # an extra
+        from websockets.exceptions import InvalidState
 
         with contextlib.suppress(InvalidState, OSError):
             self._protocol.send_text(text.encode())
@@ -96,7 +96,7 @@ class Socket:
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Say that there is no more."""
-        from websockets.exceptions import InvalidState  # noqa: PLC0415  # an extra
+        from websockets.exceptions import InvalidState
 
         with contextlib.suppress(InvalidState, OSError):
             self._protocol.send_close(code, reason)
@@ -104,7 +104,7 @@ class Socket:
 
     def _take(self) -> bool:
         """Keep whole messages; false where the other side sends more than is taken."""
-        from websockets.frames import Frame, Opcode  # noqa: PLC0415  # an extra
+        from websockets.frames import Frame, Opcode
 
         for event in self._protocol.events_received():
             if not isinstance(event, Frame) or event.opcode not in {

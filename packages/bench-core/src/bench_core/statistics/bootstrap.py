@@ -45,7 +45,7 @@ _TIE = 1e-12
 _LEAST_VALUES = 2
 
 
-def bootstrap_task_mean(  # noqa: PLR0913 - the choices a methods section has to state
+def bootstrap_task_mean(
     scores: Scores[Key],
     *,
     clusters: Clusters[Key] | None = None,
@@ -82,7 +82,7 @@ def bootstrap_task_mean(  # noqa: PLR0913 - the choices a methods section has to
     return _bootstrap(mean, _Resampling(method, level, draws, seed, indices))
 
 
-def bootstrap_macro_average(  # noqa: PLR0913 - as above
+def bootstrap_macro_average(
     scores: Scores[Key],
     templates: Clusters[Key],
     *,
@@ -105,7 +105,7 @@ def bootstrap_macro_average(  # noqa: PLR0913 - as above
     return _bootstrap(mean, _Resampling(method, level, draws, seed, indices))
 
 
-def bootstrap_mean(  # noqa: PLR0913 - as above
+def bootstrap_mean(
     values: Sequence[float] | Floats,
     *,
     method: BootstrapMethod = "bca",

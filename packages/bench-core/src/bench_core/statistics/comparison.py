@@ -95,7 +95,7 @@ class TaskComparison(Record):
     q_value: float
 
 
-def compare(  # noqa: PLR0913 - the choices a methods section has to state
+def compare(
     new: Scores[Key],
     baseline: Scores[Key],
     *,

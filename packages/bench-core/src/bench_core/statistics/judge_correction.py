@@ -278,7 +278,7 @@ def _variance(values: Sequence[float], *, ddof: int = 0) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - ddof)
 
 
-def _or_reason(  # noqa: PLR0913, PLR0917 - a private adaptor of one call
+def _or_reason(
     name: str,
     method: Callable[..., Interval],
     judged: Mapping[Key, bool],

@@ -111,7 +111,7 @@ class Look(Record):
         return self.reason not in {"continue", "pending"}
 
 
-def plan_looks(  # noqa: PLR0913 - a plan is what its settings say
+def plan_looks(
     tasks: Sequence[Task],
     baseline_scores: Mapping[str, Sequence[float]],
     *,

@@ -160,7 +160,7 @@ class Plan(Record):
     half_width: float
 
 
-def plan(  # noqa: PLR0913 - a design is what its settings say
+def plan(
     tasks: int,
     trials: int = 1,
     *,
@@ -213,7 +213,7 @@ def plan(  # noqa: PLR0913 - a design is what its settings say
     )
 
 
-def tasks_needed(  # noqa: PLR0913 - as above
+def tasks_needed(
     difference: float,
     trials: int = 1,
     *,
@@ -263,7 +263,7 @@ def tasks_needed(  # noqa: PLR0913 - as above
     return high
 
 
-def plans_for(  # noqa: PLR0913 - as above
+def plans_for(
     difference: float,
     *,
     trials: Sequence[int] = (1, 3, 5, 10),
@@ -288,7 +288,7 @@ def plans_for(  # noqa: PLR0913 - as above
     return tuple(plan(tasks_needed(difference, each, **how), each, **how) for each in trials)
 
 
-def power_of(  # noqa: PLR0913 - as above
+def power_of(
     difference: float,
     tasks: int,
     trials: int = 1,

@@ -28,7 +28,7 @@ _LEAST_RATE = 1e-200
 """In place of the rate of an agent that never succeeds, which cannot fall."""
 
 
-def printed_power(  # noqa: PLR0913 - as above
+def printed_power(
     kinds: Counter[tuple[int, int, int]],
     drop: float,
     alpha: float,
@@ -52,7 +52,7 @@ def printed_power(  # noqa: PLR0913 - as above
     return power_of_counts(kinds, drop, alpha, conditional=conditional)
 
 
-def simulated_power(  # noqa: PLR0913 - as above
+def simulated_power(
     kinds: Mapping[tuple[int, int, int], int],
     drop: float,
     alpha: float,
@@ -90,7 +90,7 @@ def simulated_power(  # noqa: PLR0913 - as above
     )
 
 
-def finds_of_totals(  # noqa: PLR0913, PLR0917 - as above
+def finds_of_totals(
     totals: npt.NDArray[np.int64],
     trials: int,
     before_trials: int,

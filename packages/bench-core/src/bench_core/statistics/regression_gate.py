@@ -98,7 +98,7 @@ class GateResult(Record):
         return _EXIT_CODES[self.verdict]
 
 
-def gate(  # noqa: PLR0913 - a gate is what its settings say
+def gate(
     new: Scores[Key],
     baseline: Scores[Key],
     *,
@@ -162,7 +162,7 @@ def gate(  # noqa: PLR0913 - a gate is what its settings say
     )
 
 
-def _checks(  # noqa: PLR0913 - as above
+def _checks(
     new: Scores[Key],
     baseline: Scores[Key],
     slices: Mapping[str, Collection[Key]],

@@ -40,7 +40,7 @@ _PASS_KS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 _UNCLASSIFIED = "unclassified"
 
 
-def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
+def summarise(
     tasks: Iterable[Task],
     results: Iterable[TrialResult] | EndedTrials,
     *,

@@ -63,6 +63,6 @@ def __getattr__(name: str) -> Any:
 def _explain_asserts(module: str) -> None:
     """Have pytest rewrite the asserts of a module of tests, as it does those of others."""
     if module not in sys.modules:
-        import pytest  # noqa: PLC0415  # only here is it needed
+        import pytest  # only here is it needed
 
         pytest.register_assert_rewrite(module)

@@ -84,7 +84,7 @@ class FaultMatrix:
         """Return what takes the place of `run_benchmark_sync`, say to keep a browser between runs."""
         return run_benchmark_sync
 
-    def test_a_fault_is_recorded_as_the_table_says(  # noqa: PLR0913, PLR0917  # fixtures
+    def test_a_fault_is_recorded_as_the_table_says(
         self,
         fault: Fault,
         benchmark_under_test: Benchmark,
@@ -108,7 +108,7 @@ class FaultMatrix:
         _check_scoring_again(result, fault, benchmark_under_test, task, folder)
 
 
-def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
+def _run(  # all that makes a run
     fault: Fault,
     benchmark: Benchmark,
     task: Task,

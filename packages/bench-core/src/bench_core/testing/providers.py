@@ -164,7 +164,7 @@ class ProviderConformance:
 
         async def story() -> None:
             await provider.start("slot", spec)
-            assert (await provider.start("slot", other_spec)).generation == 2  # noqa: PLR2004  # the next
+            assert (await provider.start("slot", other_spec)).generation == 2  # the next
             assert len(await provider.backend.find()) == 1
 
         _run(story())

@@ -67,7 +67,7 @@ def make_tasks(count: int, *, benchmark: str = "demo", per_template: int = 4) ->
     return tuple(_task(index, benchmark, per_template) for index in range(count))
 
 
-def make_results(  # noqa: PLR0913  # keywords with defaults
+def make_results(
     tasks: Sequence[Task],
     *,
     trials: int = 1,
@@ -89,7 +89,7 @@ def make_results(  # noqa: PLR0913  # keywords with defaults
             yield result.model_copy(update={"agent": agent, "model": model, "world": world})
 
 
-def make_run(  # noqa: PLR0913  # keywords with defaults
+def make_run(
     path: Path,
     *,
     tasks: int | Sequence[Task] = 12,

@@ -64,7 +64,7 @@ class TrialEnvironment:
         integrity: Collects what the agent did that its task does not need.
     """
 
-    handle: EnvironmentHandle = TextHandle()  # noqa: RUF009  # immutable
+    handle: EnvironmentHandle = TextHandle()  # immutable
     inputs: dict[str, JsonValue] = field(default_factory=dict)
     instructions: str = ""
     answer_schema: dict[str, JsonValue] | None = None

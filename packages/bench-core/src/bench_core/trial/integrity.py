@@ -50,7 +50,7 @@ class IntegrityWatch:
         """Add one time that the agent did something; `detail` of the first time is kept."""
         self.add(IntegrityFinding(code=code, outcome=outcome, detail=detail[:_DETAIL]))
 
-    def note_act(self, code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
+    def note_act(self, code: IntegrityCode, blocked: bool, act: str) -> None:  # the gateway's
         """Add an act of the agent's on its browser that was blocked, or had its effect."""
         self.note(code, "blocked" if blocked else "succeeded", act)
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
 
 
-async def run_trial(  # noqa: PLR0913  # the last three have defaults
+async def run_trial(  # the last three have defaults
     benchmark: Benchmark,
     task: Task,
     context: TrialContext,
@@ -177,7 +177,7 @@ class _Trial:
     limits: AgentLimits
     code: AgentCode | None = None
     timings: dict[str, float] = field(default_factory=dict)
-    work: AgentWork = AgentWork(AgentOutcome())  # noqa: RUF009  # immutable
+    work: AgentWork = AgentWork(AgentOutcome())  # immutable
     captured: bool = False
     capture_fault: Exception | None = None
     found: tuple[IntegrityFinding, ...] = ()

@@ -72,7 +72,7 @@ class WorkerAttempt:
         refuse: Receives results under other tokens.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each
+    def __init__(
         self,
         link: Link,
         task: Task,

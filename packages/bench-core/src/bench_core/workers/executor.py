@@ -69,7 +69,7 @@ class WorkerExecutor:
         on_event: Receives kind and data of what is to be written down.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each
+    def __init__(
         self,
         transport: Transport,
         recipe: Recipe,

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bench_core.agent_process.framing import MAX_LINE, FrameError, decode_line
 from bench_core.agent_process.launcher import Exit
@@ -80,10 +80,10 @@ class WorkerProcess:
 
     def send(self, line: bytes) -> None:
         """Write to its standard input; nothing happens where it is gone."""
-        assert self._process.stdin is not None  # noqa: S101  # a pipe
-        if not self._process.stdin.is_closing():
+        stdin = cast("asyncio.StreamWriter", self._process.stdin)
+        if not stdin.is_closing():
             with contextlib.suppress(OSError, RuntimeError):
-                self._process.stdin.write(line)
+                stdin.write(line)
 
     async def receive(self) -> dict[str, Any] | None:
         """Return its next message, None at the end of its output."""
@@ -92,9 +92,9 @@ class WorkerProcess:
 
     async def receive_line(self) -> bytes | None:
         """Return its next line, None at the end of its output; a torn one is none."""
-        assert self._process.stdout is not None  # noqa: S101  # a pipe
+        stdout = cast("asyncio.StreamReader", self._process.stdout)
         try:
-            line = await self._process.stdout.readuntil(b"\n")
+            line = await stdout.readuntil(b"\n")
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
         except asyncio.LimitOverrunError:
@@ -105,9 +105,9 @@ class WorkerProcess:
 
     def hang_up(self) -> None:
         """Close its standard input; an idle worker ends then."""
-        assert self._process.stdin is not None  # noqa: S101  # a pipe
+        stdin = cast("asyncio.StreamWriter", self._process.stdin)
         with contextlib.suppress(OSError, RuntimeError):
-            self._process.stdin.close()
+            stdin.close()
 
     def kill(self) -> None:
         """End it and what it started."""
@@ -148,7 +148,7 @@ class WorkerProcess:
             await asyncio.shield(self._exit)
             await asyncio.sleep(_DRAIN_S)
         finally:
-            self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # it has no other way
+            self._process._transport.close()  # type: ignore[attr-defined]  # it has no other way
 
     def _note_group(self, frame: dict[str, Any]) -> None:
         pgid = frame.get("pgid")
@@ -158,8 +158,8 @@ class WorkerProcess:
 
     async def _read_output(self) -> None:
         """Keep the end of what it prints: where it crashed is there."""
-        assert self._process.stderr is not None  # noqa: S101  # a pipe
-        while part := await self._process.stderr.read(_KEPT):
+        stderr = cast("asyncio.StreamReader", self._process.stderr)
+        while part := await stderr.read(_KEPT):
             self._output = (self._output + part)[-_KEPT:]
 
 

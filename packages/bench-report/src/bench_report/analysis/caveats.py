@@ -237,7 +237,7 @@ def _flagged(run: RunReport) -> Iterator[Caveat]:
         listed = ", ".join(
             f"{clip(name.replace('_', ' '), 60)} ({count(n)})" for name, n in flags[:6]
         )
-        more = f" and {count(len(flags) - 6)} more" if len(flags) > 6 else ""  # noqa: PLR2004  # as listed
+        more = f" and {count(len(flags) - 6)} more" if len(flags) > 6 else ""  # as listed
         yield Caveat(code="flags", severity="info", text=f"Trials carry flags: {listed}{more}.")
 
 

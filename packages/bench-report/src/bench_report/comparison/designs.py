@@ -28,7 +28,7 @@ class PlannedDesign(Plan):
     found: float | None = None
 
 
-def designs(  # noqa: PLR0913  # a design is what its settings say
+def designs(  # a design is what its settings say
     *,
     tasks: int | None = None,
     trials: Sequence[int] = (),
@@ -59,7 +59,7 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
     """
     if tasks is None and difference is None:
         raise InputError("give --tasks, --difference or both")
-    if not 0.5 <= power < 1 or not 0 < level < 1:  # noqa: PLR2004  # a coin has the power 0.5
+    if not 0.5 <= power < 1 or not 0 < level < 1:  # a coin has the power 0.5
         raise InputError(
             f"power {power} has to be from 0.5 to below 1, and level {level} above 0 and below 1"
         )

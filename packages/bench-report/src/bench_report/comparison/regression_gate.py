@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["gate"]
 
 
-def gate(  # noqa: PLR0913  # a gate is what its settings say
+def gate(  # a gate is what its settings say
     new: Path,
     baseline: Path,
     *,

@@ -59,8 +59,8 @@ def write_parquet(report: Report, folder: Path) -> list[Path]:
         MissingExtraError: pyarrow is not installed.
     """
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra, and slow to load
-        from pyarrow import parquet  # noqa: PLC0415  # as above
+        import pyarrow as pa  # type: ignore[import-untyped]  # an extra, and slow to load
+        from pyarrow import parquet
     except ImportError:
         raise MissingExtraError("writing Parquet", "pyarrow", "bench-report", "parquet") from None
     kinds = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}

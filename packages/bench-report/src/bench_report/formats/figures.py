@@ -197,7 +197,7 @@ def _slices(report: Report, group: str) -> str:
             rate = rates.get((number, value))
             y = _TOP + 10 + 24 * place
             shade = 255 if rate is None else round(255 - 175 * rate)
-            ink = "#ffffff" if shade < 150 else "#000000"  # noqa: PLR2004  # readable on the shade
+            ink = "#ffffff" if shade < 150 else "#000000"  # readable on the shade
             fill = f"#{shade:02x}{shade:02x}{shade:02x}"
             parts.append(
                 f'<rect x="{x}" y="{y}" width="{width - 2}" height="22" fill="{fill}" stroke="#999999" '
@@ -255,7 +255,7 @@ def _stroke(number: int) -> str:
     return f'stroke="{_INKS[number % len(_INKS)]}" stroke-width="1.8"{dashes}'
 
 
-def _line(  # noqa: PLR0913, PLR0917  # the ends of a line
+def _line(  # the ends of a line
     x1: float, y1: float, x2: float, y2: float, ink: str = "#000000", width: float = 1.0
 ) -> str:
     return (
@@ -264,7 +264,7 @@ def _line(  # noqa: PLR0913, PLR0917  # the ends of a line
     )
 
 
-def _text(  # noqa: PLR0913  # what a text looks like
+def _text(  # what a text looks like
     x: float,
     y: float,
     text: str,

@@ -139,7 +139,7 @@ def _shade(cells: Sequence[bool | str | None]) -> tuple[str, str] | None:
     known = [cell for cell in cells if isinstance(cell, bool)]
     if known:
         share = sum(known) / len(known)
-        kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # noqa: PLR2004  # half
+        kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # half
         return kind, f"{round(5 * strength) / 5:g}"
     return ("void", "1") if None in cells else None
 

@@ -185,14 +185,14 @@ def _point(
 def _pair(value: JsonValue | list[Any]) -> tuple[float, float] | None:
     if isinstance(value, dict):
         value = [value.get("x"), value.get("y")]
-    if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):  # noqa: PLR2004
+    if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):
         return float(value[0]), float(value[1])  # type: ignore[arg-type]  # checked
     return None
 
 
 def _is_number(value: object) -> bool:
     # A bool is an int; a coordinate beyond any screen would make an image of its own.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e6  # noqa: PLR2004
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e6
 
 
 def _element(given: Mapping[str, JsonValue]) -> str | None:
@@ -249,7 +249,7 @@ def _arguments(inside: str) -> tuple[float, float] | None:
     if "x" in named and "y" in named:
         return named["x"], named["y"]
     plain = [float(each.group(2)) for each in found if not each.group(1)]
-    return (plain[0], plain[1]) if len(plain) >= 2 else None  # noqa: PLR2004
+    return (plain[0], plain[1]) if len(plain) >= 2 else None
 
 
 def _words(kind: str, given: Mapping[str, JsonValue], names: Mapping[str, str]) -> str:

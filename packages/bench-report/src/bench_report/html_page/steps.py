@@ -321,15 +321,15 @@ def _list(value: object) -> list[Any]:
 
 def _size(value: object) -> list[int] | None:
     pair = _list(value)
-    return pair if len(pair) == 2 and all(_positive(each) for each in pair) else None  # noqa: PLR2004
+    return pair if len(pair) == 2 and all(_positive(each) for each in pair) else None
 
 
 def _positive(value: object) -> bool:
-    return isinstance(value, int) and 0 < value < 100_000  # noqa: PLR2004  # no screen is larger
+    return isinstance(value, int) and 0 < value < 100_000  # no screen is larger
 
 
 def _box(value: object) -> Box | None:
     parts = _list(value)
-    if len(parts) != 4 or not all(isinstance(p, int | float) and abs(p) < 1e6 for p in parts):  # noqa: PLR2004
+    if len(parts) != 4 or not all(isinstance(p, int | float) and abs(p) < 1e6 for p in parts):
         return None
     return parts[0], parts[1], parts[2], parts[3]

@@ -67,7 +67,7 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
         InputError: It is no EvalLog of version 2, or the scorer is not in it.
     """
     log = _archive(path) if path.suffix == ".eval" else read_json(path)
-    if log.get("version") != 2 or not isinstance(log.get("eval"), dict):  # noqa: PLR2004  # the format's version
+    if log.get("version") != 2 or not isinstance(log.get("eval"), dict):  # the format's version
         raise InputError(f"{path} is not an Inspect log of version 2")
     spec, samples = log["eval"], log.get("samples") or []
     try:

@@ -76,8 +76,8 @@ def show_lines(found: Iterable[Snapshot], write: Callable[[str], object]) -> Non
 
 def show_live(found: Iterable[Snapshot], stream: TextIO, *, console: Console | None = None) -> None:
     """Draw the run until it is over."""
-    from rich.console import Console  # noqa: PLC0415  # only for terminals
-    from rich.live import Live  # noqa: PLC0415  # as above
+    from rich.console import Console  # only for terminals
+    from rich.live import Live
 
     with Live(console=console or Console(file=stream, highlight=False), auto_refresh=False) as live:
         for each in found:
@@ -85,10 +85,10 @@ def show_live(found: Iterable[Snapshot], stream: TextIO, *, console: Console | N
 
 
 def _rendered(found: Snapshot) -> RenderableType:
-    from rich.console import Group  # noqa: PLC0415  # as above
-    from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
-    from rich.table import Table  # noqa: PLC0415  # as above
-    from rich.text import Text  # noqa: PLC0415  # as above
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
 
     bar = Table.grid(expand=True)  # a bar alone does not end its line
     bar.add_row(ProgressBar(total=max(1, found.planned), completed=found.ended))
@@ -116,7 +116,7 @@ def _counts(about: str, counts: dict[str, int]) -> str:
 
 
 def _recent(result: TrialResult) -> RenderableType:
-    from rich.text import Text  # noqa: PLC0415  # as above
+    from rich.text import Text
 
     symbol, style = _SYMBOLS[result.success]
     name = shorten(f"{result.task_id} trial {result.trial}", _PART_CELLS)
@@ -129,7 +129,7 @@ def _recent(result: TrialResult) -> RenderableType:
 
 
 def _running(found: Snapshot, place: int) -> RenderableType:
-    from rich.text import Text  # noqa: PLC0415  # as above
+    from rich.text import Text
 
     each = found.in_flight[place]
     again = f"  attempt {each.attempt}" if each.attempt > 1 else ""

@@ -144,7 +144,7 @@ def with_mutants(
     return (*labelled, *_wrong(labelled, per_operator, random.Random(seed)))  # noqa: S311  # not cryptography
 
 
-async def bench(  # noqa: PLR0913  # all but judge and set are optional and named
+async def bench(  # all but judge and set are optional and named
     judge: Judge,
     labelled: Sequence[LabelledCase],
     *,

@@ -292,7 +292,7 @@ def _below(value: Any, path: Path, depth: int) -> Iterator[Leaf]:
     for name in _LISTED:
         if name in names and (before is not None or any(each in names for each in _AFTER)):
             yield from _scalars(value[names[name]], (*path, names[name]), len(path) + 1)
-    if before is None and depth < 3:  # noqa: PLR2004  # apps stand near the root
+    if before is None and depth < 3:  # apps stand near the root
         for key, each in value.items():
             yield from _below(each, (*path, key), depth + 1)
 

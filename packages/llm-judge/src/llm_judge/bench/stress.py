@@ -115,7 +115,7 @@ def plant(state: Any, leaf: Leaf, text: str, place: Literal["note", "title", "ke
     return replaced(state, holder, {**record, place: text})
 
 
-async def stress(  # noqa: PLR0913  # all but judge and cases are optional and named
+async def stress(
     judge: Judge,
     cases: Sequence[JudgeCase],
     *,
@@ -233,7 +233,7 @@ def values_in_criteria(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, .
         leaf
         for leaf in leaves
         if not isinstance(leaf.value, bool | None) and str(leaf.value).strip()
-        if len(str(leaf.value)) > 2 and str(leaf.value).lower() in asked  # noqa: PLR2004  # a digit is in every text
+        if len(str(leaf.value)) > 2 and str(leaf.value).lower() in asked  # a digit is in every text
     ]
     return tuple(spoken) if spoken and pointers else tuple(leaves)
 

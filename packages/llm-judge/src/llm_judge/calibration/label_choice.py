@@ -204,7 +204,7 @@ def _drawn(table: Sequence[_Row], n: int, rng: random.Random) -> float:
 
 def _binomial(n: int, rate: float, rng: random.Random) -> float:
     mean, spread = n * rate, math.sqrt(n * rate * (1 - rate))
-    if n <= 30 or spread < 3:  # noqa: PLR2004  # below, a normal curve is too rough
+    if n <= 30 or spread < 3:  # below, a normal curve is too rough
         return float(sum(rng.random() < rate for _ in range(n)))
     return float(min(n, max(0, round(rng.gauss(mean, spread)))))
 
@@ -212,7 +212,7 @@ def _binomial(n: int, rate: float, rng: random.Random) -> float:
 def _chance(groups: Sequence[Sequence[bool]], seed: int = 0) -> float:
     """Return how often random labels differ at least as much between the groups."""
     pool = [each for group in groups for each in group]
-    if not any(pool) or all(pool) or len(groups) < 2:  # noqa: PLR2004  # one group differs from nothing
+    if not any(pool) or all(pool) or len(groups) < 2:  # one group differs from nothing
         return 1.0
     rng = random.Random(seed)  # noqa: S311  # not cryptography
     share = sum(pool) / len(pool)

@@ -275,7 +275,7 @@ class _Report:
 
     def fitted(self, decided: Sequence[Verdict], identity: dict[str, str]) -> Calibration | None:
         scores, labels = self._scored(decided)
-        if len(scores) < _LEAST_FOR_CONFIDENCE or len(set(labels)) < 2:  # noqa: PLR2004  # both labels
+        if len(scores) < _LEAST_FOR_CONFIDENCE or len(set(labels)) < 2:  # both labels
             self.refused["calibration"] = (
                 f"a calibrated confidence needs {_LEAST_FOR_CONFIDENCE} decided cases with a "
                 f"confidence, successes and failures, after one in five is held out; there are "

@@ -29,7 +29,7 @@ __all__ = ["read_cases", "run_batch"]
 _LINE = 100
 
 
-def run_batch(  # noqa: PLR0913  # what the command line gives
+def run_batch(
     cases: Sequence[JudgeCase],
     judge: Judge,
     out: Path,

@@ -97,9 +97,9 @@ def lint(case_files: Sequence[Path], *, as_json: bool) -> None:
 
     Exits with 1 if there is a warning or an error.
     """
-    from llm_judge import case_lint  # noqa: PLC0415  # loaded when needed
-    from llm_judge.case_files import case_state, read_case  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
+    from llm_judge import case_lint  # loaded when needed
+    from llm_judge.case_files import case_state, read_case
+    from llm_judge.cli import output
 
     found = []
     for path in case_files:
@@ -116,9 +116,9 @@ def lint(case_files: Sequence[Path], *, as_json: bool) -> None:
 @json_option
 def pack(case_file: Path, chars: int, *, as_json: bool) -> None:
     """Print the evidence chosen from a case's state, without a model."""
-    from llm_judge.case_files import case_state, read_case  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
-    from llm_judge.prompts import evidence_pack  # noqa: PLC0415
+    from llm_judge.case_files import case_state, read_case
+    from llm_judge.cli import output
+    from llm_judge.prompts import evidence_pack
 
     case = read_case(case_file)
     evidence = evidence_pack.pack(
@@ -137,9 +137,9 @@ def pack(case_file: Path, chars: int, *, as_json: bool) -> None:
 @json_option
 def show_prompt(case_file: Path, model: str | None, *, as_json: bool, **options: Any) -> None:
     """Print exactly what would be sent, with tokens and cost, without sending it."""
-    from llm_judge import prepared_case  # noqa: PLC0415
-    from llm_judge.case_files import read_case  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
+    from llm_judge import prepared_case
+    from llm_judge.case_files import read_case
+    from llm_judge.cli import output
 
     rules = _policy(options)
     prepared = prepared_case.prepare(read_case(case_file), rules)
@@ -156,9 +156,9 @@ def judge(
     case_file: Path, out: Path | None, *, legacy: bool, as_json: bool, **options: Any
 ) -> None:
     """Judge one case. Exits with 0 for pass, 1 for fail, 2 for an error, 3 for undecided."""
-    from bench_core.files import require_writable  # noqa: PLC0415
-    from llm_judge.case_files import read_case  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
+    from bench_core.files import require_writable
+    from llm_judge.case_files import read_case
+    from llm_judge.cli import output
 
     case = read_case(case_file)
     if out is not None:
@@ -187,9 +187,9 @@ def verify(
     VERDICT is one verdict or JSON lines of them, of which the case's own is checked. Exits with 0 if
     the evidence holds, 1 if it does not, 3 if the verdict was undecided.
     """
-    from llm_judge.case_files import case_state, read_case, read_json  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
-    from llm_judge.verdicts import evidence_check  # noqa: PLC0415
+    from llm_judge.case_files import case_state, read_case, read_json
+    from llm_judge.cli import output
+    from llm_judge.verdicts import evidence_check
 
     if case_file is None and state_file is None:
         raise click.UsageError("give the state to check against: --case FILE or --state FILE")
@@ -217,17 +217,17 @@ def verify(
     help="The labels are all cases that `label --next` proposed, and no others.",
 )
 @json_option
-def calibrate(  # noqa: PLR0913  # what the command line gives
+def calibrate(
     labels_file: Path, verdicts_file: Path, out: Path | None, level: float, *, by_verdict: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Compare verdicts with labels: how often the judge errs, what its confidence is worth.
 
     LABELS are JSON lines or CSV with case_id and passed; VERDICTS is what `batch` wrote.
     """
-    from llm_judge.batch import read_verdicts  # noqa: PLC0415
-    from llm_judge.calibration import report as reports  # noqa: PLC0415
-    from llm_judge.calibration.labels import read_labels  # noqa: PLC0415
-    from llm_judge.cli import output  # noqa: PLC0415
+    from llm_judge.batch import read_verdicts
+    from llm_judge.calibration import report as reports
+    from llm_judge.calibration.labels import read_labels
+    from llm_judge.cli import output
 
     labels = read_labels(labels_file)
     report = reports.calibrate(
@@ -290,8 +290,8 @@ def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None
 
     Exits with 1 if a wrong or planted state passes, else with 2 if a call failed.
     """
-    from llm_judge.cli import output  # noqa: PLC0415
-    from llm_judge.cli.stress import run_stress  # noqa: PLC0415
+    from llm_judge.cli import output
+    from llm_judge.cli.stress import run_stress
 
     seen, report = run_stress(case_files, options)
     output.show_stress(seen, report, as_json=as_json)
@@ -327,8 +327,8 @@ def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None
 
     Exits with 0 if all are decided, 2 if there were errors, 3 if some are undecided or left.
     """
-    from llm_judge.cli import output  # noqa: PLC0415
-    from llm_judge.cli.batch import read_cases, run_batch  # noqa: PLC0415
+    from llm_judge.cli import output
+    from llm_judge.cli.batch import read_cases, run_batch
 
     limits = {name: options.pop(name) for name in ("max_total_cost", "max_tokens", "max_minutes")}
     workers = options.pop("workers")
@@ -371,7 +371,7 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
     many made-up ones. Exits with 0 if it may, 1 if
     not, 2 if every call failed, 3 if there are too few wrong states to say.
     """
-    from llm_judge.cli.bench import run_bench, show_bench  # noqa: PLC0415
+    from llm_judge.cli.bench import run_bench, show_bench
 
     names = ("mutants", "seed", "out", "workers", "max_total_cost")
     own = {name: options.pop(name) for name in names}
@@ -408,12 +408,12 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
     "--html", "html_file", type=_OUT, metavar="FILE", help="Write a form to label them in, instead."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N")
-def label(  # noqa: PLR0913, PLR0917  # what the command line gives
+def label(
     cases_path: Path, verdicts_file: Path, labels_file: Path, count: int, html_file: Path | None, seed: int,
     *, only_list: bool,
 ) -> None:  # fmt: skip
     """Label the cases that shrink the interval of the corrected rate fastest, without showing the verdict."""
-    from llm_judge.cli.bench import ask_labels, choose_cases, write_form  # noqa: PLC0415
+    from llm_judge.cli.bench import ask_labels, choose_cases, write_form
 
     cases = choose_cases(cases_path, verdicts_file, labels_file, count, seed)
     if only_list:
@@ -432,7 +432,7 @@ def label(  # noqa: PLR0913, PLR0917  # what the command line gives
 @json_option
 def demo(*, as_json: bool) -> None:
     """Judge the sample cases with a gullible, a sloppy and a careful scripted model; no key."""
-    from llm_judge.cli.demo import run_demo, show_demo  # noqa: PLC0415
+    from llm_judge.cli.demo import run_demo, show_demo
 
     show_demo(run_demo(), as_json=as_json)
 
@@ -441,27 +441,27 @@ def demo(*, as_json: bool) -> None:
 @json_option
 def models(*, as_json: bool) -> None:
     """List the providers: is there a key, is the SDK installed, what do prices rest on."""
-    from llm_judge.cli import output  # noqa: PLC0415
+    from llm_judge.cli import output
 
     output.show_models(as_json=as_json)
 
 
 def _policy(options: dict[str, Any]) -> Any:
-    from llm_judge.policy import Policy  # noqa: PLC0415
+    from llm_judge.policy import Policy
 
     named = {
         "chars": "chars", "pictures": "pictures", "agent_text": "agent_text", "samples": "samples",
         "any_model": "any_model", "deadline": "deadline_s", "max_cost": "max_cost_usd",
     }  # fmt: skip
     given = {field: options[name] for name, field in named.items() if options.get(name) is not None}
-    if given.get("chars", 1_000) < 1_000:  # noqa: PLR2004  # `evidence_pack.LEAST_CHARS`, not imported for --help
+    if given.get("chars", 1_000) < 1_000:  # `evidence_pack.LEAST_CHARS`, not imported for --help
         raise click.UsageError("--chars: less than 1000 characters show nothing")
     return Policy(**given)
 
 
 def _judge(options: dict[str, Any]) -> Any:
-    from bench_core.models import Cassette, ReplyCache  # noqa: PLC0415
-    from llm_judge.judge import Judge  # noqa: PLC0415
+    from bench_core.models import Cassette, ReplyCache
+    from llm_judge.judge import Judge
 
     if options.get("record") and options.get("replay"):
         raise click.UsageError("--record and --replay exclude each other")

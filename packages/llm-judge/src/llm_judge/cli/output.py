@@ -99,8 +99,8 @@ def show_prompt(
     prepared: PreparedCase, policy: Policy, model: str | None, *, as_json: bool
 ) -> None:
     """Print what would be sent."""
-    from llm_judge.model_calls.cost_estimate import estimate  # noqa: PLC0415  # its name is also a local one below
-    from llm_judge.prompts.prompt import output_schema  # noqa: PLC0415
+    from llm_judge.model_calls.cost_estimate import estimate  # its name is also a local one below
+    from llm_judge.prompts.prompt import output_schema
 
     prompt = prepared.prompt
     cost = estimate(prompt, model or "", policy, published_prices() if model else None)
@@ -135,7 +135,7 @@ def show_prompt(
 
 def show_verdict(verdict: Verdict, *, as_json: bool, legacy: bool) -> None:
     """Print one verdict."""
-    from llm_judge.verdicts.legacy import legacy_dict  # noqa: PLC0415
+    from llm_judge.verdicts.legacy import legacy_dict
 
     if legacy:
         click.echo(json.dumps(legacy_dict(verdict), indent=2))
@@ -283,7 +283,7 @@ def read_verdict(path: Path, case_id: str | None) -> Verdict:
     Raises:
         InputError: There is none.
     """
-    from llm_judge.batch import read_verdicts  # noqa: PLC0415
+    from llm_judge.batch import read_verdicts
 
     try:
         return Verdict.model_validate_json(path.read_bytes())

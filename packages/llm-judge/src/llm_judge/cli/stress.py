@@ -33,8 +33,8 @@ def run_stress(
 
 
 async def _judged(cases: Sequence[JudgeCase], options: dict[str, Any]) -> StressReport:
-    from bench_core.models import ReplyCache  # noqa: PLC0415
-    from llm_judge.judge import Judge  # noqa: PLC0415
+    from bench_core.models import ReplyCache
+    from llm_judge.judge import Judge
 
     async with Judge(
         options["model"],

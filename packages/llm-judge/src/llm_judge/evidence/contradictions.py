@@ -159,7 +159,7 @@ def _other_kind(statement: Statement, fields: Sequence[Field]) -> str | None:
     """Return a kind that a criterion states and the record does not show: `is a pizza restaurant`."""
     for found in _IS_A.finditer(statement.text):
         kind, thing = words(found[1]), found[2]
-        meaningful = [each for each in kind if len(each) > 2 and not meanings(each)]  # noqa: PLR2004
+        meaningful = [each for each in kind if len(each) > 2 and not meanings(each)]
         other = set(kind) & _PREPOSITIONS or set(kind) & set(statement.vague)
         if not _KINDS & meanings(thing) or not meaningful or other:
             continue

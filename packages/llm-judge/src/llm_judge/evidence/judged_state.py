@@ -200,7 +200,7 @@ class JudgedState:
 def _first_records(value: Any, most: int, depth: int = 0) -> list[Any]:
     if isinstance(value, list):
         return value[:most]
-    if isinstance(value, dict) and depth < 3:  # noqa: PLR2004  # lists stand near the root
+    if isinstance(value, dict) and depth < 3:  # lists stand near the root
         return [
             record
             for each in value.values()

@@ -115,7 +115,7 @@ def _hides_text(text: str) -> bool:
     if " " in text or _BASE64.fullmatch(text) is None:
         return False
     decoded = base64.b64decode(text + "=" * (-len(text) % 4))
-    readable = sum(32 <= byte < 127 for byte in decoded)  # noqa: PLR2004  # printable ASCII
+    readable = sum(32 <= byte < 127 for byte in decoded)  # printable ASCII
     return b" " in decoded and readable >= _READABLE * len(decoded)
 
 

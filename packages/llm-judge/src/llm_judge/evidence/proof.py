@@ -205,7 +205,7 @@ class ProofChecker:
             ]
             rest = [each for each in records if each not in alike]
             apart = {each.location.record for each in alike}
-            if len(apart) < 2:  # noqa: PLR2004  # one alone mixes nothing
+            if len(apart) < 2:  # one alone mixes nothing
                 continue
             whole = all(
                 check_facts(
@@ -336,7 +336,9 @@ class ProofChecker:
             return False
         below = quoted.location.pointer[len(quoted.location.record) :]
         siblings = self.judged.index.siblings(quoted.location)
-        return len(siblings) > 2 and all(resolve(each, below) == quoted.value for each in siblings)  # noqa: PLR2004  # two may agree by chance
+        return len(siblings) > 2 and all(
+            resolve(each, below) == quoted.value for each in siblings
+        )  # two may agree by chance
 
     def _of_goal(self, text: str) -> tuple[Fact, ...]:
         """Return what the goal states of what a criterion calls correct, as alternatives."""

@@ -319,6 +319,6 @@ def _days(text: str) -> Iterable[Day]:
 
 
 def _day(month: int, day: str, year: str) -> Iterable[Day]:
-    full = None if not year else int(year) + (2000 if len(year) == 2 else 0)  # noqa: PLR2004  # 24 for 2024
-    if 1 <= month <= 12 and 1 <= int(day) <= 31:  # noqa: PLR2004  # of the calendar
+    full = None if not year else int(year) + (2000 if len(year) == 2 else 0)  # 24 for 2024
+    if 1 <= month <= 12 and 1 <= int(day) <= 31:  # of the calendar
         yield Day(month, int(day), full)

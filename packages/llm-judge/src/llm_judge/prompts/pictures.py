@@ -103,9 +103,9 @@ def _pair(found: tuple[int, ...]) -> tuple[int, int]:
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
     at = 2
-    while at + 9 < len(data) and data[at] == 0xFF:  # noqa: PLR2004  # a JPEG marker
+    while at + 9 < len(data) and data[at] == 0xFF:  # a JPEG marker
         code = data[at + 1]
-        if 0xC0 <= code <= 0xCF and code not in {0xC4, 0xC8, 0xCC}:  # noqa: PLR2004  # start of frame
+        if 0xC0 <= code <= 0xCF and code not in {0xC4, 0xC8, 0xCC}:  # start of frame
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             return width, height
         at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
@@ -140,7 +140,7 @@ def _picture(name: str, path: Path) -> Picture | None:
 
 def _shrunk(name: str, path: Path, data: bytes) -> Picture | None:
     try:
-        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  # an extra
+        from PIL import Image, UnidentifiedImageError
     except ImportError:
         return None
     try:

@@ -27,7 +27,7 @@ def solution_for(task_id: str, name: str) -> Solution:
     Raises:
         InputError: The task has none of that name.
     """
-    from multireal_harness.world.solutions_file import load_solutions  # noqa: PLC0415  # only for it
+    from multireal_harness.world.solutions_file import load_solutions
 
     found = load_solutions(task_id.removeprefix("multi."))
     fitting = (each for each in found if each.name == name)
@@ -41,14 +41,14 @@ def solution_for(task_id: str, name: str) -> Solution:
 
 def _solver(task: AgentTask, context: TrialContext) -> Agent:
     """Return the agent that carries out the solution named in the run's configuration (`good`)."""
-    from multireal_harness.agents.scripted_agent import ScriptedAgent  # noqa: PLC0415  # only where asked
+    from multireal_harness.agents.scripted_agent import ScriptedAgent  # only where asked
 
     return ScriptedAgent(solution_for(task.task_id, str(context.config.get("solution") or "good")))
 
 
 def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
     """Return browser-use's instructions: the task, and what the benchmark states beside it, as its system prompt."""
-    from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
+    from bench_core.browser_use import TaskInstructions
 
     del environment
     return TaskInstructions(

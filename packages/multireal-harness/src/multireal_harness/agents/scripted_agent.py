@@ -63,7 +63,7 @@ class ScriptedAgent:
         return AgentOutcome(steps=len(self._solution.steps))
 
     async def _do(self, browser: Any, page: Any, step: SolutionStep, apps: dict[str, str]) -> Any:
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         try:
             if step.do == "open":

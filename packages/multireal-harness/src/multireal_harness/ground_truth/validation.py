@@ -239,7 +239,7 @@ def _proposals(
     )[:3]
 
 
-def _report(  # noqa: PLR0913, PLR0917  # what was gathered
+def _report(  # what was gathered
     truth: Sequence[TruthFile],
     evals: list[EvalOutcome],
     symptoms: dict[str, tuple[Symptom, ...]],
@@ -291,6 +291,6 @@ def _limits(
     serious = sum(any(each.serious for each in found) for found in symptoms.values())
     if serious:
         limits.append(f"{serious} states have serious symptoms and may not be what they claim")
-    if 0 < len(truths) < 30:  # noqa: PLR2004  # a rule of thumb
+    if 0 < len(truths) < 30:  # a rule of thumb
         limits.append(f"{len(truths)} known states are few: read the intervals, not the estimates")
     return tuple(limits)

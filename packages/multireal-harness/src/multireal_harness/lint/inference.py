@@ -212,7 +212,7 @@ def _inventory(shape: Shape) -> str:
     names = sorted(shape.fields)
     if not names:
         return f"the fields of a {_kinds(shape)}"
-    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")  # noqa: PLR2004  # one line
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")  # one line
 
 
 _VISITORS: dict[str, Callable[[_Walk, Node, Shape], Shape]] = {

@@ -34,7 +34,7 @@ def lint_text(report: LintReport, *, fixes: bool = False) -> str:
     )
 
 
-def _eval_lines(report: EvalReport, fixes: bool) -> Iterator[str]:  # noqa: FBT001  # private
+def _eval_lines(report: EvalReport, fixes: bool) -> Iterator[str]:
     yield f"{report.task_id} eval {report.index}: {report.criterion}"
     for each in report.findings:
         if each.severity == "fatal":

@@ -78,7 +78,7 @@ class CaptureSettings:
     try_s: float = 60.0
     spare_s: float = 10.0
     quiet_s: float = 10.0
-    backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # noqa: RUF009  # immutable
+    backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # immutable
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -113,7 +113,7 @@ async def works_elsewhere(context: Any, site: Site, settings: CaptureSettings) -
 
     The second look leaves out an app that was down and works again.
     """
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error
 
     fresh: Any = None
     try:
@@ -141,7 +141,7 @@ async def _gives_state(context: Any, site: Site, settings: CaptureSettings) -> b
 
 async def close_pages(context: Any) -> None:
     """Close the agent's pages; an empty one stays open, because a browser without pages may end."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+    from playwright.async_api import Error
 
     kept = await context.new_page()
     for page in [each for each in context.pages if each is not kept]:
@@ -236,7 +236,7 @@ class _Page:
         Raises:
             _NoStateError: It shows none within the time.
         """
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+        from playwright.async_api import Error
 
         try:
             async with asyncio.timeout(within_s):

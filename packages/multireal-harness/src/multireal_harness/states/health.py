@@ -207,7 +207,7 @@ def _history(app: str, state: Any, window: Window | None) -> Iterator[Symptom]:
         for each in actions
         if isinstance(each, dict) and isinstance(each.get("timestamp"), int | float)
     ]
-    if len(actions) == 500:  # noqa: PLR2004  # opendining's history stops at exactly 500
+    if len(actions) == 500:  # opendining's history stops at exactly 500
         yield Symptom(
             code="capped_history",
             app=app,

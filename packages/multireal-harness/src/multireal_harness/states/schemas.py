@@ -63,7 +63,7 @@ def load_schemas(path: Path) -> Schemas:
         InputError: There is no such file or folder, or it has no shapes.
     """
     if path.is_dir():
-        from multireal_harness.states.files import load_states  # noqa: PLC0415  # only for folders
+        from multireal_harness.states.files import load_states  # only for folders
 
         return learn_schemas(states.apps for states in load_states(path))
     try:

@@ -26,7 +26,7 @@ def built_in_world(faults: Sequence[AppFault] = ()) -> Iterator[BuiltInWorld]:
     Raises:
         InputError: A fault names no app.
     """
-    from multireal_harness.world.builtin import BuiltInWorld  # noqa: PLC0415  # only built-in runs need it
+    from multireal_harness.world.builtin import BuiltInWorld  # only built-in runs need it
 
     world = BuiltInWorld()
     world.open()

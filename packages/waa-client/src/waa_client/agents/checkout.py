@@ -138,7 +138,7 @@ class _Trial:
 
     async def _observe(self) -> dict[str, Any]:
         """Return the observation in vanilla's form."""
-        from PIL import Image  # noqa: PLC0415  # agents want the window as a picture
+        from PIL import Image  # agents want the window as a picture
 
         observation = await self._desktop.observe()
         # vanilla always asks for the window, and its agents need it

@@ -127,7 +127,7 @@ def _set_up(session: Session, task: dict[str, Any], vm: SimulatedVm, store: Asse
 
 
 def _write_scene(scene: Scene, path: Path) -> None:
-    import yaml  # noqa: PLC0415  # only snapshots need it
+    import yaml  # only snapshots need it
 
     text = yaml.safe_dump(scene.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
     write_atomic(path, text.encode())

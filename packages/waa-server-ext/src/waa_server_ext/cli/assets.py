@@ -34,10 +34,10 @@ def assets() -> None:
 @_assets_option
 @click.option("--refresh", is_flag=True, help="Fetch again what is there.")
 @json_option
-def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # noqa: FBT001  # click's flags
+def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # click's flags
     """Fetch the set-up and gold files of all tasks; run it again to continue."""
-    from waa_server_ext.evaluation.asset_fetch import fetch_assets  # noqa: PLC0415  # heavy
-    from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415  # with it
+    from waa_server_ext.evaluation.asset_fetch import fetch_assets
+    from waa_server_ext.evaluation.tasks import TaskFolder
 
     report = fetch_assets(
         TaskFolder(tasks), folder, refresh=refresh, say=lambda line: click.echo(line, err=True)
@@ -50,9 +50,9 @@ def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # n
 @assets.command(name="list")
 @_assets_option
 @json_option
-def list_(folder: Path, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+def list_(folder: Path, as_json: bool) -> None:
     """List what is there."""
-    from waa_server_ext.evaluation.assets import AssetStore  # noqa: PLC0415  # heavy
+    from waa_server_ext.evaluation.assets import AssetStore
 
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}: `waa-server-ext assets fetch` makes it")

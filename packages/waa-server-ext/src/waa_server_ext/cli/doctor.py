@@ -24,8 +24,8 @@ __all__ = ["doctor"]
 @json_option
 def doctor(**options: Any) -> None:
     """Check checkout, packages, VM and network, and say how to fix what is missing."""
-    from waa_server_ext.server.doctor import checks  # noqa: PLC0415  # heavy
-    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.server.doctor import checks
+    from waa_server_ext.server.startup import evaluator_settings
 
     found = checks(
         evaluator_settings(options),

@@ -34,8 +34,8 @@ def evaluate(task: str, **options: Any) -> None:
 
     Exits with 0 for a score of 1, with 1 for less, and with 3 where there is no score.
     """
-    from waa_server_ext.native.offline import evaluate_files, read_task  # noqa: PLC0415  # heavy
-    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.native.offline import evaluate_files, read_task
+    from waa_server_ext.server.startup import evaluator_settings
 
     if options["checkout"] is not None:
         raise click.UsageError("evaluators of a checkout need a VM: use `waa-server-ext serve`")

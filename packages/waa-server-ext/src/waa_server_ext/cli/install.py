@@ -34,9 +34,9 @@ _server_option = click.option(
 @click.option("--tasks-dir", "tasks", metavar="DIR",
               help="Tasks that requests may name, where the server runs.")  # fmt: skip
 @json_option
-def install(server: Path, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
+def install(server: Path, as_json: bool, **options: Any) -> None:
     """Mount /evaluate in WAA's own server; waa-server-ext must be installed where that runs."""
-    from waa_server_ext.server.installation import install as run  # noqa: PLC0415  # pydantic
+    from waa_server_ext.server.installation import install as run
 
     given = {name: value for name, value in options.items() if value is not None}
     _show(run(server, given), as_json, "/evaluate is mounted in", "it was already in")
@@ -45,14 +45,14 @@ def install(server: Path, as_json: bool, **options: Any) -> None:  # noqa: FBT00
 @click.command()
 @_server_option
 @json_option
-def uninstall(server: Path, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+def uninstall(server: Path, as_json: bool) -> None:
     """Undo install: the file is byte for byte what it was."""
-    from waa_server_ext.server.installation import uninstall as run  # noqa: PLC0415  # pydantic
+    from waa_server_ext.server.installation import uninstall as run
 
     _show(run(server), as_json, "removed from", "nothing to remove in")
 
 
-def _show(report: InstallReport, as_json: bool, done: str, nothing: str) -> None:  # noqa: FBT001  # see above
+def _show(report: InstallReport, as_json: bool, done: str, nothing: str) -> None:
     if as_json:
         click.echo(report.model_dump_json(indent=2))
         return

@@ -26,8 +26,8 @@ def rescore(**options: Any) -> None:
 
     --cache names the folder of the server that stored them.
     """
-    from waa_server_ext.server.rescore import rescore as run  # noqa: PLC0415  # heavy
-    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.server.rescore import rescore as run
+    from waa_server_ext.server.startup import evaluator_settings
 
     settings = evaluator_settings(options)
     found = list(run(settings, settings.cache, options["keys"]))

@@ -32,8 +32,8 @@ def serve(**options: Any) -> None:
 
     The token in WAA_SERVER_TOKEN is required of clients; without one only this machine may ask.
     """
-    from waa_server_ext.server.startup import evaluator_settings, serve_forever  # noqa: PLC0415  # heavy
-    from waa_server_ext.vm.access import TOKEN_VARIABLE  # noqa: PLC0415  # with it
+    from waa_server_ext.server.startup import evaluator_settings, serve_forever
+    from waa_server_ext.vm.access import TOKEN_VARIABLE
 
     settings = evaluator_settings(options)
     serve_forever(

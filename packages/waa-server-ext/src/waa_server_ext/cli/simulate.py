@@ -28,7 +28,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="Write what was seen as an animated WebP when it ends.")  # fmt: skip
 @click.option("--snapshot", type=_FILE, metavar="FILE",
               help="Write the state it ends in as a scene (YAML).")  # fmt: skip
-def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
+def simulate(  # one parameter per option
     scene: Path | None, host: str, port: int, seed: int, task: str | None, tasks: Path | None,
     record: Path | None, snapshot: Path | None, *, evaluate: bool, evaluate_port: int,
 ) -> None:  # fmt: skip
@@ -37,7 +37,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
     It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
     With --evaluate it is desktop and scorer in one command.
     """
-    from waa_server_ext.built_in.session import Session, run_session  # noqa: PLC0415  # heavy
+    from waa_server_ext.built_in.session import Session, run_session
 
     run_session(
         Session(

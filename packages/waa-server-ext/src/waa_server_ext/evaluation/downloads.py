@@ -92,7 +92,7 @@ def remember(settings: EvaluatorSettings, url: str, status: int, data: bytes) ->
     Files of other hosts (the VM, hosts that the user allows) may change and are fetched each time.
     """
     is_of_task_set = urlsplit(url).hostname in TASK_HOSTS
-    if settings.assets is not None and status == 200 and is_of_task_set:  # noqa: PLR2004  # HTTP
+    if settings.assets is not None and status == 200 and is_of_task_set:  # HTTP
         AssetStore(settings.assets).add(url, data)
 
 
@@ -130,7 +130,7 @@ class Downloads:
                     seconds=seconds, error=fault,
                 )
             )  # fmt: skip
-        if status >= 400:  # noqa: PLR2004  # HTTP
+        if status >= 400:  # HTTP
             raise HttpStatusError(url, status)
         return data
 
@@ -156,7 +156,7 @@ class Downloads:
         raise DownloadError(url, f"more than {_MAX_REDIRECTS} redirects")
 
     def _ask(self, url: str, until: float) -> tuple[int, bytes, str | None]:
-        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+        import httpx  # takes longer than all else that starts
 
         left = until - time.monotonic()
         if left <= 0:
@@ -183,6 +183,6 @@ class Downloads:
 @functools.cache
 def _certificates() -> ssl.SSLContext:
     """Load the certificates once: it takes longer than a download from nearby."""
-    import httpx  # noqa: PLC0415  # takes longer than all else that starts
+    import httpx  # takes longer than all else that starts
 
     return httpx.create_ssl_context()

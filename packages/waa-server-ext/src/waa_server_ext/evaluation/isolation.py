@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
@@ -213,10 +213,10 @@ class _Worker:
         return f" ({lines[-1]})" if lines else ""
 
     def _send(self, line: str) -> None:
-        assert self._process.stdin is not None  # noqa: S101  # a pipe was asked for
+        stdin = cast("IO[str]", self._process.stdin)
         try:
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
+            stdin.write(line + "\n")
+            stdin.flush()
         except (BrokenPipeError, OSError) as error:
             raise _WorkerGoneError("its process has ended") from error
 
@@ -233,7 +233,7 @@ class _Worker:
         return reply
 
     def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101  # a pipe was asked for
-        for line in self._process.stdout:
+        stdout = cast("IO[str]", self._process.stdout)
+        for line in stdout:
             self._replies.put(line)
         self._replies.put("")

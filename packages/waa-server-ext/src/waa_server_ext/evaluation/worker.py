@@ -98,7 +98,7 @@ def _discard_output() -> None:
 def _limit_memory(size: int) -> None:
     """Let a document that explodes in memory end in MemoryError, where the system can do that."""
     try:
-        import resource  # noqa: PLC0415  # POSIX only
+        import resource  # POSIX only
     except ImportError:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -107,7 +107,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _guard(settings: EvaluatorSettings) -> None:
-    from waa_server_ext.evaluation.file_guard import guard_files  # noqa: PLC0415  # it cannot be undone
+    from waa_server_ext.evaluation.file_guard import guard_files  # it cannot be undone
 
     guard_files(settings.cache, *filter(None, [settings.assets]))
 

@@ -40,8 +40,8 @@ def similarity(first: str, second: str) -> float:
 
 def _load(path: str) -> NDArray[np.float32]:
     """Return a recording as one channel at 22,050 Hz."""
-    import soundfile  # noqa: PLC0415  # an extra
-    import soxr  # noqa: PLC0415  # an extra
+    import soundfile
+    import soxr
 
     with _opened(soundfile, path) as file:
         rate = file.samplerate

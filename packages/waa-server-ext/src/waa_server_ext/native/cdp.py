@@ -133,7 +133,7 @@ class Browser:
         self.held.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
+        from websockets.exceptions import WebSocketException
 
         try:
             self.socket.send(json.dumps(message))
@@ -141,7 +141,7 @@ class Browser:
             raise CdpError(f"the browser is gone: {error}") from error
 
     def _receive(self, until: float, what: str) -> dict[str, Any]:
-        from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
+        from websockets.exceptions import WebSocketException
 
         until = min(until, self.deadline) if self.deadline is not None else until
         left = until - time.monotonic()
@@ -236,7 +236,7 @@ class Tab:
 
     def pdf(self) -> bytes:
         """Return the page as a PDF file."""
-        import base64  # noqa: PLC0415  # rarely
+        import base64  # rarely
 
         answer = self.browser.call("Page.printToPDF", self.session, 60.0)
         return base64.b64decode(answer["data"])
@@ -252,8 +252,8 @@ def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None
     Raises:
         CdpError: There is none.
     """
-    from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
-    from websockets.sync.client import connect as open_socket  # noqa: PLC0415  # same
+    from websockets.exceptions import WebSocketException
+    from websockets.sync.client import connect as open_socket
 
     held = contextlib.ExitStack()
     try:

@@ -331,11 +331,13 @@ def _word(value: Any) -> str:
 def _fresh_start(data: Any) -> str:
     if "session" not in data:
         return "true"
-    return _word(data.get("session", {}).get("restore_on_startup", {}) == 5)  # noqa: PLR2004  # Chromium's code for a new tab
+    return _word(
+        data.get("session", {}).get("restore_on_startup", {}) == 5
+    )  # Chromium's code for a new tab
 
 
 def _read_lnk(content: bytes | None) -> str:
-    import LnkParse3  # noqa: PLC0415  # an extra
+    import LnkParse3
 
     with io.BytesIO(content or b"") as data:
         parsed = LnkParse3.lnk_file(data)

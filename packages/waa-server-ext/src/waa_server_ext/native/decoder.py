@@ -171,7 +171,7 @@ def _answer(function: str, arguments: list[Any]) -> dict[str, Any]:
 
 def _limit_memory(megabytes: int) -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):  # not on Windows
-        import resource  # noqa: PLC0415  # same
+        import resource
 
         limit = megabytes * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

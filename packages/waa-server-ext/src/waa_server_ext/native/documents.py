@@ -45,7 +45,7 @@ def compare_docx_files(file1: str | None, file2: str | None, **options: Any) -> 
     if options.get("ignore_order", False):
         texts = sorted(texts[0]), sorted(texts[1])
     if options.get("content_only", False):
-        from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+        from rapidfuzz import fuzz
 
         return fuzz.ratio(*(_running(each, options) for each in texts)) / 100.0
     return int(same_texts(*texts, **options))
@@ -178,7 +178,7 @@ def is_first_line_centered(docx_file: str | None) -> int:
     document = _opened(docx_file)
     if document is None:
         return 0
-    from docx.enum.text import WD_PARAGRAPH_ALIGNMENT  # noqa: PLC0415  # an extra
+    from docx.enum.text import WD_PARAGRAPH_ALIGNMENT
 
     alignment = document.paragraphs[0].paragraph_format.alignment
     return int(alignment == WD_PARAGRAPH_ALIGNMENT.CENTER)
@@ -238,7 +238,7 @@ def check_italic_font_size_14(path1: str | None, path2: str | None) -> int:
         return 0
     runs = (run for paragraph in document.paragraphs for run in paragraph.runs)
     sizes = (run.font.size for run in runs if run.italic)
-    return int(all(size is not None and size.pt == 14 for size in sizes))  # noqa: PLR2004  # points
+    return int(all(size is not None and size.pt == 14 for size in sizes))  # points
 
 
 @metric(failure="0", source="docs.py", needs=("defusedxml",))
@@ -287,9 +287,9 @@ def _both(first: str | None, second: str | None) -> tuple[Document, Document] | 
 
 
 def _parsed(path: str) -> Document:
-    from docx import Document as open_document  # noqa: N813, PLC0415  # an extra
+    import docx
 
-    return open_document(check_archive(path))
+    return docx.Document(check_archive(path))
 
 
 def _docx_texts(path: str) -> list[str]:
@@ -297,7 +297,7 @@ def _docx_texts(path: str) -> list[str]:
 
 
 def _odt_texts(path: str) -> list[str]:
-    from waa_server_ext.native.opendocument_text import paragraphs  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.opendocument_text import paragraphs
 
     return paragraphs(path)
 
@@ -321,7 +321,7 @@ def _tab_difference(first: Any, second: Any) -> float | None:
 
 
 def _is_default_stop(stop: Any) -> bool:
-    from docx.enum.text import WD_TAB_ALIGNMENT  # noqa: PLC0415  # an extra
+    from docx.enum.text import WD_TAB_ALIGNMENT
 
     at_margin = stop.alignment == WD_TAB_ALIGNMENT.LEFT and stop.position == 0
     return bool(stop.alignment == WD_TAB_ALIGNMENT.CLEAR or at_margin)
@@ -336,7 +336,7 @@ def _has_digit(text: str) -> bool:
 
 
 def _numbers_pages(footer: Any) -> bool:
-    element = footer._element  # noqa: SLF001  # fields have no public interface in python-docx
+    element = footer._element  # fields have no public interface in python-docx
     codes = [each.text or "" for each in element.iter(f"{_W}instrText")]
     codes += [each.get(f"{_W}instr") or "" for each in element.iter(f"{_W}fldSimple")]
     has_field = any(re.match(r"\s*PAGE\b", code) for code in codes)
@@ -364,7 +364,7 @@ def _same_table(first: Any, second: Any) -> bool:
 
 def _cells(table: Any, wanted: int) -> list[Any]:
     """Return the cells row by row; asking for them one by one takes the square of the time."""
-    cells: list[Any] = table._cells  # noqa: SLF001  # the public accessor rebuilds this list for each cell
+    cells: list[Any] = table._cells  # the public accessor rebuilds this list for each cell
     if len(cells) < wanted:
         raise IndexError("list index out of range")
     return cells[:wanted]

@@ -124,7 +124,7 @@ class NativeEvaluator:
 
     def describe(self) -> Description:
         """Say what can be scored here and what is missing; see `Evaluator`."""
-        from bench_core.run_folder import package_versions  # noqa: PLC0415  # needed here only
+        from bench_core.run_folder import package_versions
 
         getters, metrics = declared("getter"), declared("metric")
         missing = {

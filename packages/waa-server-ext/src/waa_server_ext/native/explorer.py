@@ -87,7 +87,7 @@ def all_png_file_names(env: Environment, config: Mapping[str, Any]) -> str:
 )
 def zipped_folder_in_desktop(env: Environment, config: Mapping[str, Any]) -> str:
     """Whether a .7z archive is locked with the password and has the expected file."""
-    import py7zr  # noqa: PLC0415  # an extra
+    import py7zr
 
     content = io.BytesIO(env.file(config["filename"]) or b"")
     with py7zr.SevenZipFile(content, mode="r", password=config["password"]) as archive:
@@ -222,7 +222,7 @@ def _unpacked_names(archive: Any) -> set[str]:
     """Unpack all of it in memory, which is what shows whether the password is right."""
     if hasattr(archive, "readall"):  # before py7zr 1.0
         return set(archive.readall() or {})
-    from py7zr.io import BytesIOFactory  # noqa: PLC0415  # an extra
+    from py7zr.io import BytesIOFactory
 
     factory = BytesIOFactory(_MAX_IN_7Z)
     archive.extractall(factory=factory)

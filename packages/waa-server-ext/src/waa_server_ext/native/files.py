@@ -100,7 +100,7 @@ def content_from_vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
         raise NotImplementedError(f"File type {config['file_type']} not supported")
     if config["file_content"] != "last_row":
         return None
-    from waa_server_ext.native.sheet_values import last_row  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.sheet_values import last_row
 
     return last_row(path)
 
@@ -167,7 +167,9 @@ def check_csv(result: str | None, rules: Mapping[str, Any]) -> float:
 
 
 @metric(failure="0.0 for None and for an absent key", source="general.py")
-def check_json(result: str | None, rules: Mapping[str, Any], is_yaml: bool = False) -> float:  # noqa: FBT001, FBT002  # an option of tasks
+def check_json(
+    result: str | None, rules: Mapping[str, Any], is_yaml: bool = False
+) -> float:  # an option of tasks
     """Whether a JSON file satisfies each rule of `expect` and none of `unexpect`."""
     if result is None:
         return 0.0
@@ -287,6 +289,6 @@ def _same_member(name: str, ours: zipfile.ZipFile, gold: zipfile.ZipFile) -> boo
     contents = read_member(ours, name), read_member(gold, name)
     if not name.lower().endswith(".pdf"):
         return contents[0] == contents[1]
-    from waa_server_ext.native.pdfs import similar_text  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.pdfs import similar_text
 
     return similar_text(*contents)

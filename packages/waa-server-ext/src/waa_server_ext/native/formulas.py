@@ -125,23 +125,23 @@ class _Parser:
             self._depth -= 1
 
     def _primary(self) -> Node:
-        kind, token = self._take()
+        kind, symbol = self._take()
         if kind == "number":
-            return ("constant", float(token))
+            return ("constant", float(symbol))
         if kind == "text":
-            return ("constant", token[1:-1].replace('""', '"'))
+            return ("constant", symbol[1:-1].replace('""', '"'))
         if kind == "reference":
-            return self._reference(token)
+            return self._reference(symbol)
         if kind == "name":
-            return self._named(token.upper())
-        if token != "(":  # noqa: S105  # a parenthesis
+            return self._named(symbol.upper())
+        if symbol != "(":
             raise self._unknown()
         node = self._binary(0)
         self._expect(")")
         return node
 
-    def _reference(self, token: str) -> Node:
-        name = token.replace("$", "").upper()
+    def _reference(self, symbol: str) -> Node:
+        name = symbol.replace("$", "").upper()
         if name not in self.references:
             self.references.append(name)
         return ("reference", name)
@@ -265,7 +265,7 @@ def _weekday(value: Any, kind: float = 1.0) -> float:
     return float({1: (day + 1) % 7 + 1, 2: day + 1, 3: day}[int(kind)])
 
 
-def _if(condition: Any, then: Any = True, otherwise: Any = False) -> Any:  # noqa: FBT002  # its defaults
+def _if(condition: Any, then: Any = True, otherwise: Any = False) -> Any:  # its defaults
     return _ERROR if condition is _ERROR else (then if condition else otherwise)
 
 

@@ -87,7 +87,7 @@ def compare_images(image1_path: str | None, image2_path: str | None) -> float:
 )
 def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
     """Whether the structural similarity of two pictures reaches 0.9."""
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     if src_path is None or tgt_path is None:
         return 0.0
@@ -97,13 +97,13 @@ def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
     channels = [
         _similarity([first[..., index], second[..., index]]) for index in range(first.shape[-1])
     ]
-    return np.bool_(sum(channels) / len(channels) >= 0.9)  # noqa: PLR2004  # upstream's threshold
+    return np.bool_(sum(channels) / len(channels) >= 0.9)  # upstream's threshold
 
 
 @metric(failure="0.0 for None; pictures of different kinds raise", source="gimp.py", needs=("PIL",))
 def compare_image_list(pred_img_path_list: Any, gold_img_path_list: Any) -> float:
     """Whether all pictures are the same, pixel by pixel, where they overlap."""
-    from PIL import ImageChops  # noqa: PLC0415  # an extra
+    from PIL import ImageChops
 
     if type(pred_img_path_list) is not list:
         pred_img_path_list, gold_img_path_list = [pred_img_path_list], [gold_img_path_list]
@@ -133,7 +133,7 @@ def open_image(source: str | bytes | None, name: str) -> Image:
         RefusedFileError: It has too many bytes or pixels.
         OSError: It is none.
     """
-    from PIL import Image as images  # noqa: N813, PLC0415  # an extra
+    from PIL import Image
 
     if source is None:
         raise AttributeError("there is no picture")  # as Pillow does
@@ -147,8 +147,8 @@ def open_image(source: str | bytes | None, name: str) -> Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large pictures; the limit is our own
         try:
-            image = images.open(io.BytesIO(content))
-        except images.DecompressionBombError as error:
+            image = Image.open(io.BytesIO(content))
+        except Image.DecompressionBombError as error:
             raise RefusedFileError(label, "too many pixels") from error
     if image.width * image.height > MAX_IMAGE_PIXELS:
         pixels = image.width * image.height
@@ -157,10 +157,10 @@ def open_image(source: str | bytes | None, name: str) -> Image:
 
 
 def _resized(image: Image, size: tuple[int, int]) -> Any:
-    import numpy as np  # noqa: PLC0415  # an extra
-    from PIL import Image as images  # noqa: N813, PLC0415  # an extra
+    import numpy as np
+    from PIL import Image
 
-    return np.asarray(image.resize(size, images.Resampling.LANCZOS))
+    return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
 
 
 def _similarity(pair: list[Any]) -> float:
@@ -169,7 +169,7 @@ def _similarity(pair: list[Any]) -> float:
     Wang et al. 2004 with a uniform window of 7 and unbiased (co)variances; the border where the
     window does not fit is left out, as in scikit-image's `structural_similarity`.
     """
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     height, width = pair[0].shape
     if min(height, width) < _WINDOW:
@@ -183,7 +183,7 @@ def _similarity(pair: list[Any]) -> float:
 
 
 def _similarity_map(first: Any, second: Any) -> Any:
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     x, y = first.astype(np.float64), second.astype(np.float64)
     count = _WINDOW * _WINDOW
@@ -199,7 +199,7 @@ def _similarity_map(first: Any, second: Any) -> Any:
 
 def _means(array: Any) -> Any:
     """Return the mean of every window; sums of whole numbers are exact in float64."""
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     sums = np.zeros((array.shape[0] + 1, array.shape[1] + 1))
     np.cumsum(np.cumsum(array, axis=0), axis=1, out=sums[1:, 1:])
@@ -209,10 +209,10 @@ def _means(array: Any) -> Any:
 
 def _has_red_circle(image: Image) -> Any:
     """Find the centre and mean distance of all red pixels, then look at the square around it."""
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     rgb = np.asarray(image.convert("RGB"))
-    red = (rgb[..., 0] >= 150) & (rgb[..., 1] <= 100) & (rgb[..., 2] <= 100)  # noqa: PLR2004  # upstream's red
+    red = (rgb[..., 0] >= 150) & (rgb[..., 1] <= 100) & (rgb[..., 2] <= 100)  # upstream's red
     count = int(red.sum())
     if count == 0:
         return False
@@ -224,12 +224,12 @@ def _has_red_circle(image: Image) -> Any:
     square = rgb[int(y - radius) : int(y + radius), int(x - radius) : int(x + radius)]
     if square.shape[0] * square.shape[1] == 0:
         return False
-    white = (square >= 200).all(axis=-1)  # noqa: PLR2004  # upstream's white
+    white = (square >= 200).all(axis=-1)  # upstream's white
     return bool(white.sum() / white.size > _WHITE_SHARE)
 
 
 def _distances(red: Any, x: float, y: float) -> float:
-    import numpy as np  # noqa: PLC0415  # an extra
+    import numpy as np
 
     total = 0.0
     for top in range(0, red.shape[0], _BAND):

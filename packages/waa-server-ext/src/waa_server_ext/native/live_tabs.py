@@ -86,7 +86,7 @@ def pdf_from_url(env: Environment, config: Mapping[str, Any]) -> str:
 
 def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
     """Open pages in the browser, and close the first tab; whether it could be reached."""
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError
 
     with _with_retries(env, tries, wait_s) as browser:
         if browser is None:
@@ -117,7 +117,7 @@ def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: flo
 
 @contextlib.contextmanager
 def _with_retries(env: Environment, tries: int, wait_s: float) -> Iterator[Browser | None]:
-    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError, connect
 
     for left in reversed(range(tries)):
         try:
@@ -141,7 +141,7 @@ def _recorded(
         CdpError: The browser gave no answer, now or then.
         VmTransportError: The transcript does not hold it.
     """
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError
 
     if env.replayed:
         held = env.vm.post(browser_path(name), json=dict(config))
@@ -158,7 +158,7 @@ def _recorded(
 
 
 def _tabs(env: Environment) -> list[dict[str, str]]:
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError
 
     try:
         browser = _reach(env)
@@ -169,7 +169,7 @@ def _tabs(env: Environment) -> list[dict[str, str]]:
 
 
 def _page(env: Environment, url: str, state: str) -> dict[str, str]:
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError
 
     with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=False) as tab:
         tab.goto(url)
@@ -181,7 +181,7 @@ def _page(env: Environment, url: str, state: str) -> dict[str, str]:
 
 
 def _opened_again(env: Environment, url: str) -> dict[str, str] | None:
-    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError, connect
 
     try:
         browser = connect(_host(env))
@@ -205,7 +205,7 @@ def _printed(env: Environment, url: str) -> str:
 
 def _reach(env: Environment) -> Browser:
     """Connect to the browser; where none runs, have Chrome started and try once more."""
-    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError, connect
 
     try:
         return connect(_host(env))
@@ -216,13 +216,13 @@ def _reach(env: Environment) -> Browser:
 
 
 def _host(env: Environment) -> str:
-    from waa_server_ext.vm.client import vm_address  # noqa: PLC0415  # httpx
+    from waa_server_ext.vm.client import vm_address  # httpx
 
     return vm_address(env.vm.vm)[0]
 
 
 def _tab_info(browser: Browser, target: Mapping[str, Any]) -> dict[str, str]:
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.cdp import CdpError
 
     try:
         tab = browser.attach(target["targetId"])

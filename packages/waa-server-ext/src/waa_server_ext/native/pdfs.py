@@ -46,7 +46,7 @@ def check_pdf_pages(pdf_file: str | None, rules: Mapping[str, Any]) -> float:
     """Whether the number of pages stands in the relation to a value."""
     if pdf_file is None:
         return 0.0
-    from pypdf import PdfReader  # noqa: PLC0415  # an extra
+    from pypdf import PdfReader
 
     pages = len(PdfReader(check_size(pdf_file)).pages)
     return float(_COMPARE[rules["relation"]](pages, rules["ref_value"]))
@@ -69,9 +69,9 @@ def similar_text(first: bytes, second: bytes) -> bool:
 
 def texts(paths: list[str | None]) -> list[str]:
     """Return the text of PDF files; runs in a child."""
-    import pymupdf  # noqa: PLC0415  # an extra
+    import pymupdf
 
-    pymupdf.TOOLS.mupdf_display_errors(False)  # noqa: FBT003  # its own interface
+    pymupdf.TOOLS.mupdf_display_errors(False)  # its own interface
     found = []
     for path in paths:
         if path is None:  # for PyMuPDF an empty document
@@ -86,7 +86,7 @@ def texts(paths: list[str | None]) -> list[str]:
 
 def plain_text(content: str) -> str:
     """Return the text of a PDF file, given in base64; runs in a child."""
-    from pypdf import PdfReader  # noqa: PLC0415  # an extra
+    from pypdf import PdfReader
 
     pieces, size = [], 0
     with warnings.catch_warnings():
@@ -100,7 +100,7 @@ def plain_text(content: str) -> str:
 
 
 def _similarity(first: str | None, second: str | None) -> float:
-    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+    from rapidfuzz import fuzz
 
     found = isolated("pdfs:texts", [path and check_size(path) for path in (first, second)])
     for path, text in zip((first, second), found, strict=True):

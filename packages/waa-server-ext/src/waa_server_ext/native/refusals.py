@@ -132,8 +132,8 @@ def parse_xml(name: str, data: bytes | str) -> Any:
         RefusedFileError: It declares a document type: entities may grow without end.
         xml.etree.ElementTree.ParseError: It is none.
     """
-    from defusedxml import DefusedXmlException  # noqa: PLC0415  # an extra
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # same
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
 
     try:
         return fromstring(data, forbid_dtd=True)

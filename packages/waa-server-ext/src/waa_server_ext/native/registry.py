@@ -157,7 +157,7 @@ def _load() -> None:
         importlib.import_module(f"waa_server_ext.native.{area}")
 
 
-def _declare(  # noqa: PLR0913  # what a declaration consists of
+def _declare(  # what a declaration consists of
     kind: Kind,
     function: Callable[..., Any],
     *,

@@ -71,7 +71,7 @@ def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
 @metric(failure="TypeError for what is no string", source="general.py", needs=("rapidfuzz",))
 def fuzzy_match(result: Any, rules: Mapping[str, Any]) -> float:
     """How similar two strings are, from 0 to 1; no threshold."""
-    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+    from rapidfuzz import fuzz
 
     return fuzz.ratio(result, rules["expected"]) / 100.0
 
@@ -184,7 +184,7 @@ def _in_range(value: Any, ref: Any, left: str, right: str) -> bool:
 
 def _covers(value: Any, limits: Any) -> bool:
     """Whether a range of cells has all of the first limit and nothing outside the second."""
-    from openpyxl.worksheet.cell_range import MultiCellRange  # noqa: PLC0415  # an extra
+    from openpyxl.worksheet.cell_range import MultiCellRange
 
     inner, outer = MultiCellRange(limits[0]), MultiCellRange(limits[1])
     return all(part in value for part in inner) and all(part in outer for part in value)
@@ -221,7 +221,7 @@ def _next_monday(now: datetime) -> datetime:
 
 def _monday_in_four_months(now: datetime) -> datetime:
     """From September on the year changes; in August vanilla asks for month 0, which raises."""
-    year = now.year + 1 if now.month >= 9 else now.year  # noqa: PLR2004  # September
+    year = now.year + 1 if now.month >= 9 else now.year  # September
     first = datetime(year, (now.month + 4) % 12, 1)  # noqa: DTZ001  # vanilla's clock is naive
     return first + timedelta(days=(7 - first.weekday()) % 7)
 

@@ -76,7 +76,7 @@ def accessibility_tree(env: Environment, *_: Any) -> Any:
 )
 def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) -> float:
     """How well elements chosen by XPath or CSS have the expected text: a product over all rules."""
-    from lxml import etree  # noqa: PLC0415  # an extra
+    from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     tree = etree.fromstring(result, parser)
@@ -91,7 +91,7 @@ def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) ->
 
 
 def _select(tree: Any, rule: Mapping[str, Any]) -> Any:
-    from lxml.cssselect import CSSSelector  # noqa: PLC0415  # an extra
+    from lxml.cssselect import CSSSelector
 
     if "xpath" in rule:
         return tree.xpath(rule["xpath"], namespaces=_NAMESPACES)
@@ -101,7 +101,7 @@ def _select(tree: Any, rule: Mapping[str, Any]) -> Any:
 
 
 def _best_text(found: Sequence[Any], rule: Mapping[str, Any]) -> float:
-    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+    from rapidfuzz import fuzz
 
     texts: list[Any] = [element.text or None for element in found]
     if rule["exact"]:

@@ -98,7 +98,7 @@ def active_hours_of_user_to_not_interrupt_for_windows_updates(
 
 def _clock(hour: int, minute: int) -> str:
     """Write a time as upstream does: noon is `00:00 PM`."""
-    return f"{hour % 12 if hour < 24 else hour - 12:02d}:{minute:02d} {'AM' if hour < 12 else 'PM'}"  # noqa: PLR2004  # hours
+    return f"{hour % 12 if hour < 24 else hour - 12:02d}:{minute:02d} {'AM' if hour < 12 else 'PM'}"  # hours
 
 
 def _minute(data: Sequence[str], hour_at: int) -> int:

@@ -124,19 +124,19 @@ def _open(run: _Runner, path: str) -> None:
         run.env.pause(_OPENED_PAUSE_S)
 
 
-def _launch(run: _Runner, command: Any, shell: Any = False) -> None:  # noqa: FBT002  # a parameter of tasks
+def _launch(run: _Runner, command: Any, shell: Any = False) -> None:  # a parameter of tasks
     _need(command, "Launch")
     if not shell and isinstance(command, str) and len(command.split()) > 1:
         command = command.split()
     run.post("/setup/launch", json={"command": command, "shell": shell})
 
 
-def _execute(  # noqa: PLR0913, PLR0917  # the parameters of tasks
+def _execute(  # the parameters of tasks
     run: _Runner,
     command: Any,
     stdout: str = "",
     stderr: str = "",
-    shell: Any = False,  # noqa: FBT002  # a parameter of tasks
+    shell: Any = False,  # a parameter of tasks
     until: Mapping[str, Any] | None = None,
 ) -> None:
     """Run a command; with `until`, again and again until its outcome is as wanted."""
@@ -182,8 +182,8 @@ def _sleep(run: _Runner, seconds: float) -> None:
 def _activate_window(
     run: _Runner,
     window_name: str,
-    strict: Any = False,  # noqa: FBT002  # a parameter of tasks
-    by_class: Any = False,  # noqa: FBT002  # same
+    strict: Any = False,  # a parameter of tasks
+    by_class: Any = False,
 ) -> None:
     _window(run, "/setup/activate_window", window_name, strict, by_class)
 
@@ -191,8 +191,8 @@ def _activate_window(
 def _close_window(
     run: _Runner,
     window_name: str,
-    strict: Any = False,  # noqa: FBT002  # a parameter of tasks
-    by_class: Any = False,  # noqa: FBT002  # same
+    strict: Any = False,  # a parameter of tasks
+    by_class: Any = False,
 ) -> None:
     _window(run, "/setup/close_window", window_name, strict, by_class)
 
@@ -227,7 +227,7 @@ def _change_wallpaper(run: _Runner, path: str) -> None:
 
 
 def _chrome_open_tabs(run: _Runner, urls_to_open: Sequence[str]) -> None:
-    from waa_server_ext.native.live_tabs import open_tabs  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.live_tabs import open_tabs
 
     # V2 waits half a minute more between tries and then goes on without the tabs
     v2 = run.env.fidelity == "v2"
@@ -240,7 +240,7 @@ def _chrome_open_tabs(run: _Runner, urls_to_open: Sequence[str]) -> None:
 
 
 def _edge_open_tabs(run: _Runner, urls_to_open: Sequence[str]) -> None:
-    from waa_server_ext.native.live_tabs import open_tabs  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.live_tabs import open_tabs
 
     tries = 15 if run.env.fidelity == "orig" else 30
     if not open_tabs(run.env, urls_to_open, tries=tries, wait_s=5.0):
@@ -248,7 +248,7 @@ def _edge_open_tabs(run: _Runner, urls_to_open: Sequence[str]) -> None:
 
 
 def _chrome_close_tabs(run: _Runner, urls_to_close: Sequence[str]) -> None:
-    from waa_server_ext.native.live_tabs import close_tabs  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.live_tabs import close_tabs
 
     run.env.pause(5.0)
     tries = 15 if run.env.fidelity == "orig" else 30

@@ -153,9 +153,9 @@ def _fill(name: str, styled: Any) -> Any:
 
 def _active(rule: Any, formatting: Any, worksheet: Any, path: str) -> list[Any]:
     """Return the cells for which the condition holds."""
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415  # an extra
+    from openpyxl.utils import get_column_letter
 
-    from waa_server_ext.native.formulas import compile_condition  # noqa: PLC0415  # only here
+    from waa_server_ext.native.formulas import compile_condition
 
     if rule.type != "expression":
         raise NotImplementedError(f"Not Implemented Condition Type: {rule.type}")
@@ -175,15 +175,15 @@ def _active(rule: Any, formatting: Any, worksheet: Any, path: str) -> list[Any]:
 
 def _cells_of(area: Any) -> list[tuple[int, int]]:
     size = (area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1)
-    if size > 20_000:  # noqa: PLR2004  # each is looked for in the sheet
+    if size > 20_000:  # each is looked for in the sheet
         raise RefusedFileError(str(area), "conditional formatting of too many cells")
     return list(area.cells)
 
 
 def _fixed(path: str, sheet: str, match: tuple[str, str, str, str]) -> Any:
     """Return the value of an absolute cell, or the values of an absolute area."""
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415  # an extra
-    from openpyxl.worksheet.cell_range import CellRange  # noqa: PLC0415  # an extra
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.cell_range import CellRange
 
     first_column, first_row, last_column, last_row = match
     # upstream asks for the last cell even where there is none, which raises

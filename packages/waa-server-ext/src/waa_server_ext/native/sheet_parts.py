@@ -26,7 +26,7 @@ def charts(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, dict[str
         return {}
     wanted = set(rule.get("chart_props", ()))
     found = {}
-    for chart in worksheet._charts:  # noqa: SLF001  # openpyxl keeps what it read only there
+    for chart in worksheet._charts:  # openpyxl keeps what it read only there
         source = ";".join(f"{_cells(each.val)},{_cells(each.cat)}" for each in chart.series)
         found[source] = {name: read(chart) for name, read in _CHART_PROPS.items() if name in wanted}
     return found
@@ -38,7 +38,7 @@ def pivots(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, dict[str
     if worksheet is None:
         return {}
     wanted = set(rule.get("pivot_props", []))
-    return dict(_pivot(each, wanted) for each in worksheet._pivots)  # noqa: SLF001  # same
+    return dict(_pivot(each, wanted) for each in worksheet._pivots)
 
 
 def filters(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ _CHART_PROPS: dict[str, Callable[[Any], Any]] = {
     # upstream takes the last row twice and the first row never
     "anchor": lambda chart: [
         chart.anchor.editAs,
-        chart.anchor._from.col,  # noqa: SLF001  # its name in openpyxl
+        chart.anchor._from.col,  # its name in openpyxl
         chart.anchor.to.row,
         chart.anchor.to.col,
         chart.anchor.to.row,
@@ -131,7 +131,7 @@ def _empty_before(items: list[Any]) -> int:
 
 
 def _pivot_source(source: Any, left: int, right: int) -> str:
-    from openpyxl.utils import coordinate_to_tuple  # noqa: PLC0415  # an extra
+    from openpyxl.utils import coordinate_to_tuple
 
     first, last = source.worksheetSource.ref.split(":")
     (top, start), (bottom, end) = coordinate_to_tuple(first), coordinate_to_tuple(last)
@@ -176,7 +176,7 @@ def _filter_column(column: Any) -> dict[str, Any]:
         described["filters_blank"] = column.filters.blank
         described["filters"] = set(column.filters.filter)
     if column.customFilters is not None:
-        described["custom_filters_op"] = column.customFilters._and  # noqa: SLF001  # its name in openpyxl
+        described["custom_filters_op"] = column.customFilters._and  # its name in openpyxl
         described["custom_filters"] = {
             (each.operator, each.val) for each in column.customFilters.customFilter
         }

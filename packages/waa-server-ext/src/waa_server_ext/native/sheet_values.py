@@ -81,7 +81,7 @@ def open_values(path: str) -> Any:
     Raises:
         RefusedFileError: It is a bomb.
     """
-    from openpyxl import load_workbook  # noqa: PLC0415  # an extra
+    from openpyxl import load_workbook
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns of parts that it does not keep

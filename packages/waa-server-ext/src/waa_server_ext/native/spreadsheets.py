@@ -73,7 +73,7 @@ def compare_table(result: str | None, expected: str | None = None, **options: An
 
 
 def _open(path: str) -> _Book:
-    from openpyxl import load_workbook  # noqa: PLC0415  # an extra
+    from openpyxl import load_workbook
 
     _check_areas(path)
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def _open(path: str) -> _Book:
 
 def _check_areas(path: str) -> None:
     """Refuse merged cells and links over areas that openpyxl would fill cell by cell."""
-    from openpyxl.utils import range_boundaries  # noqa: PLC0415  # an extra
+    from openpyxl.utils import range_boundaries
 
     with zipfile.ZipFile(check_archive(path)) as archive:
         for name in archive.namelist():
@@ -163,8 +163,8 @@ def _printed(index: int | str, pair: Pair) -> list[str]:
 
 
 def _sheet_fuzzy(rule: Mapping[str, Any], pair: Pair) -> bool:
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415  # an extra
-    from openpyxl.worksheet.cell_range import MultiCellRange  # noqa: PLC0415  # an extra
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.cell_range import MultiCellRange
 
     sides = [_locate(rule[key], pair) for key in ("sheet_idx0", "sheet_idx1")]
     holds = True
@@ -190,7 +190,7 @@ def _cleaned(text: str, rule: Mapping[str, Any]) -> str:
 
 
 def _fuzzy(rule: Mapping[str, Any], first: str, second: str) -> bool:
-    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+    from rapidfuzz import fuzz
 
     kind = rule["type"]
     if kind == "fuzzy_match":

@@ -34,7 +34,7 @@ def same(first: str | None, second: str | None, pictures: int, threshold: int) -
 
 
 def _open(path: str | None) -> Any:
-    import cv2  # noqa: PLC0415  # an extra
+    import cv2
 
     film: Any = cv2.VideoCapture(path)  # type: ignore[arg-type, unused-ignore]  # None reads nothing
     pixels = film.get(cv2.CAP_PROP_FRAME_WIDTH) * film.get(cv2.CAP_PROP_FRAME_HEIGHT)
@@ -49,7 +49,7 @@ def _perceptual_hash(picture: Any) -> NDArray[np.bool_]:
     Zauner 2010, as the package ImageHash computes it. Coefficients are rounded so that what cancels
     out is zero, whatever the order of summation.
     """
-    from PIL import Image  # noqa: PLC0415  # an extra
+    from PIL import Image
 
     grey = Image.fromarray(np.ascontiguousarray(picture[:, :, ::-1])).convert("L")
     small = np.asarray(grey.resize((_SIDE, _SIDE), Image.Resampling.LANCZOS), dtype=float)

@@ -23,9 +23,9 @@ class Scope:
         """Return what a name stands for."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._names:  # noqa: SLF001  # its own class
-                return scope._names[name]  # noqa: SLF001  # its own class
-            scope = scope._outer  # noqa: SLF001  # its own class
+            if name in scope._names:
+                return scope._names[name]
+            scope = scope._outer
         raise NameError(f"name {name!r} is not defined")
 
     def set(self, name: str, value: Any) -> None:
@@ -34,7 +34,7 @@ class Scope:
         if name in self._global:
             while scope._outer is not None:  # its own class
                 scope = scope._outer  # its own class
-        scope._names[name] = value  # noqa: SLF001  # its own class
+        scope._names[name] = value
 
     def delete(self, name: str) -> None:
         """Forget a name."""

@@ -89,7 +89,7 @@ def _percent(template: str | bytes, values: Any) -> Any:
     text = template.decode("latin-1") if isinstance(template, bytes) else template
     for part in text.split("%")[1:]:
         digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
-        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # noqa: PLR2004  # no such width
+        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # no such width
             raise ValueError("the width of a format is too large")
     return template % values
 

@@ -77,7 +77,7 @@ class Callable_:  # noqa: N801  # Callable is the typing name
 class SimObject:
     """A module or object of the simulation: named values, some computed when read."""
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self, name: str, values: dict[str, Any] | None = None, *,
         computed: dict[str, Callable[[], Any]] | None = None,
         items: Callable[[], list[Any]] | None = None,
@@ -228,14 +228,14 @@ def _replaced(method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 def formatted(value: Any, spec: str) -> str:
     """Return a value in a format, with a width that is not absurd."""
     digits = "".join(char if char.isdigit() else " " for char in spec).split()
-    if len(spec) > _MAX_FORMAT or any(len(number) > 3 for number in digits):  # noqa: PLR2004  # widths below 1000
+    if len(spec) > _MAX_FORMAT or any(len(number) > 3 for number in digits):  # widths below 1000
         raise ValueError("Invalid format specifier")
     made: str = str(value) if isinstance(value, SimObject) else format(value, spec)
     return made
 
 
 def _format(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    import string  # noqa: PLC0415  # rarely used
+    import string  # rarely used
 
     parts = []
     number = held = 0
@@ -366,7 +366,7 @@ def _type(value: Any) -> Any:
 
 
 def _int(value: Any = 0, base: Any = None) -> int:
-    if isinstance(value, (str, bytes)) and len(value) > 4000:  # noqa: PLR2004  # what CPython allows
+    if isinstance(value, (str, bytes)) and len(value) > 4000:  # what CPython allows
         raise ValueError("Exceeds the limit for integer string conversion")
     return int(value) if base is None else int(value, base)
 

@@ -27,7 +27,7 @@ _KNOWN_VMS = ("20.20.20.21", "172.30.0.2", "127.0.0.1")
 """The VM from inside WAA's container: stock images; images on newer dockurr/windows; a forward."""
 
 
-def checks(  # noqa: PLR0913  # keywords, as on the command line
+def checks(  # keywords, as on the command line
     settings: EvaluatorSettings,
     *,
     vm: str | None = None,
@@ -63,7 +63,7 @@ def _cache(folder: Path) -> CheckResult:
 
 
 def _evaluators(settings: EvaluatorSettings) -> CheckResult:
-    from waa_server_ext.evaluation.isolation import IsolatedEvaluator  # noqa: PLC0415  # starts a process
+    from waa_server_ext.evaluation.isolation import IsolatedEvaluator  # starts a process
 
     try:
         with IsolatedEvaluator(settings) as evaluator:
@@ -79,7 +79,7 @@ def _evaluators(settings: EvaluatorSettings) -> CheckResult:
 
 
 def _address(settings: EvaluatorSettings, vm: str) -> CheckResult:
-    from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415  # needed here only
+    from waa_server_ext.vanilla.checkout import only_host
 
     try:
         vm_address(vm)
@@ -100,7 +100,7 @@ def _vm_server(vm: str) -> CheckResult:
             platform = http.get("/platform").text
         except VmTransportError as error:
             return failed(f"{host}:{port}: {error.reason}", _network_advice(host, error.reason))
-    if probe.status != 200:  # noqa: PLR2004  # HTTP
+    if probe.status != 200:  # HTTP
         return failed(f"GET /probe: {probe.status}", f"is it WAA's server that is on {vm}?")
     if platform != "Windows":
         return warned(f"answers, on {platform[:40]!r}", "tasks are made for Windows")
@@ -156,7 +156,7 @@ def _proxy(vm: str, environ: Mapping[str, str]) -> CheckResult:
 
 
 def _own_server(url: str, environ: Mapping[str, str]) -> CheckResult:
-    import httpx  # noqa: PLC0415  # heavy
+    import httpx
 
     token = environ.get("WAA_SERVER_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -175,20 +175,20 @@ def _own_server(url: str, environ: Mapping[str, str]) -> CheckResult:
         return failed(
             f"{url}: {error}", "is `waa-server-ext serve` running there, with --host 0.0.0.0?"
         )
-    if answer.status_code == 401:  # noqa: PLR2004  # HTTP
+    if answer.status_code == 401:  # HTTP
         return failed("401", "set WAA_SERVER_TOKEN to the server's token")
-    if answer.status_code == 500 and "404 Not Found" in answer.text:  # noqa: PLR2004  # HTTP
+    if answer.status_code == 500 and "404 Not Found" in answer.text:  # HTTP
         return failed(
             "WAA's own server answers, without /evaluate",
             "mount it with `waa-server-ext install`, or give the sidecar's port",
         )
-    if answer.status_code != 200:  # noqa: PLR2004  # HTTP
+    if answer.status_code != 200:  # HTTP
         return failed(f"{url}: {answer.status_code}", "is it a waa-server-ext?")
     return ok(f"{answer.json().get('status')}: {url}")
 
 
 def _main(server: Path) -> CheckResult:
-    from waa_server_ext.server.installation import is_installed  # noqa: PLC0415  # needed here only
+    from waa_server_ext.server.installation import is_installed
 
     try:
         if is_installed(server):
@@ -199,9 +199,9 @@ def _main(server: Path) -> CheckResult:
 
 
 def _assets(settings: EvaluatorSettings, tasks: Path) -> CheckResult:
-    from waa_server_ext.evaluation.asset_fetch import needed_urls  # noqa: PLC0415  # needed here only
-    from waa_server_ext.evaluation.assets import AssetStore  # noqa: PLC0415  # same
-    from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415  # same
+    from waa_server_ext.evaluation.asset_fetch import needed_urls
+    from waa_server_ext.evaluation.assets import AssetStore
+    from waa_server_ext.evaluation.tasks import TaskFolder
 
     needed = needed_urls(TaskFolder(tasks))
     folder = settings.assets or settings.cache / "assets"

@@ -30,7 +30,7 @@ class _NotReadyError(EnvironmentFaultError):
     """The evaluators are not there yet, or will never be."""
 
 
-def mount(  # noqa: PLR0913  # keywords that the installed block spells out
+def mount(  # keywords that the installed block spells out
     app: Flask,
     *,
     vm: str = "127.0.0.1",

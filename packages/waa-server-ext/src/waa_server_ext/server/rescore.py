@@ -103,7 +103,7 @@ def _provide(before: Verdict, bodies: BodyStore, settings: EvaluatorSettings) ->
     store = AssetStore(settings.assets)
     for call in before.transcript:
         data = bodies.load(call.body) if call.target == "web" and call.body else None
-        if data is not None and call.status == 200:  # noqa: PLR2004  # HTTP
+        if data is not None and call.status == 200:  # HTTP
             store.add(call.path, data)
 
 

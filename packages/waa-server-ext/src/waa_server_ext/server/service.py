@@ -232,7 +232,7 @@ class Service(Closing):
                 answer = http.get("/probe")
             except VmTransportError as error:
                 return None, error.reason
-        if answer.status != 200:  # noqa: PLR2004  # HTTP
+        if answer.status != 200:  # HTTP
             return None, f"GET /probe: {answer.status}"
         return world_of(answer), None
 

@@ -41,7 +41,7 @@ def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
     )
 
 
-def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
+def serve_forever(  # keywords, as on the command line
     settings: EvaluatorSettings,
     *,
     vm: str,
@@ -57,17 +57,17 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     Raises:
         InputError: Something given cannot be used.
     """
-    from bench_core.serving import is_loopback  # noqa: PLC0415  # kept out of --help
-    from waa_server_ext.evaluation.asset_fetch import (  # noqa: PLC0415  # heavy, as what follows
+    from bench_core.serving import is_loopback
+    from waa_server_ext.evaluation.asset_fetch import (
         hosts_of,
         needed_urls,
     )
-    from waa_server_ext.evaluation.isolation import IsolatedEvaluator  # noqa: PLC0415
-    from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415
-    from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
-    from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415
-    from waa_server_ext.vm.access import TOKEN_VARIABLE  # noqa: PLC0415
-    from waa_server_ext.vm.client import vm_address  # noqa: PLC0415
+    from waa_server_ext.evaluation.isolation import IsolatedEvaluator
+    from waa_server_ext.evaluation.tasks import TaskFolder
+    from waa_server_ext.server.service import Service, ServiceSettings
+    from waa_server_ext.vanilla.checkout import only_host
+    from waa_server_ext.vm.access import TOKEN_VARIABLE
+    from waa_server_ext.vm.client import vm_address
 
     if token is None and not is_loopback(host):
         raise InputError(
@@ -111,8 +111,8 @@ def running_server(
     Raises:
         InputError: The address cannot be listened on.
     """
-    from waa_server_ext.server.app import create_app  # noqa: PLC0415  # Flask
-    from waa_server_ext.vm.local_server import LocalServer  # noqa: PLC0415  # same
+    from waa_server_ext.server.app import create_app  # Flask
+    from waa_server_ext.vm.local_server import LocalServer
 
     server = LocalServer("the server", host, port, checks_itself=True)
     server.start(create_app(service, token=token))
@@ -125,7 +125,7 @@ def running_server(
 def _own_tasks(settings: EvaluatorSettings) -> Path | None:
     if settings.checkout is None:
         return None
-    from waa_server_ext.vanilla.checkout import find_checkout, task_folder  # noqa: PLC0415  # same
+    from waa_server_ext.vanilla.checkout import find_checkout, task_folder
 
     return task_folder(find_checkout(settings.checkout))
 

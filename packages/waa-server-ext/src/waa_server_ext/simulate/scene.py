@@ -222,7 +222,7 @@ class Overrides:
         """Return the canned answer of a command line, or `None`."""
         for rule in self.commands:
             if rule.match in joined:
-                if rule.http_status != 200:  # noqa: PLR2004  # HTTP
+                if rule.http_status != 200:  # HTTP
                     return rule.body or {
                         "status": "error",
                         "message": "as the state says",

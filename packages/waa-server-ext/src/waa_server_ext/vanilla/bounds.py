@@ -204,8 +204,10 @@ def _ask(
         **({"proxies": {}} if is_vm else {}),
     }
     response: Any = original(**bound)
-    response._content = _read(response, settings.max_download, time.monotonic() + left)  # noqa: SLF001  # requests keeps it there
-    response._content_consumed = True  # noqa: SLF001  # same
+    response._content = _read(
+        response, settings.max_download, time.monotonic() + left
+    )  # requests keeps it there
+    response._content_consumed = True
     if not is_vm and request.method == "GET":
         remember(settings, request.url or "", response.status_code, response.content)
     answer: requests.Response = response
@@ -239,8 +241,8 @@ def _from_assets(bounds: Bounds, request: requests.PreparedRequest) -> requests.
         return None
     response: Any = requests.Response()
     response.status_code, response.url, response.request = 200, request.url or "", request
-    response._content = held  # noqa: SLF001  # requests keeps it there
-    response._content_consumed = True  # noqa: SLF001  # same
+    response._content = held  # requests keeps it there
+    response._content_consumed = True
     answer: requests.Response = response
     return answer
 

@@ -221,6 +221,6 @@ def _refusal(calls: Sequence[Exchange]) -> str | None:
     for call in calls:
         if call.error:
             return f"{call.method} {call.path}: {call.error}"
-        if call.status != 200:  # noqa: PLR2004  # HTTP
+        if call.status != 200:  # HTTP
             return f"{call.method} {call.path}: {call.status}"
     return None

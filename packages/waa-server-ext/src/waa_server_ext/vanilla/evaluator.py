@@ -108,7 +108,7 @@ class VanillaEvaluator:
 
     def describe(self) -> Description:
         """Say which tree this is and what it can score; see `Evaluator`."""
-        from bench_core.run_folder import package_versions  # noqa: PLC0415  # needed here only
+        from bench_core.run_folder import package_versions
 
         checkout, vanilla = self._checkout, self._vanilla
         return Description(

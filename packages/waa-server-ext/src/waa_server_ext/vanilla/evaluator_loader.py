@@ -116,7 +116,7 @@ def _collect(environment: Any, stubbed: tuple[str, ...]) -> Vanilla:
     setup = environment.SetupController
     steps = (name for name in dir(setup) if name.startswith("_") and name.endswith("_setup"))
     return Vanilla(
-        set_task_info=_with_names(environment.DesktopEnv._set_task_info, names),  # noqa: SLF001  # vanilla's own
+        set_task_info=_with_names(environment.DesktopEnv._set_task_info, names),  # vanilla's own
         evaluate=_with_names(environment.DesktopEnv.evaluate, names),
         python_controller=environment.PythonController,
         setup_controller=setup,

@@ -133,7 +133,7 @@ class VmHttp(Closing):
     token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+        import httpx  # takes longer than all else that starts
 
         host, port = vm_address(self.vm)
         # without the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
@@ -163,7 +163,7 @@ class VmHttp(Closing):
         """Ask with POST; `files` maps a field to file name and content."""
         return self.request("POST", path, json=json, form=form, files=files, timeout_s=timeout_s)
 
-    def request(  # noqa: PLR0913  # the bodies HTTP knows
+    def request(  # the bodies HTTP knows
         self,
         method: str,
         path: str,
@@ -179,7 +179,7 @@ class VmHttp(Closing):
         Raises:
             VmTransportError: No whole answer came in time.
         """
-        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+        import httpx  # takes longer than all else that starts
 
         request = self._client.build_request(
             method, path, params=params, json=json, data=form, files=files
@@ -216,7 +216,7 @@ class VmHttp(Closing):
         self._client.close()
 
     def _send(self, request: httpx.Request, until: float) -> VmResponse:
-        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+        import httpx  # takes longer than all else that starts
 
         until = min(until, self.deadline) if self.deadline is not None else until
         left = until - time.monotonic()
@@ -232,7 +232,7 @@ class VmHttp(Closing):
 
     def _read(self, response: httpx.Response, until: float) -> bytes:
         """Read all of it: a server that drips a byte now and then does not hold us for ever."""
-        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+        import httpx  # takes longer than all else that starts
 
         pieces, size = [], 0
         for piece in response.iter_bytes():
@@ -288,7 +288,7 @@ def vm_address(vm: str) -> tuple[str, int]:
     host, colon, port = place.rpartition(":")
     if not colon or place.endswith("]"):
         host, port = place, str(VM_PORT)
-    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:9]) <= 65535  # noqa: PLR2004  # TCP
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:9]) <= 65535  # TCP
     if not is_port or not host or _NO_HOST.search(host):
         raise ValueError(f"{vm!r} is not host or host:port, nor http:// and one of these")
     return host, int(port)

@@ -81,7 +81,7 @@ def make_threaded_server(
     Raises:
         OSError: The address is taken or not this machine's.
     """
-    from werkzeug.serving import (  # noqa: PLC0415  # heavy
+    from werkzeug.serving import (
         ThreadedWSGIServer,
         WSGIRequestHandler,
     )

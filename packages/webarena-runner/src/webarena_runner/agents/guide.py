@@ -24,8 +24,8 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
     Raises:
         UnknownTaskError: The built-in world has no script for it.
     """
-    from bench_core.browser_use import BrowserUseAgent, ScriptedChat  # noqa: PLC0415  # an extra
-    from webarena_runner.world.scripts import script_for  # noqa: PLC0415  # only for the built-in world
+    from bench_core.browser_use import BrowserUseAgent, ScriptedChat
+    from webarena_runner.world.scripts import script_for  # only for the built-in world
 
     del context
     agent: Agent = BrowserUseAgent(chat=ScriptedChat(script_for(task.task_id)))
@@ -34,8 +34,8 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 def _instructions(task: AgentTask, browser: EnvironmentHandle) -> TaskInstructions:
     """Return browser-use's instructions, with the form of the answer as its strict output format."""
-    from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
-    from webarena_runner.agents.declaration import Declaration  # noqa: PLC0415  # with it
+    from bench_core.browser_use import TaskInstructions
+    from webarena_runner.agents.declaration import Declaration
 
     del browser
     return TaskInstructions(
@@ -51,7 +51,7 @@ def _instructions(task: AgentTask, browser: EnvironmentHandle) -> TaskInstructio
 
 def _declared(final_result: JsonValue) -> JsonValue:
     """Return the declared answer, or the bare text when it does not fit the declaration."""
-    from webarena_runner.agents.declaration import Declaration  # noqa: PLC0415  # see above
+    from webarena_runner.agents.declaration import Declaration
 
     if not isinstance(final_result, str):
         return None

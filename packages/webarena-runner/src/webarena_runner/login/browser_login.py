@@ -58,7 +58,7 @@ async def log_in_live(
     Raises:
         EnvironmentFaultError: There is no form, or the site does not accept the user.
     """
-    from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
+    from cdp_use.client import CDPClient  # only needed where a browser runs
 
     try:
         async with asyncio.timeout(timeout_s), CDPClient(ws_url) as cdp:

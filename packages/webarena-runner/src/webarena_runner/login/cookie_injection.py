@@ -24,7 +24,7 @@ async def inject_cookies(
     Raises:
         EnvironmentFaultError: The browser cannot be reached, or did not keep one of them.
     """
-    from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
+    from cdp_use.client import CDPClient  # only needed where a browser runs
 
     within = {} if context_id is None else {"browserContextId": context_id}
     try:

@@ -50,7 +50,7 @@ class Har:
         write_atomic(path, text.encode("utf-8"))
 
 
-def build_har(  # noqa: PLR0913  # all that is known of a recording
+def build_har(  # all that is known of a recording
     exchanges: Sequence[Exchange],
     *,
     browser: tuple[str, str],

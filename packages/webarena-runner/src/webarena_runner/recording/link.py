@@ -44,7 +44,7 @@ class Link:
 
     def on(self, method: str, handle: Callable[[Any, str | None], None]) -> None:
         """Call `handle(params, session)` for every event `method`; it must not wait."""
-        self._client._event_registry.register(method, handle)  # noqa: SLF001  # by name, any domain
+        self._client._event_registry.register(method, handle)  # by name, any domain
 
     async def call(self, method: str, params: Params, session: str | None = None) -> dict[str, Any]:
         """Send a command and return its result.

@@ -106,7 +106,7 @@ def dataset_checksum() -> str:
 
 def derive_notes(tasks: Iterable[Task]) -> Scorability:
     """Derive the notes from the installed evaluator's scores of each task's reference solution."""
-    from importlib.metadata import version  # noqa: PLC0415  # with the evaluator
+    from importlib.metadata import version  # with the evaluator
 
     config = default_config()
     with tempfile.TemporaryDirectory(prefix="proctor-scorability-") as folder:
@@ -145,7 +145,7 @@ def _unreachable(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[K
 
 def _fault(folder: Path, task: Task) -> str | None:
     """Return why the evaluator does not give 1.0, or None when it does."""
-    from webarena_runner.evaluation import evaluate  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.evaluation import evaluate
 
     found = evaluate(task, folder)
     if found.score == 1.0:

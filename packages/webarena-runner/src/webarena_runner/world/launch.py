@@ -63,7 +63,7 @@ class WorldReset:
 @contextmanager
 def built_in_world() -> Iterator[BuiltInWorld]:
     """Start the stand-in sites, in threads of their own, and stop them at the end of the block."""
-    from webarena_runner.world.builtin import BuiltInWorld  # noqa: PLC0415  # only built-in runs need it
+    from webarena_runner.world.builtin import BuiltInWorld  # only built-in runs need it
 
     world = BuiltInWorld()
     asyncio.run(world.start())

@@ -87,7 +87,7 @@ class _Handler(BoundedHandler):
     server_version = "StandIn"
     sys_version = ""
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:  # http.server's name
         owner = cast("_Server", self.server).owner
         request = self._request()
         if len(request.target) > _LONGEST_TARGET:
@@ -103,10 +103,10 @@ class _Handler(BoundedHandler):
         else:
             self._send(_faulty(kind))
 
-    do_POST = do_GET  # noqa: N815  # the names http.server looks for
-    do_PUT = do_GET  # noqa: N815
-    do_DELETE = do_GET  # noqa: N815
-    do_HEAD = do_GET  # noqa: N815
+    do_POST = do_GET  # the names http.server looks for
+    do_PUT = do_GET
+    do_DELETE = do_GET
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's own name
         LOG.debug(format, *args)

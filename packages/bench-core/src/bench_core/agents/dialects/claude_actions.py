@@ -82,7 +82,7 @@ def given(call: ToolCall) -> dict[str, Any]:
 
 
 def _point(value: Any, screen: Screen) -> Point:
-    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # x and y
+    if not isinstance(value, list) or len(value) != 2:  # x and y
         raise InvalidCallError(f"a coordinate is [x, y], not {value!r}")
     return within(value[0], value[1], screen.size)
 
@@ -154,7 +154,7 @@ def region(arguments: dict[str, Any], screen: Screen) -> tuple[float, float, flo
         InvalidCallError: It is not a part of it.
     """
     value = arguments["region"]
-    if not isinstance(value, list) or len(value) != 4:  # noqa: PLR2004  # two corners
+    if not isinstance(value, list) or len(value) != 4:  # two corners
         raise InvalidCallError(f"region is [x0, y0, x1, y1], not {value!r}")
     for x, y in (value[:2], value[2:]):
         within(x, y, screen.size)

@@ -43,7 +43,7 @@ def point(arguments: dict[str, Any], screen: Screen, prefix: str = "") -> Point:
     return found
 
 
-def flag(arguments: dict[str, Any], name: str, default: bool) -> bool:  # noqa: FBT001  # as `dict.get` has it
+def flag(arguments: dict[str, Any], name: str, default: bool) -> bool:  # as `dict.get` has it
     """Return an argument that is true or false."""
     value = arguments.get(name)
     if value is not None and not isinstance(value, bool):

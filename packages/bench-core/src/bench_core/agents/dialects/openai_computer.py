@@ -81,7 +81,7 @@ def _double(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     points = [_point(each, screen) for each in arguments["path"]]
-    if len(points) < 2:  # noqa: PLR2004  # where it begins and where it ends
+    if len(points) < 2:  # where it begins and where it ends
         raise InvalidCallError("a drag has two points at least")
     held = _held(arguments)
     return (Drag(start=points[0], path=tuple(points[1:-1]), end=points[-1], modifiers=held),)

@@ -61,11 +61,11 @@ def qwen_members(most: int) -> dict[str, Member]:
 
     def place(arguments: dict[str, Any], screen: Screen, name: str = "coordinate") -> Point:
         value = arguments.get(name)
-        numbers = value if isinstance(value, list) and len(value) == 2 else ()  # noqa: PLR2004  # x and y
+        numbers = value if isinstance(value, list) and len(value) == 2 else ()  # x and y
         if not numbers or any(type(each) not in {int, float} for each in numbers):
             raise InvalidCallError(f"{name} is [x, y], not {str(value)[:_MOST_SHOWN]}")
         # both far ends are written: models trained on one grid are asked on the other
-        if not all(0 <= each <= 1000 for each in numbers):  # noqa: PLR2004  # the grid
+        if not all(0 <= each <= 1000 for each in numbers):  # the grid
             raise InvalidCallError(
                 f"{value} is outside the screen, which goes from [0, 0] to [{most}, {most}]"
             )
@@ -85,7 +85,7 @@ def qwen_members(most: int) -> dict[str, Member]:
             return (MouseDown(), Move(target=end), MouseUp())
         return (Drag(start=place(arguments, screen, "start_coordinate"), end=end),)
 
-    def scroll(across: bool) -> Member:  # noqa: FBT001  # named at its two callers
+    def scroll(across: bool) -> Member:  # named at its two callers
         def make(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
             pixels = _number(arguments, "pixels")
             # positive is up

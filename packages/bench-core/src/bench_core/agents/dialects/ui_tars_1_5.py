@@ -117,9 +117,9 @@ def _given(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
 def _place(arguments: dict[str, Any], screen: Screen, names: tuple[str, ...] = _START) -> Point:
     text = _given(arguments, names)
     numbers = [float(each) for each in _NUMBER.findall(text[:_MOST_SHOWN])]
-    if len(numbers) == 4:  # noqa: PLR2004  # a box: its middle
+    if len(numbers) == 4:  # a box: its middle
         numbers = [(numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2]
-    if len(numbers) != 2:  # noqa: PLR2004  # x and y
+    if len(numbers) != 2:  # x and y
         raise InvalidCallError(f"{text[:_MOST_SHOWN]!r} is not a place: write {names[0]}='(x,y)'")
     width, height = smart_resize(screen.size)
     if not (0 <= numbers[0] <= width and 0 <= numbers[1] <= height):

@@ -119,7 +119,7 @@ class _Handler(BoundedHandler):
     server: _Desk
     most_body: ClassVar[int] = 256 * 1024 * 1024
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:  # http.server's name
         place = self._place()
         if place == [""]:
             page = (files(__package__) / "page.html").read_bytes()
@@ -133,14 +133,16 @@ class _Handler(BoundedHandler):
             )
         elif place == ["list"]:
             self._json(self.server.waiting())
-        elif place is not None and len(place) == 3 and place[0] == "request":  # noqa: PLR2004  # and which, and its turn
+        elif (
+            place is not None and len(place) == 3 and place[0] == "request"
+        ):  # and which, and its turn
             self._request(place[1], place[2])
-        elif place is not None and len(place) == 3 and place[0] == "picture":  # noqa: PLR2004  # of which, and which
+        elif place is not None and len(place) == 3 and place[0] == "picture":  # of which, and which
             self._picture(place[1], place[2])
         else:
             self._nothing()
 
-    def do_POST(self) -> None:  # noqa: N802  # http.server's name
+    def do_POST(self) -> None:  # http.server's name
         place = self._place()
         try:
             value = decode_json(self.body)

@@ -36,7 +36,7 @@ class SimulatedVm:
         'Untitled - Notepad'
     """
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
         overrides: Overrides | None = None, token: str | None = None,
     ) -> None:  # fmt: skip

@@ -283,7 +283,7 @@ class Browser(Window):
 
     def _open_tab(self, url: str) -> None:
         self.tabs.append(url)
-        if len(self.tabs) > 20:  # noqa: PLR2004  # enough for any task
+        if len(self.tabs) > 20:  # enough for any task
             self.tabs.pop(0)
         self._show(len(self.tabs) - 1)
         self._focus_address()
@@ -347,7 +347,7 @@ class Browser(Window):
         )
         wanted = self.search.text.strip().casefold()
         for name, build in self._settings():
-            if wanted in name.casefold() and area.rect.height >= 48:  # noqa: PLR2004  # a row
+            if wanted in name.casefold() and area.rect.height >= 48:  # a row
                 row = Area(area.top(48, gap=4))
                 ui.pane(row.rect, "#f7f8fa", "#e3e3e3", 5)
                 inner = Area(row.rect.inset(14, 7))
@@ -475,7 +475,7 @@ def _open(desktop: Desktop, brand: Brand, arguments: Sequence[str]) -> Browser:
     for window in desktop.windows:
         if isinstance(window, Browser) and window.brand == brand:
             for url in urls:
-                window._open_tab(url)  # noqa: SLF001  # its own module
+                window._open_tab(url)  # its own module
             desktop.activate(window)
             return window
     return Browser(desktop, brand, [url for url in urls if url])

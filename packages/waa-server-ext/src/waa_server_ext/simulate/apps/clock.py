@@ -341,7 +341,7 @@ class CityDialog(Dialog):
 
 
 def _two_digits(text: str) -> bool:
-    return len(text) <= 2 and (not text or text.isdigit())  # noqa: PLR2004  # two digits
+    return len(text) <= 2 and (not text or text.isdigit())  # two digits
 
 
 def open_clock(desktop: Desktop, arguments: Sequence[str]) -> Window:

@@ -299,7 +299,7 @@ class Explorer(PlaceWindow):
         ]
 
     def _options(self) -> None:
-        from waa_server_ext.simulate.apps.folder_options import FolderOptions  # noqa: PLC0415  # rarely opened
+        from waa_server_ext.simulate.apps.folder_options import FolderOptions  # rarely opened
 
         self.desktop.open(FolderOptions(self))
 
@@ -322,7 +322,9 @@ class Explorer(PlaceWindow):
             area.top(_ROW), name, lambda: self.go(place), key=f"place:{name}", cls="TreeItem",
             style=Style(icon=icon, padding=14, radius=4), selected=self.place == place,
         )  # fmt: skip
-        node.drop = None if place.startswith("shell:") else self.view._dropper(place)  # noqa: SLF001  # its own view
+        node.drop = (
+            None if place.startswith("shell:") else self.view._dropper(place)
+        )  # its own view
 
     # -- the items
 

@@ -274,7 +274,7 @@ class Notepad(Window):
 
     def _insert_time(self) -> None:
         now = self.machine.clock.now()
-        half = "AM" if now.hour < 12 else "PM"  # noqa: PLR2004  # noon
+        half = "AM" if now.hour < 12 else "PM"  # noon
         self.text.insert(
             f"{now.hour % 12 or 12}:{now.minute:02d} {half} {now.month}/{now.day}/{now.year}"
         )
@@ -305,7 +305,7 @@ def open_notepad(desktop: Desktop, arguments: Sequence[str]) -> Window:
             and (window.path or "").casefold() == path.casefold()
         ):
             if window.text.text == window.kept:
-                window._load(path)  # noqa: SLF001  # its own module
+                window._load(path)  # its own module
             desktop.activate(window)
             return window
     if path is not None and not desktop.machine.files.is_file(path):

@@ -142,7 +142,7 @@ class Office(Window):
         ):
             lines = Area(page.inset(24, 16))
             for line in self.lines[self.first :]:
-                if lines.rect.height < 22:  # noqa: PLR2004  # a line
+                if lines.rect.height < 22:  # a line
                     break
                 ui.label(lines.top(22), line, cls="Paragraph")
 

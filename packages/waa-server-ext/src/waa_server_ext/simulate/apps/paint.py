@@ -367,7 +367,7 @@ class SizeDialog(OkCancel, Dialog):
 
 
 def _number(text: str) -> bool:
-    return len(text) <= 5 and (not text or text.isdigit())  # noqa: PLR2004  # more than any canvas
+    return len(text) <= 5 and (not text or text.isdigit())  # more than any canvas
 
 
 def _flood(picture: Image.Image, at: tuple[int, int], color: str) -> None:

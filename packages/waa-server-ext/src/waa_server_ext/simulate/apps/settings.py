@@ -46,7 +46,7 @@ _LINKS = {
     "regionlanguage": "time", "colors": "personalization", "themes": "personalization",
 }  # fmt: skip
 _FREQUENCIES = {0: "During low free disk space", 1: "Every day", 7: "Every week", 30: "Every month"}
-_HOURS = [f"{hour % 12 or 12}:00 {'AM' if hour < 12 else 'PM'}" for hour in range(24)]  # noqa: PLR2004  # noon
+_HOURS = [f"{hour % 12 or 12}:00 {'AM' if hour < 12 else 'PM'}" for hour in range(24)]  # noon
 _COLORS = {
     "Blue": "0 120 215", "Green": "16 124 16", "Black": "0 0 0", "Purple": "116 77 169",
     "Orange": "202 80 16", "Gray": "105 121 126",

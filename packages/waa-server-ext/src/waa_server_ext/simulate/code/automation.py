@@ -42,7 +42,7 @@ class Automation:
         self.desktop = desktop
         self.module = SimObject("pyautogui", self._names(), computed={"easeIn": lambda: None})
         self.module.set("PAUSE", pause)
-        self.module.set("FAILSAFE", True)  # noqa: FBT003  # pyautogui's name for it
+        self.module.set("FAILSAFE", True)  # pyautogui's name for it
 
     def check(self) -> None:
         """Raise where the pointer is in a corner and the fail-safe is on."""
@@ -51,7 +51,7 @@ class Automation:
         if corner and self.module.get("FAILSAFE"):
             raise FailSafeException
 
-    def click(self, x: Any = None, y: Any = None, clicks: int = 1, interval: float = 0.0,  # noqa: PLR0913, PLR0917  # keywords with defaults
+    def click(self, x: Any = None, y: Any = None, clicks: int = 1, interval: float = 0.0,
               button: str = "primary", duration: float = 0.0, **_: Any) -> None:  # fmt: skip
         """Click, after moving there where a place is given."""
         self.check()
@@ -309,7 +309,7 @@ def _button(name: str) -> str:
 
 
 def _point(x: Any, y: Any, default: tuple[float, float]) -> tuple[float, float]:
-    if isinstance(x, (list, tuple)) and len(x) >= 2:  # noqa: PLR2004  # a pair
+    if isinstance(x, (list, tuple)) and len(x) >= 2:  # a pair
         x, y = x[0], x[1]
     elif isinstance(x, SimObject):
         x, y = x.iterate()[:2]

@@ -93,25 +93,25 @@ class CmdShell:
     def _sequence(self, tokens: list[str]) -> Result:
         output, error, code = "", "", 0
         run_next, pipeline = True, []
-        for token in [*tokens, "&"]:
-            if token not in {"&", "&&", "||"}:
-                pipeline.append(token)
+        for symbol in [*tokens, "&"]:
+            if symbol not in {"&", "&&", "||"}:
+                pipeline.append(symbol)
                 continue
             if run_next and any(part.strip() for part in pipeline):
                 result = self._pipeline(pipeline)
                 output, error, code = output + result.output, error + result.error, result.code
                 _check_output(output, error)
             pipeline = []
-            run_next = token == "&" or (code == 0) is (token == "&&")  # noqa: S105  # a token of a command line
+            run_next = symbol == "&" or (code == 0) is (symbol == "&&")
         return Result(code, output, error)
 
     def _pipeline(self, tokens: list[str]) -> Result:
         parts: list[list[str]] = [[]]
-        for token in tokens:
-            if token == "|":  # noqa: S105  # a token of a command line
+        for symbol in tokens:
+            if symbol == "|":
                 parts.append([])
             else:
-                parts[-1].append(token)
+                parts[-1].append(symbol)
         given, errors, result = "", "", Result()
         for part in parts:
             result = self._redirected(part, given)
@@ -121,20 +121,20 @@ class CmdShell:
     def _redirected(self, tokens: list[str], given: str) -> Result:
         kept, target, append, merge, which = [], None, False, False, "1"
         pending = after = False
-        for token in tokens:
-            if token == "2>&1":  # noqa: S105  # a token of a command line
+        for symbol in tokens:
+            if symbol == "2>&1":
                 merge = True
-            elif re.fullmatch(r"[12]?>>?", token):
+            elif re.fullmatch(r"[12]?>>?", symbol):
                 which, append, pending = (
-                    ("2" if token[0] == "2" else "1"),
-                    token.endswith(">>"),
+                    ("2" if symbol[0] == "2" else "1"),
+                    symbol.endswith(">>"),
                     True,
                 )
-            elif pending and token.strip():
-                target, pending, after = token, False, True
+            elif pending and symbol.strip():
+                target, pending, after = symbol, False, True
                 continue
-            elif not pending and not (after and token.isspace()):
-                kept.append(token)
+            elif not pending and not (after and symbol.isspace()):
+                kept.append(symbol)
             after = False
         words = split_line("".join(kept))
         if not words:
@@ -206,7 +206,10 @@ class CmdShell:
         found = re.search(r"\s/[ck]\s*(.*)$", line, re.IGNORECASE | re.DOTALL)
         rest = found.group(1).strip() if found else ""
         if (
-            rest.startswith('"') and rest.endswith('"') and len(rest) > 1 and rest.count('"') != 2  # noqa: PLR2004  # its place in the words
+            rest.startswith('"')
+            and rest.endswith('"')
+            and len(rest) > 1
+            and rest.count('"') != 2  # its place in the words
         ) or (
             rest.startswith('"')
             and rest.endswith('"')

@@ -75,7 +75,7 @@ def _set_property(
     del given
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
-    value = named.get("value", plain[2] if len(plain) > 2 else "")  # noqa: PLR2004  # path, name, value
+    value = named.get("value", plain[2] if len(plain) > 2 else "")  # path, name, value
     if not _is_registry(path):
         raise PowerShellError("setting properties of files is not simulated")
     old = shell.machine.registry.get(path, name)

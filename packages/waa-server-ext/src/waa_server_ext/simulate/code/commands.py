@@ -149,7 +149,7 @@ def _make_folder(shell: Shell, words: list[str], given: str, raw: str) -> Outcom
 
 def _rename(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     del given, raw
-    if len(words) < 2:  # noqa: PLR2004  # from and to
+    if len(words) < 2:  # from and to
         return 1, "", "The syntax of the command is incorrect.\n"
     source = shell.path(words[0])
     shell.machine.files.move(source, ntpath.join(ntpath.dirname(source), words[1]))
@@ -158,7 +158,9 @@ def _rename(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
 
 def _attrib(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     del given, raw
-    changes = [word for word in words if word[:1] in {"+", "-"} and len(word) == 2]  # noqa: PLR2004  # sign and letter
+    changes = [
+        word for word in words if word[:1] in {"+", "-"} and len(word) == 2
+    ]  # sign and letter
     _, rest = _flags([word for word in words if word not in changes])
     bits = {"h": HIDDEN, "r": READ_ONLY}
     lines = ""
@@ -234,7 +236,7 @@ def registry_text(value: RegistryValue) -> str:
 
 def _reg(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     del given, raw
-    if len(words) < 2:  # noqa: PLR2004  # verb and key
+    if len(words) < 2:  # verb and key
         return 1, "", "ERROR: Invalid syntax.\n"
     verb, key, rest = words[0].casefold(), words[1], words[2:]
     options = {
@@ -302,7 +304,7 @@ def _fsutil(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     del given, raw
     if (
         [word.casefold() for word in words[:2]] != ["file", "createnew"]
-        or len(words) < 4  # noqa: PLR2004  # its place in the words
+        or len(words) < 4  # its place in the words
         or not words[3].isdigit()
     ):  # name and length
         return 1, "", "Usage: fsutil file createNew <filename> <length>\n"

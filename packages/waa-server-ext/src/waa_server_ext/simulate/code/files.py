@@ -18,7 +18,7 @@ _ANSI = "cp1252"
 """What Python on an English Windows reads text files as where no encoding is given."""
 
 
-def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
+def open_file(
     desktop: Desktop,
     file: Any,
     mode: str = "r",
@@ -50,7 +50,7 @@ def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
         budget.spend(len(rest) // 8)
         if rest.count(b"\n" if binary else "\n") > MAX_ITEMS:
             raise MemoryError
-        return list(rest.splitlines(True))  # noqa: FBT003  # as Python has it
+        return list(rest.splitlines(True))  # as Python has it
 
     def readline() -> Any:
         end = text.find(b"\n" if binary else "\n", place[0]) + 1

@@ -206,7 +206,7 @@ def _platform() -> SimObject:
 
 
 def _subprocess(shell: Shell) -> SimObject:
-    def run(  # noqa: PLR0913  # keywords with defaults
+    def run(
         args: Any,
         *,
         shell: Any = False,

@@ -57,13 +57,13 @@ class Runner:
         """Run the statements of a block."""
         statement: list[str] = []
         depth = 0
-        for token in [*tokens, ";"]:
-            depth += (token in {"{", "("}) - (token in {"}", ")"})
-            if token == ";" and depth <= 0:  # noqa: S105  # a token of a command line
+        for symbol in [*tokens, ";"]:
+            depth += (symbol in {"{", "("}) - (symbol in {"}", ")"})
+            if symbol == ";" and depth <= 0:
                 self._statement(statement)
                 statement = []
             else:
-                statement.append(token)
+                statement.append(symbol)
 
     def _statement(self, tokens: list[str]) -> None:
         if not tokens:
@@ -117,7 +117,7 @@ class Runner:
         return command(self.shell, named, plain, given)
 
     def _compared(self, values: list[Any], rest: list[str]) -> list[Any]:
-        if len(rest) < 2:  # noqa: PLR2004  # operator and operand
+        if len(rest) < 2:  # operator and operand
             return values
         left, right = (
             str(values[0] if values else "").casefold(),
@@ -132,7 +132,7 @@ class Runner:
         return [known[rest[0].casefold()]()]
 
     def _program(self, tokens: list[str]) -> list[Any]:
-        words = [str(self._word(token)) for token in tokens]
+        words = [str(self._word(symbol)) for symbol in tokens]
         result = self.shell.run(words)
         if result.error and "not recognized" in result.error:
             raise PowerShellError(
@@ -148,51 +148,53 @@ class Runner:
         rest = _joined(tokens)
         at = 0
         while at < len(rest):
-            token = rest[at]
-            if token.startswith("-") and len(token) > 1 and not token[1].isdigit():
+            symbol = rest[at]
+            if symbol.startswith("-") and len(symbol) > 1 and not symbol[1].isdigit():
                 following = rest[at + 1] if at + 1 < len(rest) else None
                 if following is None or (
                     following.startswith("-") and not following[1:2].isdigit()
                 ):
-                    named[token[1:].casefold()] = True
+                    named[symbol[1:].casefold()] = True
                 else:
-                    named[token[1:].casefold()] = self._word(following)
+                    named[symbol[1:].casefold()] = self._word(following)
                     at += 1
-            elif token not in {"{", "}", "(", ")"}:
-                plain.append(self._word(token))
+            elif symbol not in {"{", "}", "(", ")"}:
+                plain.append(self._word(symbol))
             at += 1
         return named, plain
 
-    def _word(self, token: str) -> Any:
-        if token.startswith("'"):
-            return token[1:-1].replace("''", "'")
-        if token.startswith('"'):
-            text = re.sub(r"`(.)", r"\1", token[1:-1])
+    def _word(self, symbol: str) -> Any:
+        if symbol.startswith("'"):
+            return symbol[1:-1].replace("''", "'")
+        if symbol.startswith('"'):
+            text = re.sub(r"`(.)", r"\1", symbol[1:-1])
             return re.sub(
                 r"\$env:(\w+)",
                 lambda m: self.shell.machine.environment.get(m.group(1).upper(), ""),
                 text,
             )
-        if token.casefold().startswith("$env:"):
+        if symbol.casefold().startswith("$env:"):
             return (
-                self.shell.machine.environment.get(token[5:].split("\\", maxsplit=1)[0].upper(), "")
-                + token[5 + len(token[5:].split("\\", maxsplit=1)[0]) :]
+                self.shell.machine.environment.get(
+                    symbol[5:].split("\\", maxsplit=1)[0].upper(), ""
+                )
+                + symbol[5 + len(symbol[5:].split("\\", maxsplit=1)[0]) :]
             )
-        if token.startswith("$"):
+        if symbol.startswith("$"):
             return {"$true": True, "$false": False, "$null": None}.get(
-                token.casefold(), self._names.get(token.casefold())
+                symbol.casefold(), self._names.get(symbol.casefold())
             )
-        return token
+        return symbol
 
 
 def _joined(tokens: list[str]) -> list[str]:
     """Join what a comma continues: `Name,PackageFullName` and `A, B`."""
     joined: list[str] = []
-    for token in tokens:
-        if joined and (joined[-1].endswith(",") or token.startswith(",")):
-            joined[-1] += token
+    for symbol in tokens:
+        if joined and (joined[-1].endswith(",") or symbol.startswith(",")):
+            joined[-1] += symbol
         else:
-            joined.append(token)
+            joined.append(symbol)
     return joined
 
 
@@ -204,8 +206,8 @@ def _enclosed(tokens: list[str], opening: str, closing: str) -> tuple[list[str],
     if tokens[:1] != [opening]:
         raise PowerShellError(f"Missing '{opening}' in the statement.")
     depth = 0
-    for number, token in enumerate(tokens):
-        depth += (token == opening) - (token == closing)
+    for number, symbol in enumerate(tokens):
+        depth += (symbol == opening) - (symbol == closing)
         if depth == 0:
             return tokens[1:number], tokens[number + 1 :]
     raise PowerShellError(f"Missing closing '{closing}' in the statement.")
@@ -214,12 +216,12 @@ def _enclosed(tokens: list[str], opening: str, closing: str) -> tuple[list[str],
 def _split(tokens: list[str], separator: str) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     depth = 0
-    for token in tokens:
-        depth += (token in {"{", "("}) - (token in {"}", ")"})
-        if token == separator and depth == 0:
+    for symbol in tokens:
+        depth += (symbol in {"{", "("}) - (symbol in {"}", ")"})
+        if symbol == separator and depth == 0:
             parts.append([])
         else:
-            parts[-1].append(token)
+            parts[-1].append(symbol)
     return parts
 
 

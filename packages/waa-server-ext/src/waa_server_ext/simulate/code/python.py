@@ -160,7 +160,7 @@ def _interpreter(
     modules |= _pillow(desktop)
     leave = modules["sys"].get("exit")
 
-    def opened(  # noqa: PLR0913, PLR0917  # keywords with defaults
+    def opened(
         file: Any,
         mode: str = "r",
         buffering: Any = None,

@@ -132,7 +132,7 @@ class Mouse:
         self._clicks = self._clicks + 1 if again else 1
         self._last = (now, self.x, self.y)
         if again and node.text is not None:
-            if self._clicks == 2:  # noqa: PLR2004  # a double click
+            if self._clicks == 2:  # a double click
                 node.text.select_word()
             else:
                 node.text.select_line()

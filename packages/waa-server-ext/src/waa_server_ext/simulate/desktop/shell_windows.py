@@ -170,7 +170,7 @@ class Taskbar(ShellWindow):
 
     def _build_clock(self, ui: Builder) -> None:
         now = self.machine.clock.now()
-        hour, half = now.hour % 12 or 12, "AM" if now.hour < 12 else "PM"  # noqa: PLR2004  # noon
+        hour, half = now.hour % 12 or 12, "AM" if now.hour < 12 else "PM"  # noon
         time, date = f"{hour}:{now.minute:02d} {half}", f"{now.month}/{now.day}/{now.year}"
         area = Area(
             Rect(self.frame.right - 110, self.frame.top, self.frame.right - 12, self.frame.bottom)

@@ -65,7 +65,7 @@ def _channels() -> tuple[IO[bytes], IO[bytes]]:
 def _limit_memory(more_mb: int) -> None:
     """Let the process grow by so much beyond what it is; does nothing where there is no such limit."""
     with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415  # not on Windows
+        import resource  # not on Windows
 
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + more_mb * _MB
@@ -76,7 +76,7 @@ def _limit_memory(more_mb: int) -> None:
 def _limit_cpu(seconds: int) -> None:
     """Let the process take so many seconds more; does nothing where there is no such limit."""
     with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415  # not on Windows
+        import resource  # not on Windows
 
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, hard))

@@ -36,7 +36,7 @@ def wallpaper(machine: Machine, size: tuple[int, int]) -> Image.Image:
 def _cached(name: str, data: bytes, size: tuple[int, int]) -> Image.Image:
     key = (name, hash(data), size)
     if key not in _kept:
-        if len(_kept) >= 8:  # noqa: PLR2004  # a handful of desktops share them
+        if len(_kept) >= 8:  # a handful of desktops share them
             _kept.clear()
         _kept[key] = _drawn(name, data, size)
     return _kept[key]

@@ -103,7 +103,7 @@ class Builder:
         cls = style.pop("cls", "")
         return self.add(Node("label", rect, text, cls, style=Style(**style)))
 
-    def button(  # noqa: PLR0913  # keywords with defaults
+    def button(
         self, rect: Rect, name: str, do: Callable[[], object], *,
         style: Style = BUTTON, enabled: bool = True, key: str = "", **more: Any,
     ) -> Node:  # fmt: skip

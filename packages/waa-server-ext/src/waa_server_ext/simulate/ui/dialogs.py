@@ -140,7 +140,7 @@ class FileDialog(Dialog):
 
     size = (760, 480)
 
-    def __init__(  # noqa: PLR0913  # keywords with defaults
+    def __init__(
         self, owner: Window, mode: Literal["Open", "Save As"], accept: Callable[[str], None], *,
         folder: str = f"{HOME}\\Documents", name: str = "", types: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip

@@ -25,7 +25,7 @@ def type_name(entry: Entry) -> str:
 def shown_time(timestamp: float) -> str:
     """Return a file time as File Explorer shows it."""
     when = dt.datetime.fromtimestamp(timestamp, tz=dt.timezone.utc)
-    return f"{when.month}/{when.day}/{when.year} {when.hour % 12 or 12}:{when.minute:02d} {'AM' if when.hour < 12 else 'PM'}"  # noqa: PLR2004  # noon
+    return f"{when.month}/{when.day}/{when.year} {when.hour % 12 or 12}:{when.minute:02d} {'AM' if when.hour < 12 else 'PM'}"  # noon
 
 
 def shown_size(size: int) -> str:

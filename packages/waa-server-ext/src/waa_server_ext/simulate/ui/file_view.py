@@ -363,14 +363,14 @@ class FileView:
         return show
 
     def _dropper(self, folder: str) -> Callable[[object, bool], None]:
-        def drop(payload: object, copy: bool) -> None:  # noqa: FBT001  # as Node.drop has it
+        def drop(payload: object, copy: bool) -> None:  # as Node.drop has it
             if isinstance(payload, FileView):
                 paths = tuple(sorted(payload.selected))
                 self.take(tuple(p for p in paths if p != folder), move=not copy, folder=folder)
 
         return drop
 
-    def drop_here(self, payload: object, copy: bool) -> None:  # noqa: FBT001  # as Node.drop has it
+    def drop_here(self, payload: object, copy: bool) -> None:  # as Node.drop has it
         """Take what is dropped on the space beside the items."""
         self._dropper(self.folder)(payload, copy)
 

@@ -125,7 +125,7 @@ class Painter:
         else:
             self._pen.rectangle(corner, fill, border)
 
-    def _text(  # noqa: PLR0913  # keywords with defaults
+    def _text(
         self, rect: Rect, text: str, color: str, size: int = 13, align: str = "left",
         *, bold: bool = False, fit: bool = True,
     ) -> None:  # fmt: skip
