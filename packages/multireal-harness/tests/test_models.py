@@ -22,7 +22,7 @@ def test_shipped_config_is_complete(name: str) -> None:
     assert config.agent in {"tool-calling", "computer-use"}
     assert config.api_key_env is not None
     assert config.prices or "published" in config.note
-    assert (config.computer_tool is not None) == (config.agent == "computer-use")
+    assert (config.dialect is not None) == (config.agent == "computer-use")
 
 
 def test_the_four_of_the_plan_are_there() -> None:

@@ -338,6 +338,12 @@ async def test_typing_says_what_the_field_holds_and_that_enter_was_pressed(
     assert await typed(text="x", target=field) == name
 
 
+async def test_a_path_alone_is_one_of_the_site_of_the_active_page(live: BrowserEnvironment) -> None:
+    site = (await live.observe()).url or ""
+    await live.act(Goto(url="/other?a=1"))
+    assert (await live.observe()).url == f"{site.rstrip('/')}/other?a=1"
+
+
 async def test_pages_are_left_and_come_back_to(live: BrowserEnvironment) -> None:
     page = page_of(live)
     await page.goto("data:text/html,<title>one</title>")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from toy_benchmark import SPEC, Toy, run
 
+from bench_core.errors import InputError
 from bench_core.runs import plan_run
 from bench_core.runs.capacity import Machines
+from bench_core.runs.opening import check_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,3 +56,22 @@ async def test_a_dry_run_counts_what_is_done(out: Path) -> None:
     plan = plan_run(Toy(), SPEC, out)
     assert (plan.planned, plan.done, plan.to_run, plan.continues) == (4, 3, 1, True)
     assert plan.expected_s is not None
+
+
+@pytest.mark.parametrize(
+    ("agent", "option", "has"),
+    [
+        ("tool-calling", "dialect", "base_url, images, marks, pictures"),
+        ("computer-use", "tool", "base_url, dialect, images, marks"),
+        ("do-nothing", "images", "none"),
+    ],
+)
+def test_an_option_that_the_agent_does_not_have_is_refused(
+    toy: Toy, out: Path, agent: str, option: str, has: str
+) -> None:
+    config = {"agent_options": {option: "x"}}
+    spec = SPEC.model_copy(update={"agent": agent, "model": "scripted:x", "config": config})
+    with pytest.raises(
+        InputError, match=f"the agent '{agent}' has no option '{option}': it has {has}"
+    ):
+        check_run(toy, spec, out)

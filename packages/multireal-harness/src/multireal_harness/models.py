@@ -71,7 +71,7 @@ class ModelConfig(Record):
         prices: The price and its tiers; by default those of the published table.
         prices_as_of: The date of these prices.
         accepts: Further ids the API may report; dated snapshots of `model` are always accepted.
-        computer_tool: Version of Claude's native tool; newer models refuse older tools.
+        dialect: Version of Claude's native tool; newer models refuse older tools.
         note: A note for users, such as a date of retirement.
     """
 
@@ -88,7 +88,7 @@ class ModelConfig(Record):
     accepts: tuple[str, ...] = ()
     max_steps: PositiveInt | None = None
     time_limit_s: PositiveFloat | None = None
-    computer_tool: str | None = None
+    dialect: str | None = None
     images: PositiveInt = 3
     note: str = ""
 
@@ -153,7 +153,7 @@ class ModelConfig(Record):
 
     def for_agent(self) -> dict[str, Any]:
         """Return the settings for agents, where they are not the default."""
-        chosen = self.model_dump(include={"computer_tool", "images"}, exclude_defaults=True)
+        chosen = self.model_dump(include={"dialect", "images"}, exclude_defaults=True)
         return dict(chosen)
 
     def accepts_model(self, reported: str | None) -> bool:

@@ -161,7 +161,7 @@ async def test_claude_computer_use_does_a_task(task: str, runner: Any) -> None:
     with ModelServer(answer) as server:
         config = ModelConfig(
             name="Claude", model="anthropic:claude-opus-4-5-20251101", api_key="k-0123456789",
-            base_url=server.base_url("anthropic"), computer_tool="computer_20251124",
+            base_url=server.base_url("anthropic"), dialect="computer_20251124",
         )  # fmt: skip
         result = await runner.run(task, "computer-use", config=config)
         first = server.requests[0]

@@ -53,6 +53,7 @@ class WaaBenchmark:
 
     name = BENCHMARK
     environment = "desktop"
+    agent_options = ("tree_backend",)
     # named and not imported: it is built on this class
     prepare_sessions = "waa_client.runs:prepare_sessions"
 

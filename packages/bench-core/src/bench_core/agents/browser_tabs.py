@@ -6,6 +6,7 @@ import asyncio
 import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 from bench_core.agents.page_nodes import NoSuchTargetError
@@ -116,9 +117,14 @@ class Tabs:
         await self._front.bring_to_front()
 
     def address(self, given: str) -> str:
-        """Return an address with its scheme: that of an open page of the same host, else https; http with a port."""
+        """Return an address with its scheme: that of an open page of the same host, else https; http with a port.
+
+        A path alone is one of the active page's site.
+        """
         if _SCHEME.match(given):
             return given
+        if given.startswith("/"):
+            return urljoin(self.page().url, given)
         host = given.partition("/")[0].lower()
         for page in self.pages():
             scheme, _, rest = page.url.partition("://")

@@ -31,6 +31,7 @@ class DoNothingPlugin:
     """`do-nothing`: the lower bound. It observes nothing, does nothing and claims to be done."""
 
     name = "do-nothing"
+    options = ()
     # Nothing is taken for it: an accessibility tree alone may take seconds.
     observes = ()
     in_process = True
@@ -76,6 +77,7 @@ class ToolCallingPlugin:
     """
 
     name = "tool-calling"
+    options = ("images", "pictures", "marks", "base_url")
     environments = ("browser", "desktop")
     in_process = True
     any_process = True
@@ -108,12 +110,12 @@ class ToolCallingPlugin:
 class ComputerUsePlugin:
     """`computer-use`: a model through its provider's own tool, in the dialect documented for it.
 
-    The run's configuration may name another, `{"dialect": "computer_..."}` (or by its earlier name,
-    `computer_tool`), say how many of the latest screenshots the model is shown, `{"images": 3}`, and ask for
-    numbered frames around the elements, `{"marks": true}`.
+    The run's configuration may name another, `{"dialect": "computer_..."}`, say how many of the latest screenshots
+    the model is shown, `{"images": 3}`, and ask for numbered frames around the elements, `{"marks": true}`.
     """
 
     name = "computer-use"
+    options = ("dialect", "images", "marks", "base_url")
     environments = ("browser", "desktop")
     observes = ("screenshot", "windows")
     in_process = True
@@ -155,7 +157,7 @@ class ComputerUsePlugin:
 
 
 def _tool(context: TrialContext) -> str | None:
-    return _text(context, "dialect") or _text(context, "computer_tool")
+    return _text(context, "dialect")
 
 
 def _refuse_dialect(model: str | None, tool: str | None, first: str, *others: str) -> None:

@@ -77,6 +77,7 @@ class BrowserUseAgent:
     """
 
     name = "browser-use"
+    options = ("base_url",)
     environments = ("browser",)
 
     def __init__(self, settings: AgentSettings | None = None, chat: Any = None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
 from bench_core.protocols import TrialContext
 from bench_core.run_folder.folder import read_run
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from bench_core.run_spec import RunSpec
 
-__all__ = ["refuse_environment", "refuse_unusable_model"]
+__all__ = ["refuse_environment", "refuse_unknown_options", "refuse_unusable_model"]
 
 _FACTORY = "bench_core.models.factory"
 
@@ -42,6 +43,24 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
         await asyncio.to_thread(check, context)
     elif spec.model is not None and ":" in spec.agent:  # of a program's own: `module:Class`
         importlib.import_module(_FACTORY).refuse_missing_key_of(context)
+
+
+def refuse_unknown_options(benchmark: Any, agent: Any, spec: RunSpec) -> None:
+    """Refuse options of an agent that says which it has (`options`), but for those that the benchmark has for all.
+
+    Raises:
+        InputError: It has none of that name; the message says which it has.
+    """
+    options = getattr(agent, "options", None)
+    given = spec.config.get("agent_options")
+    if options is None or not isinstance(given, dict):
+        return
+    known = sorted({*options, *getattr(benchmark, "agent_options", ())})
+    for name in given:
+        if name not in known:
+            raise InputError(
+                f"the agent {spec.agent!r} has no option {name!r}: it has {', '.join(known) or 'none'}"
+            )
 
 
 async def refuse_environment(benchmark: Any, agent: Any, spec: RunSpec, out: Path) -> None:

@@ -20,7 +20,11 @@ from bench_core.run_folder.same_run import refuse_unusable_folder
 from bench_core.runs.early_stopping import with_rule
 from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.model_calls import opened_proxy
-from bench_core.runs.model_check import refuse_environment, refuse_unusable_model
+from bench_core.runs.model_check import (
+    refuse_environment,
+    refuse_unknown_options,
+    refuse_unusable_model,
+)
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
 from bench_core.runs.sealing import sealed_run
 from bench_core.trial import refuse_misfit
@@ -103,6 +107,7 @@ async def refuse_agent(
     if with_.agent_for is None:
         agent = agent_for(None, None)
         refuse_misfit(benchmark, agent)
+        refuse_unknown_options(benchmark, agent, spec)
         await refuse_environment(benchmark, agent, spec, out)
         await refuse_unusable_model(agent, spec, out, with_.open_model)
 

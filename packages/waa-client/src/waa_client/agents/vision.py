@@ -51,6 +51,7 @@ class VisionAgent:
     """
 
     name = "vision"
+    options = ("marks", "tree", "images", "max_cost_usd", "base_url")
     environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:

@@ -66,7 +66,7 @@ def navigated(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
     url = arguments["url"]
     if not isinstance(url, str) or not url.strip():
         raise InvalidCallError("which url?")
-    return (Goto(url=url.strip() if "://" in url else f"https://{url.strip()}"),)
+    return (Goto(url=url.strip()),)
 
 
 class GoogleComputer(Dialect):

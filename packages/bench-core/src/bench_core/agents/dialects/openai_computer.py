@@ -43,7 +43,9 @@ _WAIT_S = 2.0
 """The action has no duration; OpenAI's own sample waits so long."""
 
 
-def _point(value: dict[str, Any], screen: Screen) -> Point:
+def _point(value: Any, screen: Screen) -> Point:
+    if not isinstance(value, dict):
+        raise InvalidCallError(f'a place is {{"x": 1, "y": 2}}, not {value!r:.100}')
     x, y = _number(value["x"]), _number(value["y"])
     width, height = screen.size
     # the reference leaves it to the driver to check bounds, and to raise
