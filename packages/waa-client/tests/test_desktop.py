@@ -52,7 +52,7 @@ async def test_a_control_that_is_gone_is_not_clicked(vm: FakeVm, desktop: WaaDes
     assert "'File', is covered: " in str((await desktop.act(FILE)).error)
 
 
-async def test_an_element_keeps_its_id_and_a_new_one_takes_the_first_that_is_free(
+async def test_an_element_keeps_its_id_and_a_new_one_takes_one_that_was_never_given(
     vm: FakeVm, desktop: WaaDesktop
 ) -> None:
     button = '<button name="{}" st:visible="true" st:enabled="true" cp:screencoord="({}, 60)" cp:size="(20, 20)"/>'
@@ -65,9 +65,14 @@ async def test_an_element_keeps_its_id_and_a_new_one_takes_the_first_that_is_fre
     assert later == {**ids, "New": "4", "Newer": "5"}
     vm.tree = vm.tree.replace('name="File"', 'name="Open"')
     last = {each.name: each.id for each in (await desktop.observe()).elements}
-    assert (last["Open"], last["Newer"]) == (ids["File"], "5")
+    assert (last["Open"], last["Newer"]) == ("6", "5")
     vm.tree = vm.tree.replace(button.format("New", 210), "")
     await desktop.observe()
+    vm.tree = vm.tree.replace(
+        '<button name="Open"', f'{button.format("Newest", 210)}<button name="Open"'
+    )
+    again = {each.name: each.id for each in (await desktop.observe()).elements}
+    assert again["Newest"] == "7"
     assert (await desktop.act(Click(target=ElementRef(element="5")))).ok
     assert not (await desktop.act(Click(target=ElementRef(element="4")))).ok
     assert vm.computer.clicks == [("left", 250, 70)]

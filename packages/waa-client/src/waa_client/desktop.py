@@ -6,6 +6,7 @@ import asyncio
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench_core.agents import (
@@ -143,6 +144,7 @@ class WaaDesktop:
         self.window: WindowView | None = None
         self._simulated = simulated
         self._controls: dict[str, Control] = {}
+        self._numbers = count()  # what an id named once it never names again
         self._tree_s = 0.0
         self._window_now: WindowView | None = None
         self._clock = clock or RealClock()
@@ -312,7 +314,7 @@ class WaaDesktop:
             self._window_now = None
         window = self.window
         text, controls = await self._tree(picture) if self.view.needs_tree else ("", ())
-        controls = numbered(self._controls.values(), controls)
+        controls = numbered(self._controls.values(), controls, self._numbers)
         self._controls = {each.element.id: each for each in controls}
         tree = (text, tuple(each.element for each in controls))
         self._screen = _screen(size, picture, tree[1], window)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, cast
 from xml.etree.ElementTree import ParseError, XMLParser
 
@@ -200,8 +199,10 @@ def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tu
     )
 
 
-def numbered(before: Iterable[Control], now: Sequence[Control]) -> tuple[Control, ...]:
-    """Return the controls of a later tree with the ids that they had before; new ones get numbers that are free."""
+def numbered(
+    before: Iterable[Control], now: Sequence[Control], numbers: Iterator[int]
+) -> tuple[Control, ...]:
+    """Return the controls of a later tree with the ids that they had before; new ones get the next of `numbers`."""
     known = {_identity(each): each for each in before}
     ids: dict[int, str] = {}
     for at, each in enumerate(now):
@@ -212,10 +213,10 @@ def numbered(before: Iterable[Control], now: Sequence[Control]) -> tuple[Control
     for each in known.values():
         if (found := same_control(each, rest)) is not None:
             ids.setdefault(places[id(found)], each.element.id)
-    taken = {*ids.values()}
-    free = (name for name in map(str, count()) if name not in taken)
     return tuple(
-        each._replace(element=each.element.model_copy(update={"id": ids.get(at) or next(free)}))
+        each._replace(
+            element=each.element.model_copy(update={"id": ids.get(at) or str(next(numbers))})
+        )
         for at, each in enumerate(now)
     )
 
