@@ -333,7 +333,7 @@ WAYS: dict[str, dict[str, list[Step]]] = {
             click("Save"), click("Timer paused, Start#4"),
         ],
         "confirmed by enter": [
-            click("Timer"), click("Add new timer"), click("Hours#2"), keys("ctrl+a"), typed("3"), keys("tab"),
+            click("Timer"), click("Add new timer"), click("Hours#2"), keys("ctrl+a"), typed("3"), click("Minutes#2"),
             keys("ctrl+a"), typed("0"), keys("enter"), click("Timer paused, Start#4"),
         ],
     },
