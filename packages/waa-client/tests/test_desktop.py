@@ -116,6 +116,8 @@ async def test_a_click_says_what_was_under_the_press(
 ) -> None:
     await desktop.observe()
     assert (await desktop.act(Click(target=Point(x=x, y=y)))).text == said
+    thrice = (await desktop.act(Click(target=Point(x=x, y=y), count=3))).text
+    assert thrice == said.replace("clicked", "triple-clicked")
 
 
 async def test_a_click_does_not_name_what_a_window_above_hides(

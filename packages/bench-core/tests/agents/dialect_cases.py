@@ -121,7 +121,7 @@ BROWSER: list[Row] = [
     ("wait", {"duration": 99}, "from 0 to 30"),
     ("left_mouse_down", REF, "the target is a coordinate"),
     ("left_click", {"target": {"x": 1, "y": 2}}, 'a target is {"type": "ref"'),
-    ("left_click", {"target": "ref_4"}, 'a target is {"type": "ref"'),
+    ("left_click", {"target": "ref_4"}, 'a target is {"type": "ref".+, not \'ref_4\'$'),
     ("read_page", {"filter": "some"}, "filter is all or interactive"),
     ("form_input", {**REF, "value": True}, SetValue(target=E7, value=True)),
     ("form_input", {**REF, "value": "Green"}, SetValue(target=E7, value="Green")),
@@ -234,6 +234,9 @@ GOOGLE_2026: list[Row] = [
 def qwen(middle: Point) -> list[Row]:
     at: dict[str, Any] = {"coordinate": [500, 500]}
     return [
+        ("left_click", {"coordinate": "[179, 38]"}, r"coordinate is \[x, y\], not '\[179, 38\]'$"),
+        ("scroll", {"pixels": "9"}, "pixels is a number, not '9'$"),
+        ("scroll", {"pixels": [9]}, r"pixels is a number, not \[9\]$"),
         ("key", {"keys": ["ctrl", "s"]}, PressKeys(keys=("ctrl", "s"))),
         ("key", {"keys": ["ctrl+a"]}, PressKeys(keys=("ctrl", "a"))),
         ("key", {"keys": ["page_down"]}, PressKeys(keys=("pagedown",))),

@@ -199,11 +199,6 @@ LOOKING: dict[str, tuple[str, Answer, Answer]] = {
         calls("computer", ("move", {"x": 1, "y": 2}), ("screenshot", {})),
         text("Done."),
     ),
-    "google": (
-        "google:gemini-3.7-flash",
-        calls(None, ("move", {"x": 1, "y": 2}), ("take_screenshot", {})),
-        text("Done."),
-    ),
     "open model": (
         "openai-chat:Qwen/Qwen3-VL-8B-Instruct",
         calls(None, ("computer_use", {"action": "mouse_move", "coordinate": [1, 2]})),
@@ -335,6 +330,60 @@ async def test_a_picture_is_as_large_as_the_model_sees_it_and_places_are_where_t
     said = [b["text"] for r in results for b in r["content"] if b["type"] == "text"]
     # the pointer is told in the model's pixels, too
     assert f"X={round(720 * seen[0] / size[0])},Y={round(450 * seen[1] / size[1])}" in said
+
+
+class Turning(Large):
+    """One whose clicks bring up another page."""
+
+    async def act(self, action: Action) -> ActionResult:
+        if not isinstance(action, Click):
+            return await super().act(action)
+        return ActionResult(text="clicked button 'Save'", changed="the page is now 'Calendar'")
+
+
+async def test_a_grid_is_told_the_pointer_on_it_and_what_changed_apart(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    def act(**arguments: Any) -> Answer:
+        return calls(None, ("computer_use", arguments))
+
+    server.say(
+        act(action="cursor_position"),
+        act(action="left_click", coordinate=[500, 500]),
+        act(action="left_click", coordinate="[500, 500]"),
+        act(action="terminate", status="success"),
+    )
+    live = Turning((1440, 900))
+    async with connect("openai-chat:Qwen/Qwen3-VL-8B-Instruct", server) as client:
+        agent = computer_use_agent(client, browser=False, connect=live.connect)
+        await agent.run(task, handle, context)
+    turns = [seen.body["messages"] for seen in server.requests]
+    results = [[each for each in turn if each["role"] == "tool"] for turn in turns]
+    said = [json.dumps(each["content"]) for each in results[-1]]
+    assert "X=500,Y=500" in said[0]
+    assert "clicked button 'Save'; the page is now 'Calendar'" in said[1]
+    # nothing was done, so nothing is shown, and nothing else was promised
+    assert [turn[-1]["role"] for turn in turns] == ["user", "user", "user", "tool"]
+    assert "each of your turns that does something" in json.dumps(turns[0])
+
+
+async def test_each_call_of_the_computer_tool_says_once_what_it_did_and_that_the_page_changed(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    live, at = Turning((1280, 720)), {"coordinate": [9, 9]}
+    for model, first in (
+        ("claude-opus-4-6", calls(None, old("left_click", **at), old("cursor_position"))),
+        ("claude-opus-5-5", calls("computer", ("left_click", at), ("cursor_position", {}))),
+    ):
+        server.say(first, text("Done."))
+        async with connect(f"anthropic:{model}", server) as client:
+            agent = computer_use_agent(client, browser=False, connect=live.connect)
+            await agent.run(task, handle, context)
+        (result, *_) = server.requests[-1].body["messages"][-1]["content"]
+        assert [each["text"] for each in result["content"]] == [
+            "clicked button 'Save'",
+            "the page is now 'Calendar'",
+        ]
 
 
 READ = '[12] button "Save"\n[4] combobox options: One | and 9 more: read_page 4\nsee [7] Smith'

@@ -376,7 +376,7 @@ def test_a_dialect_names_only_its_own_tools_and_one_scale(name: str) -> None:
     )
     for screen in (SCREEN, replace(SCREEN, browser=False)):
         declared = dialect.declare(screen)
-        told = f"{declared} {dialect.nudge} {dialect.show(seen, results=True)}"
+        told = f"{declared} {dialect.nudge(TASK)} {dialect.show(seen, results=True)}"
         assert not re.search("`done`|`fail`|1280|element", told)
         assert ("switch_tab" in told) is screen.browser
         assert "http://a.example/" in told
@@ -395,6 +395,13 @@ def test_the_form_of_the_answer_is_stated_or_that_none_is_asked_for(name: str) -
         system = dialect.declare(screen).system or ""
         assert [each in system for each in ("asks for no answer", '"verdict"')].count(True) == 1
         assert expected in system
+        if name.startswith("qwen"):
+            (tool, *_) = dialect.declare(screen).tools
+            stated = (system, str(tool), dialect.nudge(screen.task))
+            assert [
+                ("answer" in dialect.available(screen)),
+                *("`answer`" in e for e in stated),
+            ] == ([bool(fields)] * 4)
 
 
 @pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
@@ -415,6 +422,17 @@ def test_several_actions_of_one_text_are_several_calls() -> None:
 def test_text_without_a_call_is_none() -> None:
     for name in ("qwen3_vl", "qwen3_5", "ui_tars_1_5"):
         assert dialect_named(name).calls(reply("I cannot see it.")) == ()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5"])
+def test_a_place_is_named_as_the_model_gives_it(name: str, size: tuple[int, int]) -> None:
+    dialect = dialect_named(name)
+    for x, y in ((0, 0), (349, 270), (size[0] - 1, size[1] - 1)):
+        call = called(name, "left_click", {"coordinate": [*dialect.named_place(x, y, size)]})
+        (click,) = dialect.read(call, replace(SCREEN, size=size))
+        assert abs(click.target.x - x) <= 2
+        assert abs(click.target.y - y) <= 2
 
 
 def test_dialects_have_names_that_can_be_typed() -> None:

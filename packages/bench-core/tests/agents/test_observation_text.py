@@ -11,6 +11,7 @@ from drawn import DrawnDesktop
 
 from bench_core.agents import (
     ActionResult,
+    Click,
     Decision,
     Element,
     ModelStepper,
@@ -24,7 +25,7 @@ from bench_core.agents import (
 )
 from bench_core.agents.dialects import all_dialects
 from bench_core.agents.marks import with_marks
-from bench_core.agents.observation_text import changed_parts, typed_text
+from bench_core.agents.observation_text import changed_parts, clicked_text, typed_text
 from bench_core.models import Model, ModelRequest, ScriptedAdapter
 from bench_core.models.records import ImagePart
 from bench_core.records import Limits
@@ -102,6 +103,18 @@ def test_typing_says_what_a_field_holds_that_is_not_what_was_typed(
 ) -> None:
     action = TypeText(**typed)
     assert typed_text(action, "textbox 'End'", holds) == f"typed into textbox 'End'{said}"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({}, "clicked"), ({"count": 2}, "double-clicked"), ({"count": 3}, "triple-clicked"),
+        ({"button": "right"}, "right-clicked"),
+    ],
+)  # fmt: skip
+def test_a_click_says_of_which_kind_it_was(how: dict[str, Any], said: str) -> None:
+    assert clicked_text(Click(**how), "textbox 'Date'") == f"{said} textbox 'Date'"
+    assert clicked_text(Click(**how), "") == ""
 
 
 def test_a_scrolled_page_says_what_is_on_the_screen_now() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from test_computer_use_episodes import connect, grid
+from test_support.model_requests import ReadRequest
 from test_support.model_rules import Rules
 from test_support.model_server import Answer, ModelServer, Seen
 
@@ -17,7 +18,7 @@ from bench_core.agents.dialects.interface import Answered
 from bench_core.agents.records import ActionResult
 from bench_core.errors import InputError
 from bench_core.models import ImagePart, ToolCall
-from bench_core.records import AgentTask, Status
+from bench_core.records import AgentTask, Limits, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,6 +207,37 @@ async def test_google_is_shown_the_moment_after_each_call_and_says_why_it_acts(
     assert len(set(shown)) == 3
     step = json.loads((context.folder / "trajectory.jsonl").read_text("utf-8").splitlines()[0])
     assert step["thought"] == "I think.\nwrite the note"
+
+
+async def test_google_is_shown_nothing_for_calls_that_were_not_carried_out(
+    server: ModelServer, task: AgentTask, handle: DesktopHandle, context: TrialContext
+) -> None:
+    away = {"x": 2000, "y": 1}
+    server.say(
+        Answer(tool_calls=(("click", grid((160, 70))), ("click", away), ("type", {"text": "no"})),
+               stop="tool_use"),
+        Answer(tool_calls=(("click", away), ("type", {"text": "no"})), stop="tool_use"),
+        Answer(text="I stop."),
+    )  # fmt: skip
+    await run("google:gemini-3.8-flash", server, task, handle, context)
+    turns = [seen.body["contents"][-1]["parts"] for seen in server.requests[1:]]
+    answers = [[part["functionResponse"] for part in turn] for turn in turns]
+    assert [["parts" in each for each in turn] for turn in answers] == [
+        [True, False, False], [False, False],
+    ]  # fmt: skip
+    assert all("outside the grid" in turn[-2]["response"]["error"] for turn in answers)
+
+
+async def test_google_is_sent_no_more_than_the_latest_pictures_dropped_some_at_a_time(
+    server: ModelServer, task: AgentTask, handle: DesktopHandle, context: TrialContext
+) -> None:
+    server.say(
+        *[Answer(tool_calls=(("take_screenshot", {}),), stop="tool_use")] * 12, Answer(text="Done.")
+    )
+    longer = context.model_copy(update={"limits": Limits(max_steps=20, time_limit_s=300)})
+    await run("google:gemini-3.8-flash", server, task, handle, longer)
+    sent = [len(ReadRequest.of(seen).pictures) for seen in server.requests]
+    assert sent == [1, 2, 3, 4, 5, 6, 7, 8, 9, 5, 6, 7, 8]
 
 
 def answered(name: str, dialect: str, **more: Any) -> Any:

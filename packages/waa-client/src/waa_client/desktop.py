@@ -20,9 +20,10 @@ from bench_core.agents import (
     TypeText,
     Wait,
     Zoom,
-    act_text,
+    clicked_text,
     draw_marks,
     lines_from,
+    typed_text,
 )
 from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models import ImagePart
@@ -405,7 +406,10 @@ class WaaDesktop:
         if not isinstance(action, Click):
             return await self._do(action)
         there = await self._under(action.target)
-        return _saying(await self._do(action), "clicked", there)
+        result = await self._do(action)
+        return (
+            result if there is None else _saying(result, clicked_text(action, there.element.called))
+        )
 
     async def _do(self, action: Action) -> ActionResult:
         try:
@@ -500,7 +504,7 @@ class WaaDesktop:
             if after is not None and after.element.value == had and action.text not in had:
                 error = f"{field.element.called} did not take the text: it has what it had before"
                 return ActionResult(ok=False, error=error)
-        return _saying(result, "typed into", field, ", then Enter" if action.enter else "")
+        return _saying(result, typed_text(action, field.element.called))
 
     async def _type_over(self, action: TypeText) -> ActionResult:
         """Select what is in a text field and type over it: elsewhere the keys would select, and delete, other things."""
@@ -642,13 +646,10 @@ class WaaDesktop:
             return None
 
 
-def _saying(
-    result: ActionResult, did: str, control: Control | None, after: str = ""
-) -> ActionResult:
-    """Add what an act was done to, if it is known."""
-    if not result.ok or control is None:
+def _saying(result: ActionResult, said: str) -> ActionResult:
+    """Add what an act was done to."""
+    if not result.ok:
         return result
-    said = act_text(did, control.element.called) + after
     return result.model_copy(update={"text": "; ".join(filter(None, (said, result.text)))})
 
 

@@ -20,9 +20,10 @@ from .loop import LoopAgent as LoopAgent
 from .loop import StepAgent as StepAgent
 from .marks import draw_marks as draw_marks
 from .model_stepper import ModelStepper as ModelStepper
-from .observation_text import act_text as act_text
+from .observation_text import clicked_text as clicked_text
 from .observation_text import lines_from as lines_from
 from .observation_text import observation_parts as observation_parts
+from .observation_text import typed_text as typed_text
 from .plugins import images_shown as images_shown
 from .prompts import system_prompt as system_prompt
 from .prompts import task_text as task_text

@@ -10,7 +10,7 @@ from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
 from bench_core.agents.node_acts import NodeActs
 from bench_core.agents.node_scripts import UNDER
-from bench_core.agents.observation_text import act_text
+from bench_core.agents.observation_text import clicked_text
 from bench_core.agents.page_changes import Changes
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_reading import PageReader, zoomed
@@ -225,10 +225,10 @@ class BrowserEnvironment:
         if isinstance(action, Click):
             if node is not None:
                 called = await self._acts.click(page, node, action.button, action.count)
-                return act_text("clicked", called)
+                return clicked_text(action, called)
             there = await self._nodes.ask(page.main_frame, UNDER, list(at or pointer.at))
             await pointer.click(page, at, action.button, action.count)
-            return act_text("clicked", there or "")
+            return clicked_text(action, there or "")
         if isinstance(action, MouseDown):
             if node is not None:
                 await self._acts.press(page, node, action.button)

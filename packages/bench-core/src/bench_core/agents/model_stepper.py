@@ -128,7 +128,7 @@ class ModelStepper:
             parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
         else:
             parts = self._answers(observation, again=self._useless > 0) or (
-                (TextPart(text=self._dialect.nudge),)
+                (TextPart(text=self._dialect.nudge(self._task)),)
                 if self._useless
                 else self._dialect.show(observation, results=True)
             )
@@ -178,8 +178,7 @@ class ModelStepper:
             body=declared.body,
             system=declared.system,
             images=self._images,
-            # a model's own loop keeps just so many
-            exact=self._dialect.images is not None,
+            exact=self._dialect.exact,
         )
 
     def _fitted(self, observation: Observation) -> Observation:
@@ -224,7 +223,8 @@ class ModelStepper:
         return differing
 
     def _position(self, found: re.Match[str]) -> str:
-        x, y = (round(int(found[n]) / by) for n, by in enumerate(self._by, 1))
+        x, y = (int(found[n]) / by for n, by in enumerate(self._by, 1))
+        x, y = self._dialect.named_place(x, y, self._screen.size)
         return f"X={x},Y={y}"
 
     def _answers(self, observation: Observation, *, again: bool = False) -> tuple[Part, ...]:

@@ -11,16 +11,16 @@ from bench_core.models.records import TextPart
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.records import ActionResult, Observation, TypeText
+    from bench_core.agents.records import ActionResult, Click, Observation, TypeText
     from bench_core.models.records import Part
 
 __all__ = [
     "SCREEN_BEGINS",
     "SCREEN_ENDS",
     "UNCHANGED",
-    "act_text",
     "as_shown",
     "changed_parts",
+    "clicked_text",
     "lines_from",
     "observation_parts",
     "result_text",
@@ -75,17 +75,21 @@ def as_shown(said: str, observation: Observation) -> str:
     return said.replace(f"' ({observation.url})", "'")
 
 
+def clicked_text(action: Click, called: str) -> str:
+    """Return what an agent receives for a click: of which kind and on what, nothing where that is not known."""
+    once = "clicked" if action.button == "left" else f"{action.button}-clicked"
+    did = {2: "double-clicked", 3: "triple-clicked"}.get(action.count, once)
+    return f"{did} {called}" if called else ""
+
+
 def typed_text(action: TypeText, called: str, holds: str | None = None) -> str:
     """Return what an agent receives for typing: into what, what that holds if it is not just the text, and Enter."""
-    said = act_text("typed into", called)
-    if said and holds is not None and holds.split() != action.text.split():
+    if not called:
+        return ""
+    said = f"typed into {called}"
+    if holds is not None and holds.split() != action.text.split():
         said += f" (it holds '{shortened(holds, _MOST_NAME)}')" if holds else " (it is empty)"
-    return f"{said}, then Enter" if said and action.enter else said
-
-
-def act_text(did: str, called: str) -> str:
-    """Return what an agent receives for an act on something, nothing where it is not known."""
-    return f"{did} {called}" if called else ""
+    return f"{said}, then Enter" if action.enter else said
 
 
 def _lines(observation: Observation) -> list[str]:

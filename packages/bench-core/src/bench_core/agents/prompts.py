@@ -45,7 +45,7 @@ def system_prompt(
     seen = (
         "Take a screenshot to see what your actions did."
         if on_request
-        else "After each of your turns you are shown the screen again."
+        else "After each of your turns that does something you are shown the screen again."
     )
     asked = task.answer_schema is None or task.answer_schema.get("properties") != {}
     done = f"{_DONE}{_IN_ITS_FORM if asked else ''}."

@@ -82,7 +82,7 @@ def _target(value: Any, screen: Screen) -> Target:
         return ElementRef(element=words(value, "ref").strip("[]"))
     if kind == "coordinate":
         return within(value["x"], value["y"], screen.size)
-    raise InvalidCallError(f"a target is {_TARGETS}, not {str(value)[:_MOST_SHOWN]}")
+    raise InvalidCallError(f"a target is {_TARGETS}, not {repr(value)[:_MOST_SHOWN]}")
 
 
 def _element(value: Any, screen: Screen) -> ElementRef:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.claude_actions import Claude, given
 from bench_core.agents.dialects.interface import Declaration, function_tools, place_text, reply_to
 from bench_core.agents.prompts import system_prompt
-from bench_core.agents.records import EARLIER_FAILED, ActionResult
+from bench_core.agents.records import EARLIER_FAILED
 from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
@@ -16,12 +15,10 @@ if TYPE_CHECKING:
 
     from bench_core.agents.dialects.interface import Answered, Screen
     from bench_core.agents.records import Observation
-    from bench_core.models.records import ImagePart, OpaquePart, Part, ToolCall
+    from bench_core.models.records import OpaquePart, Part, ToolCall
 
 __all__ = ["ClaudeToolset"]
 
-_NO_WORDS = frozenset({"ok", "(empty)"})
-"""What members say that give a text or a picture."""
 _MOST_ERROR = 4096
 """As long as Anthropic's SDK lets the text of an error be."""
 # without it these models' words between calls arrive empty
@@ -71,16 +68,6 @@ class ClaudeToolset(Claude):
         return (
             (*answers, *self.beside(done.observation)) if done.last and not done.again else answers
         )
-
-    def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
-        """Return what the API's own loops say of an act, and what became of it; see `Dialect`."""
-        result = done.result
-        words = super().content(done)
-        own_tool = self.member(done.call) is None
-        if result.text and not own_tool and self.members[done.call.name].says not in _NO_WORDS:
-            own = self.content(replace(done, results=(ActionResult(),)))
-            words = (*own, TextPart(text=result.text))
-        return (*words, *((TextPart(text=result.changed),) if result.changed else ()))
 
     def state(self, done: Answered) -> tuple[OpaquePart, ...]:
         """Return what a result without an error says beside its content."""

@@ -17,13 +17,13 @@ from bench_core.agents.dialects.interface import (
     tools_for_tabs,
 )
 from bench_core.agents.prompts import system_prompt
-from bench_core.agents.records import Goto
+from bench_core.agents.records import Goto, Observation
 from bench_core.agents.tools import InvalidCallError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from bench_core.agents.records import Action, Observation, Point
+    from bench_core.agents.records import Action, Point
     from bench_core.models.records import Part, ToolCall
 
 __all__ = ["GRID", "GoogleComputer", "flag", "navigated", "number", "point"]
@@ -75,6 +75,7 @@ class GoogleComputer(Dialect):
     provider = "google"
     coordinates = "0-1000"
     pictures = True
+    images = 5
     browser_only: ClassVar[tuple[str, ...]] = ()
     """Functions that only the set for browsers has, so that other sets do not exclude them."""
 
@@ -120,7 +121,13 @@ class GoogleComputer(Dialect):
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
-        seen = done.seen
+        failed = done.error is not None
+        # a call that was not carried out has no moment after it: it is told of in words, once
+        shown = not failed or (done.last and not done.again)
+        seen = done.seen if shown else Observation(url=done.seen.url)
+        picture = seen.screenshot
+        if failed and any(each.result.image == picture for each in done.earlier):
+            picture = None
         # the API refuses an answer of its own functions without it, and documents none for desktops
         response: dict[str, JsonValue] = {"url": seen.url or ""}
         if seen.title:
@@ -137,13 +144,13 @@ class GoogleComputer(Dialect):
             ]
         if seen.notices:
             response["notices"] = list(seen.notices)
-        if done.error is not None:
+        if failed:
             response["error"] = done.error
         if done.text:
             response["output"] = done.text
         if _asked(done.call):
             response["safety_acknowledgement"] = "true"
-        content = () if seen.screenshot is None else (seen.screenshot,)
+        content = () if picture is None else (picture,)
         return (reply_to(done.call, *content, extra={"response": response}),)
 
 

@@ -125,7 +125,7 @@ class Answered:
     def text(self) -> str:
         """What the actions answer that were carried out."""
         answers = ((each.text, each.changed) for each in self.results if each.ok)
-        return " ".join(filter(None, (text for pair in answers for text in pair)))
+        return "; ".join(filter(None, (text for pair in answers for text in pair)))
 
     @property
     def seen(self) -> Observation:
@@ -157,9 +157,9 @@ class Dialect(ABC):
         since: Date of the documents it was written after.
         append_only: Whether earlier turns must stay as they were.
         text_ends: Whether a reply without a call ends the provider's own loop.
-        nudge: What a model that neither acted nor ended is shown.
         default: Whether a model that fits gets it without being asked for.
         images: How many of the latest screenshots are sent by default; None for all.
+        exact: Whether never more than so many are sent, as the model's own loop does.
         pictures: Whether each call is answered with a picture of the moment after it.
         textual: Whether each turn shows what there is to read, so that changes are enough where the page stays.
         members: What a model can ask for, by name.
@@ -174,9 +174,9 @@ class Dialect(ABC):
     since: ClassVar[date]
     append_only: ClassVar[bool] = False
     text_ends: ClassVar[bool] = True
-    nudge: ClassVar[str] = "You called no tool. Act with one of your tools; call `done` to end."
     default: ClassVar[bool] = True
     images: ClassVar[int | None] = None
+    exact: ClassVar[bool] = False
     pictures: ClassVar[bool] = False
     textual: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Member]]
@@ -193,6 +193,16 @@ class Dialect(ABC):
         """Return how large a model sees a picture of `size`: pictures are sent so, and places are pixels of them."""
         del model
         return size
+
+    def named_place(self, x: float, y: float, size: tuple[int, int]) -> tuple[int, int]:
+        """Return a pixel of a picture of `size` as the model names places."""
+        del size
+        return round(x), round(y)
+
+    def nudge(self, task: AgentTask) -> str:
+        """Return what a model that neither acted nor ended is shown."""
+        del task
+        return "You called no tool. Act with one of your tools; call `done` to end."
 
     @abstractmethod
     def declare(self, screen: Screen) -> Declaration:
@@ -279,14 +289,13 @@ class Dialect(ABC):
         return (reply_to(done.call, *self.content(done)),)
 
     def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
-        """Return the text and picture of a call that was carried out."""
+        """Return the text or picture of a call that was carried out, and what it changed."""
         found = self.member(done.call)
         member = self.members.get(found[0]) if found else None
         result = done.result
-        if result.image is not None:
-            return (result.image,)
         says = member.says if member else "ok"
-        return (TextPart(text=result.text or _filled(says, found[1] if found else {})),)
+        own = result.image or TextPart(text=result.text or _filled(says, found[1] if found else {}))
+        return (own, *((TextPart(text=result.changed),) if result.changed else ()))
 
     def available(self, screen: Screen) -> tuple[str, ...]:
         """Return the members that the environment offers."""

@@ -45,6 +45,7 @@ from bench_core.models.schema import parse_json
 if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation
     from bench_core.models.records import Part, Reply
+    from bench_core.records import AgentTask
 
 __all__ = ["Qwen", "qwen_members"]
 
@@ -63,7 +64,7 @@ def qwen_members(most: int) -> dict[str, Member]:
         value = arguments.get(name)
         numbers = value if isinstance(value, list) and len(value) == 2 else ()  # x and y
         if not numbers or any(type(each) not in {int, float} for each in numbers):
-            raise InvalidCallError(f"{name} is [x, y], not {str(value)[:_MOST_SHOWN]}")
+            raise InvalidCallError(f"{name} is [x, y], not {repr(value)[:_MOST_SHOWN]}")
         # both far ends are written: models trained on one grid are asked on the other
         if not all(0 <= each <= 1000 for each in numbers):  # the grid
             raise InvalidCallError(
@@ -133,7 +134,7 @@ def _number(arguments: dict[str, Any], name: str, default: float | None = None) 
         return default
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is None or not number or not math.isfinite(value):
-        raise InvalidCallError(f"{name} is a number, not {str(value)[:_MOST_SHOWN]!r}")
+        raise InvalidCallError(f"{name} is a number, not {repr(value)[:_MOST_SHOWN]}")
     return float(value)
 
 
@@ -146,16 +147,25 @@ def _text(arguments: dict[str, Any], name: str) -> str:
 def _terminate(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     status = arguments.get("status", "success")
     if status not in {"success", "failure"}:
-        raise InvalidCallError(f"status is success or failure, not {str(status)[:_MOST_SHOWN]!r}")
+        raise InvalidCallError(f"status is success or failure, not {repr(status)[:_MOST_SHOWN]}")
     text = None if arguments.get("text") is None else _text(arguments, "text")
     if status == "success":
         return (Done(answer=text),)
     if screen.task.can_fail:
         return (Fail(reason=text or "the model ended with failure"),)
-    raise InvalidCallError(
-        "failure is no ending of this task: go on, or say by `answer` what could not be done; "
-        f"its text is {answer_form(screen.task)}"
-    )
+    ending = _ending(screen.task)
+    raise InvalidCallError(f"failure is no ending of this task: go on, or end with {ending}")
+
+
+def _answers(task: AgentTask) -> bool:
+    return answer_form(task) != "nothing"
+
+
+def _ending(task: AgentTask) -> str:
+    """Return how a task is ended, in the one way that is stated and offered."""
+    if _answers(task):
+        return f"the action `answer`, whose text is {answer_form(task)}"
+    return "the action `terminate` and the status success"
 
 
 class Qwen(Dialect):
@@ -163,9 +173,6 @@ class Qwen(Dialect):
 
     provider = "openai-chat"
     text_ends = False
-    nudge = (
-        "You called no tool. Act with `computer_use`; end with its action `answer` or `terminate`."
-    )
     most: ClassVar[int]
     form: ClassVar[str] = (
         '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
@@ -174,12 +181,8 @@ class Qwen(Dialect):
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
-        form = answer_form(screen.task)
-        ends = (
-            "- The task asks for no answer: end with the action `terminate` and the status success."
-            if form == "nothing"
-            else f"- End with the action `answer`; its text is {form}."
-        )
+        none = "" if _answers(screen.task) else "The task asks for no answer. "
+        ends = f"- {none}End with {_ending(screen.task)}."
         if screen.task.can_fail:
             ends += "\n- When the task cannot be done, end with `terminate` and the status failure."
         ends += "\n- Do not claim success you cannot see."
@@ -187,6 +190,19 @@ class Qwen(Dialect):
             tools=(_tool(self.available(screen), screen), *tools_for_tabs(screen, "goto", "back")),
             system=system_prompt(screen.task, endings=ends, place=place_text(screen)),
         )
+
+    def nudge(self, task: AgentTask) -> str:
+        """Name the tool and how to end; see `Dialect`."""
+        return f"You called no tool. Act with `{_NAME}`; end with {_ending(task)}."
+
+    def named_place(self, x: float, y: float, size: tuple[int, int]) -> tuple[int, int]:
+        """Return a place on the grid; see `Dialect`."""
+        return round(x * self.most / size[0]), round(y * self.most / size[1])
+
+    def available(self, screen: Screen) -> tuple[str, ...]:
+        """Leave out `answer` where none is asked for; see `Dialect`."""
+        off = () if _answers(screen.task) else ("answer",)
+        return tuple(name for name in super().available(screen) if name not in off)
 
     def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
         """Show where it is and the picture; see `Dialect`."""
@@ -224,13 +240,11 @@ def _tool(actions: tuple[str, ...], screen: Screen) -> Tool:
     text, number = {"type": "string"}, {"type": "number"}
     place = {"type": "array", "items": number}
     ends = ["success", "failure"] if screen.task.can_fail else ["success"]
-    how = "End with `answer`."
-    if answer_form(screen.task) == "nothing":
-        how = "End with `terminate`."
+    how = f"End with `{'answer' if _answers(screen.task) else 'terminate'}`."
     properties: dict[str, Any] = {
         "action": {"type": "string", "enum": list(actions)},
         "keys": {"type": "array", "items": text, "description": "for key: pressed together"},
-        "text": {**text, "description": "for type and answer"},
+        "text": {**text, "description": "for type and answer" if "answer" in actions else "for type"},
         "coordinate": {**place, "description": "[x, y] from the top left corner; for left_click_drag: where to"},
         "start_coordinate": {**place, "description": "for left_click_drag: from where, if not from the pointer"},
         "pixels": {**number, "description": "for scroll: positive is up; for hscroll: right"},

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Action, Observation, Point
     from bench_core.models.records import Part, Reply
+    from bench_core.records import AgentTask
 
 __all__ = ["DIALECT"]
 
@@ -210,9 +211,13 @@ class _UITars15(Dialect):
     coordinates = "smart-resize"
     since = date(2026, 11, 27)
     text_ends = False
-    nudge = f"There was no action: {_FORM}. End with `finished(content='...')`."
     images = 5  # as its own harness sends
+    exact = True
     members = _MEMBERS
+
+    def nudge(self, task: AgentTask) -> str:
+        del task
+        return f"There was no action: {_FORM}. End with `finished(content='...')`."
 
     def declare(self, screen: Screen) -> Declaration:
         offered = [line for name, line in _SPACE.items() if name in self.available(screen)]
