@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationError
 
 from bench_core.agents.ending import ending_tools
-from bench_core.agents.observation_text import observation_parts
+from bench_core.agents.observation_text import as_shown, observation_parts
 from bench_core.agents.records import ActionResult, Observation, PressKeys
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.models.records import TextPart, ToolResult
@@ -295,7 +295,8 @@ class Dialect(ABC):
         result = done.result
         says = member.says if member else "ok"
         own = result.image or TextPart(text=result.text or _filled(says, found[1] if found else {}))
-        return (own, *((TextPart(text=result.changed),) if result.changed else ()))
+        changed = as_shown(result.changed, done.observation)
+        return (own, *((TextPart(text=changed),) if changed else ()))
 
     def available(self, screen: Screen) -> tuple[str, ...]:
         """Return the members that the environment offers."""
