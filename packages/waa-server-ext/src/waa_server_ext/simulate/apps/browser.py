@@ -127,7 +127,7 @@ class Browser(Window):
                 ui.label(inner.top(26), self.url, color="#5d5d5d")
                 ui.label(
                     inner.top(30),
-                    "The simulated browser keeps addresses and settings; pages are not loaded.",
+                    "This page cannot be shown: there is no connection to the internet.",
                 )
 
     def shortcut(self, key: str, mods: frozenset[str]) -> bool:

@@ -84,9 +84,7 @@ class Clock(Window):
             self._build_world(ui, inner)
         else:
             ui.label(inner.top(36), self.page, size=22, bold=True)
-            ui.label(
-                inner.top(30), "This page of Clock is not part of the simulation.", color="#5d5d5d"
-            )
+            ui.label(inner.top(30), "Nothing is set up here yet.", color="#5d5d5d")
 
     def saved_state(self) -> dict[str, Any]:
         """Return the open page."""
