@@ -96,6 +96,7 @@ class Episode:
                 screen=self._size,
                 tool=self._dialect,
                 browser=isinstance(environment, BrowserHandle),
+                images="all",  # so that whatever else changes earlier turns is noticed
                 connect=self._peek,
             )
             return await agent.run(task, environment, context)

@@ -199,6 +199,11 @@ LOOKING: dict[str, tuple[str, Answer, Answer]] = {
         calls("computer", ("move", {"x": 1, "y": 2}), ("screenshot", {})),
         text("Done."),
     ),
+    "google": (
+        "google:gemini-3.7-flash",
+        calls(None, ("move", {"x": 1, "y": 2}), ("take_screenshot", {})),
+        text("Done."),
+    ),
     "open model": (
         "openai-chat:Qwen/Qwen3-VL-8B-Instruct",
         calls(None, ("computer_use", {"action": "mouse_move", "coordinate": [1, 2]})),
@@ -219,7 +224,9 @@ async def test_thirty_steps_change_nothing_that_was_sent(
     server.say(*[look] * 29, end)
     longer = context.model_copy(update={"limits": Limits(max_steps=40, time_limit_s=300)})
     async with connect(name, server) as model:
-        outcome = await computer_use_agent(model, browser=False).run(task, handle, longer)
+        outcome = await computer_use_agent(model, browser=False, images="all").run(
+            task, handle, longer
+        )
     assert (outcome.status, outcome.steps) == (Status.COMPLETED, 30)
     assert server.rules is not None
     assert (server.rules.changed_prefixes, server.rules.follow_ups) == (0, 29)
