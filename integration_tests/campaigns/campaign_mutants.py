@@ -1,7 +1,7 @@
 """Which changes of one operator, constant, branch or returned value no test notices.
 
 They are drawn by seed from the modules whose decisions `integration_tests/inversions` lists. For each the quick tests
-that import its module are run, and where none fails its package's whole suite. A survivor is a test that is missing, or
+nearest to its module are run, and where none fails its package's whole suite. A survivor is a test that is missing, or
 changes nothing that anybody can see; those that somebody has looked at are in `integration_tests/explained_mutants.toml`
 and are printed with the reason. Tests that do not end within their time tell nothing.
 """
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from nox_support.changes import related_tests  # noqa: E402  # needs the path above
+from nox_support.changes import nearest_tests  # noqa: E402  # needs the path above
 from nox_support.inversions import read_lists  # noqa: E402  # same
 from nox_support.mutants import Mutant, mutants_of  # noqa: E402  # same
 from nox_support.packages import package  # noqa: E402  # same
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 QUICK = ["-m", "not browser and not slow"]
 SUITE = ["-n", "4", "--dist", "worksteal", "--timeout", "900"]
+NEAREST = 10
+"""Quick test files that a mutant meets beside those that its module's inversions name."""
 EXPLAINED = ROOT / "integration_tests" / "explained_mutants.toml"
 
 
@@ -122,14 +124,14 @@ def draw(places: Sequence[tuple[str, str]], times: int, seed: random.Random) -> 
 
 
 def tests_of(owner: str, file: str, first: Sequence[str]) -> list[str]:
-    """Return the package's tests of a module: those that its inversions name, then all that import it."""
+    """Return the package's tests of a module: those that its inversions name, then the nearest to it."""
     folder = package(owner).folder
     others = [
         str(each.relative_to(folder))
-        for each in related_tests([folder / "src" / file])
+        for each in nearest_tests([folder / "src" / file], ROOT)
         if folder in each.parents
     ]
-    return list(dict.fromkeys([*first, *others]))
+    return list(dict.fromkeys([*first, *others[:NEAREST]]))
 
 
 def unsound(

@@ -84,40 +84,6 @@ def test_a_run_is_scored_and_continued(
     assert config["agent_options"] == {"script": path}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "value"),
-    [
-        ("--tasks", "--tasks-dir", "{folder}"),
-        ("--demo", "--few-shot", "{demonstration}"),
-        ("--profile", "--timing", "vanilla"),
-    ],
-)
-def test_an_option_of_an_earlier_version_works_with_a_notice(
-    folder: Path, vm: FakeVm, old: str, new: str, value: str
-) -> None:
-    demonstration = folder.parent / "done.txt"
-    demonstration.write_text("Press Ctrl+S.", encoding="utf-8")
-    given = value.format(folder=folder, demonstration=demonstration)
-    base = ["run", "--agent", "do-nothing", "--vm", vm.url, "--dry-run", "--json"]
-    if old != "--tasks":
-        base += ["--tasks-dir", folder]
-    now, once, joined = (
-        invoke(*base, *words) for words in ([new, given], [old, given], [f"{old}={given}"])
-    )
-    assert (now.exit_code, now.stderr) == (0, "")
-    for each in (once, joined):
-        assert (each.exit_code, each.stderr) == (0, f"Note: {old} is called {new} now\n")
-        assert each.stdout == now.stdout
-    assert now.stdout != invoke(*base).stdout  # the value arrives
-
-
-@pytest.mark.parametrize("command", ["tasks", "run", "evaluate", "import-vanilla", "doctor"])
-def test_help_shows_options_by_their_present_names_alone(command: str) -> None:
-    words = invoke(command, "--help").output.split()
-    assert "--tasks-dir" in words
-    assert {"--tasks", "--demo", "--profile"}.isdisjoint(words)
-
-
 def test_an_agent_of_browsers_is_refused_before_anything_runs(
     tmp_path: Path, folder: Path, vm: FakeVm
 ) -> None:

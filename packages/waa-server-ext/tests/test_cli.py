@@ -89,18 +89,6 @@ def test_what_is_not_there_or_not_readable_is_an_input_error(
         (["simulate", "--port", "0", "--task", "notepad/x"], "there is no folder of tasks"),
     ],
 )
-def test_the_former_name_of_the_folder_of_tasks_is_taken_with_a_notice(
-    command: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, [*command, "--tasks", "nowhere"])
-    assert "Note: --tasks is called --tasks-dir now\n" in result.stderr
-    assert (result.exit_code, why in " ".join(result.stderr.split())) == (2, True)
-    helped = CliRunner().invoke(main, [*command, "--help"]).output
-    assert "--tasks-dir DIR" in helped
-    assert "--tasks " not in helped
-
-
 def test_serving_a_folder_with_a_file_that_is_no_task_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "notepad").mkdir()
     (tmp_path / "notepad" / "a.json").write_text("[]", encoding="utf-8")

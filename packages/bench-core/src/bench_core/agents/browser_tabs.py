@@ -124,7 +124,7 @@ class Tabs:
         if _SCHEME.match(given):
             return given
         if given.startswith("/"):
-            return urljoin(self.page().url, given)
+            return urljoin(str(self.page().url), given)
         host = given.partition("/")[0].lower()
         for page in self.pages():
             scheme, _, rest = page.url.partition("://")
