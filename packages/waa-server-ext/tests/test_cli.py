@@ -89,6 +89,14 @@ def test_what_is_not_there_or_not_readable_is_an_input_error(
         (["simulate", "--port", "0", "--task", "notepad/x"], "there is no folder of tasks"),
     ],
 )
+def test_a_folder_of_tasks_that_is_not_there_is_told(
+    command: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, [*command, "--tasks-dir", "nowhere"])
+    assert (result.exit_code, why in " ".join(result.stderr.split())) == (2, True)
+
+
 def test_serving_a_folder_with_a_file_that_is_no_task_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "notepad").mkdir()
     (tmp_path / "notepad" / "a.json").write_text("[]", encoding="utf-8")
