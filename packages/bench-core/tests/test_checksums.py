@@ -105,7 +105,7 @@ def test_lines_out_of_order_are_told_and_stop_writers(
 
 
 def test_a_digit_of_one_lines_schema_version_is_damage_of_that_line(run_path: Path) -> None:
-    edit(run_path / "results.jsonl", '"schema_version":2', '"schema_version":3')
+    edit(run_path / "results.jsonl", '"schema_version":1', '"schema_version":2')
     (problem,) = check_run(run_path).problems
     assert "results.jsonl, line 1 is damaged: it was changed" in problem
 

@@ -26,7 +26,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["records", "run_folder", "discovery", "artifacts", "locks", "redaction", "testing.runs"],
+    ["records", "run_folder", "discovery", "files.locks", "redaction", "testing.runs"],
 )
 def test_the_base_loads_neither_numpy_nor_rich_nor_pytest(module: str) -> None:
     assert loaded_by(f"import bench_core.{module}") <= {"pydantic", "asyncio"}
@@ -48,5 +48,5 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         bench_core.nothing  # noqa: B018

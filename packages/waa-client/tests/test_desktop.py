@@ -271,3 +271,12 @@ async def test_time_passes_on_a_simulated_desktop_while_an_agent_waits(vm: FakeV
     async with VmClient(vm.url) as client:
         await WaaDesktop(client, simulated=True).act(Wait(seconds=30))
     assert ran == [["python", "-c", "import time; time.sleep(30)"]]
+
+
+async def test_a_click_on_a_simulated_desktop_says_what_it_went_to_where_no_elements_are_shown(
+    vm: FakeVm,
+) -> None:
+    click = Click(target=Point(x=120, y=70))
+    async with VmClient(vm.url) as client:
+        assert (await WaaDesktop(client, simulated=True).act(click)).text == "clicked button 'File'"
+        assert (await WaaDesktop(client).act(click)).text != "clicked button 'File'"

@@ -262,7 +262,7 @@ def test_ui_tars_is_told_in_which_picture_its_places_are() -> None:
     screen = Screen((1440, 900), frozenset({"click"}), browser=False, task=task)
     said = dialect_named("ui_tars_1_5").declare(screen).system
     assert said is not None
-    assert "pixels from the top left corner of the picture, which is 1428 x 896" in said
+    assert "pixels from the top left corner of the picture, resized to 1428 x 896" in said
 
 
 CALLED = '<tool_call>{"name": "computer_use", "arguments": {"action": "wait"}}</tool_call>'

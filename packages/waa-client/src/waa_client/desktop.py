@@ -485,7 +485,7 @@ class WaaDesktop:
 
     @property
     def _reads_quickly(self) -> bool:
-        return self.view.needs_tree and self._tree_s < _QUICK_TREE_S
+        return self._simulated or (self.view.needs_tree and self._tree_s < _QUICK_TREE_S)
 
     async def _type(self, action: TypeText) -> ActionResult:
         """Type, and say into what; it fails if a field still has what it had before."""
