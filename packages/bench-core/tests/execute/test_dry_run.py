@@ -63,7 +63,6 @@ async def test_a_dry_run_counts_what_is_done(out: Path) -> None:
     [
         ("tool-calling", "dialect", "base_url, images, marks, pictures"),
         ("computer-use", "tool", "base_url, dialect, images, marks"),
-        ("do-nothing", "images", "none"),
     ],
 )
 def test_an_option_that_the_agent_does_not_have_is_refused(

@@ -31,7 +31,6 @@ class DoNothingPlugin:
     """`do-nothing`: the lower bound. It observes nothing, does nothing and claims to be done."""
 
     name = "do-nothing"
-    options = ()
     # Nothing is taken for it: an accessibility tree alone may take seconds.
     observes = ()
     in_process = True

@@ -59,7 +59,7 @@ def refuse_unknown_options(benchmark: Any, agent: Any, spec: RunSpec) -> None:
     for name in given:
         if name not in known:
             raise InputError(
-                f"the agent {spec.agent!r} has no option {name!r}: it has {', '.join(known) or 'none'}"
+                f"the agent {spec.agent!r} has no option {name!r}: it has {', '.join(known)}"
             )
 
 
