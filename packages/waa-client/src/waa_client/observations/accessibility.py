@@ -185,14 +185,7 @@ def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tu
         title = _SHELLS.get(window.name, window.name) or window.role
         titles[title] += 1
         title += f" ({titles[title]})" if titles[title] > 1 else ""
-        nodes = list(inside.items())
-        placed += [
-            (title, rect, node)
-            for at, (rect, node) in enumerate(nodes)
-            if not _says_nothing(
-                node, [each for _, each in nodes[max(at - _NEAR, 0) : at + _NEAR + 1]]
-            )
-        ]
+        placed += [(title, rect, node) for rect, node in inside.items() if not _says_nothing(node)]
     return tuple(
         Control(_element(number, rect, node, title), node.path)
         for number, (title, rect, node) in enumerate(placed[:_MOST_ELEMENTS])
@@ -226,13 +219,9 @@ def _identity(control: Control) -> tuple[object, ...]:
     return element.role, element.name, element.rect, control.path
 
 
-def _says_nothing(node: _Node, near: Iterable[_Node]) -> bool:
-    """Return whether a text is blank, or is the name of a field beside it."""
-    if node.role != "text" or node.value:
-        return False
-    return not node.name.strip() or any(
-        each.role in _FILLED and each.name == node.name for each in near
-    )
+def _says_nothing(node: _Node) -> bool:
+    """Return whether a text is blank."""
+    return node.role == "text" and not (node.value or node.name.strip())
 
 
 class _Builder:
