@@ -1,4 +1,4 @@
-"""Stored run folders are read, checked, rescored to the same scores and continued.
+"""Stored run folders are read, checked and rescored to the same scores.
 
     webarena-runner demo --task 157,101,491 --out webarena
     waa-client demo --task file_explorer/016c9a9d-f2b9-4428-8fdb-f74f4439ece6-WOS,notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS --out waa
@@ -85,15 +85,3 @@ def test_a_stored_run_is_rescored_to_the_same_scores(
     printed = command(RESCORE[benchmark], "rescore", run, "--name", "again", "--json", *at)
     assert json.loads(printed)["changes"] == []
     assert scores(run / "rescores" / "again") == scores(run)
-
-
-def test_a_stored_run_on_the_desktop_goes_on_where_it_ended(tmp_path: Path) -> None:
-    stored = Path(shutil.copytree(STORED / "waa", tmp_path / "demo"))
-    results = stored / "scripted" / "results.jsonl"
-    kept, lost = results.read_text().splitlines()
-    results.write_text(kept + "\n")
-    ids = [json.loads(line)["task_id"] for line in (kept, lost)]
-    command("waa-client", "demo", "--task", ",".join(ids), "--out", stored)
-    assert results.read_text().splitlines()[0] == kept
-    run = read_run(stored / "scripted")
-    assert [(each.timing, each.score) for each in run.results.values()] == [("fast", 1.0)] * 2
