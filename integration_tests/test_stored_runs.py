@@ -1,10 +1,10 @@
-"""Stored run folders are read, checked and rescored to the same scores.
+"""Stored run folders are read, checked, rescored to the same scores and continued.
 
     webarena-runner demo --task 157,101,491 --out webarena
-    waa-client demo --task file_explorer/016c9a9d-f2b9-4428-8fdb-f74f4439ece6-WOS,notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS --out waa
+    waa-client run --world built-in --agent scripted -t FILES -t NOTE -j 1 --out waa/scripted
     multireal-harness run --world built-in --agent scripted -t mail-travel-1 -t dining-mail-2 -j 1 --out multireal/scripted
 
-The last one also with `--agent do-nothing`, and into `step-limit` with `--max-steps 2`.
+FILES and NOTE are the tasks of the folder. The latter two also with `--agent do-nothing`, and the last one into `step-limit` with `--max-steps 2`.
 """
 
 from __future__ import annotations
@@ -85,3 +85,17 @@ def test_a_stored_run_is_rescored_to_the_same_scores(
     printed = command(RESCORE[benchmark], "rescore", run, "--name", "again", "--json", *at)
     assert json.loads(printed)["changes"] == []
     assert scores(run / "rescores" / "again") == scores(run)
+
+
+def test_a_stored_run_on_the_desktop_goes_on_where_it_ended(tmp_path: Path) -> None:
+    run = Path(shutil.copytree(STORED / "waa" / "scripted", tmp_path / "run"))
+    results = run / "results.jsonl"
+    kept, lost = results.read_text().splitlines()
+    results.write_text(kept + "\n")
+    asked = [word for each in (kept, lost) for word in ("-t", json.loads(each)["task_id"])]
+    # the agents of today are other programs than those that wrote it
+    goes_on = ["--agent", "scripted", *asked, "-j", "1", "--accept-changes", "--out", run]
+    command("waa-client", "run", "--world", "built-in", *goes_on)
+    assert results.read_text().splitlines()[0] == kept
+    found = read_run(run).results.values()
+    assert [(each.timing, each.score) for each in found] == [("fast", 1.0)] * 2

@@ -64,6 +64,15 @@ def test_a_changed_agent_is_refused_with_the_ways_out(
     assert (out / "run.json").read_bytes() == before
 
 
+def test_another_run_is_refused_as_such_by_a_changed_agent_too(
+    run: Callable[..., RunOutcome], agent: Path
+) -> None:
+    run()
+    change(agent)
+    with pytest.raises(RunFolderError, match="holds another run"):
+        run(seed=7)
+
+
 def test_a_changed_module_beside_the_agents_own_is_refused_by_its_name(
     run: Callable[..., RunOutcome], agent: Path
 ) -> None:

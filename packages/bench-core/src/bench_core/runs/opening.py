@@ -124,11 +124,13 @@ def opened_run(
     known = read_run(out) if (out / "run.json").exists() else None
     tasks, skipped = tasks_of_run(benchmark.tasks(), spec, known)
     again = trials_to_rerun(known, spec.rerun, code)
-    changed = agent_changed(known, code, again, accept=spec.accept_changes)
     require_price(spec.budget, spec.model, with_.price_of)
     info = _describe(benchmark, spec, tasks, out, with_)
     info = info.model_copy(update={"agent_code": code})
     info = with_rule(info, spec.stopping, tasks, None if known is None else known.info)
+    # another run is refused as such, when its folder is opened
+    same = known is not None and known.info.config_hash == info.config_hash
+    changed = same and agent_changed(known, code, again, accept=spec.accept_changes)
     return OpenedRun(known, info, tasks, skipped, again, changed)
 
 
