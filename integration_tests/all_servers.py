@@ -103,7 +103,7 @@ async def _gateway(stack: contextlib.ExitStack, later: contextlib.AsyncExitStack
     class Browser(BoundedHandler):
         """Answers as Chromium's port does, and takes what comes on a websocket."""
 
-        def do_GET(self) -> None:  # http.server's name
+        def do_GET(self) -> None:
             if "Upgrade" in self.headers:
                 self.send_response(101)
                 self.end_headers()

@@ -239,7 +239,7 @@ def _delete_event(screen: Screen, title: str, first: str, second: str, subject: 
     yield screen.end()
 
 
-def _table_and_event(  # what the goal says
+def _table_and_event(
     screen: Screen, guests: str, place: str, day: str, time: str, start: str, end: str, title: str
 ) -> Any:
     screen = yield from _reserve(screen, place, day, guests, time)
@@ -249,7 +249,7 @@ def _table_and_event(  # what the goal says
     yield screen.end()
 
 
-def _best_table(  # what the goal says
+def _best_table(
     screen: Screen, guests: str, kind: str, day: str, time: str, to: str, subject: str
 ) -> Any:
     screen = yield screen.tab("Dining")
@@ -262,9 +262,7 @@ def _best_table(  # what the goal says
     yield screen.end()
 
 
-def _cheapest_flight(  # what the goal says
-    screen: Screen, start: str, end: str, day: str, to: str, subject: str
-) -> Any:
+def _cheapest_flight(screen: Screen, start: str, end: str, day: str, to: str, subject: str) -> Any:
     screen = yield screen.tab("Travel")
     for field, text in (("from", start), ("to", end), ("date", _iso(day))):
         screen = yield screen.write(field, text)
@@ -286,7 +284,7 @@ def _cheapest_stay(screen: Screen, city: str, to: str, subject: str) -> Any:
     yield screen.end()
 
 
-def _stay_and_restaurant(  # what the goal says
+def _stay_and_restaurant(
     screen: Screen, extra: str, city: str, first: str, last: str, year: str, restaurant: str
 ) -> Any:
     screen = yield screen.tab("Travel")

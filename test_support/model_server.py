@@ -158,7 +158,7 @@ class _Handler(BoundedHandler):
     server: _Server
     most_body = 64 * 1024 * 1024  # Anthropic takes 32 MB, OpenAI and Google 50 MB and less
 
-    def do_POST(self) -> None:  # http.server's name
+    def do_POST(self) -> None:
         try:
             body = json.loads(self.body or b"{}")
         except (ValueError, RecursionError):
@@ -179,7 +179,7 @@ class _Handler(BoundedHandler):
         else:
             self._send(answer, _body(answer, seen))
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         """Describe a model, as all three providers do for nothing."""
         owner, name = self.server.owner, self.path.partition("?")[0].rpartition("/")[2]
         answer = owner.look_up

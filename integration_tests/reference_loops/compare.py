@@ -153,7 +153,7 @@ async def compare(provider: str, only: str, *, write: bool) -> int:
     )
 
 
-def report(  # what is printed
+def report(
     provider: str,
     version: str,
     exchanges: int,

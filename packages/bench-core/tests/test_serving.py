@@ -34,7 +34,7 @@ class Echo(BoundedHandler):
     most_body = 1000
     release = threading.Event()
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         if self.path == "/wait":
             self.release.wait(60)
         self.send_response(200)

@@ -65,7 +65,7 @@ def test_a_missing_side_file_is_reported(run: Runs, tmp_path: Path, visit: Visit
     assert "0.js is missing beside this page" in page.inner_text("dialog .evidence")
 
 
-def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(  # fixtures
+def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(
     scored_run: Runs, scored_result: Results, build: Builds, visit: Visits,
     add_trajectory: Callable[..., Path],
 ) -> None:  # fmt: skip

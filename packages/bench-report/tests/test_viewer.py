@@ -274,7 +274,7 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_hostile_steps_stay_text_in_every_view(  # fixtures
+def test_hostile_steps_stay_text_in_every_view(
     width: int, scored_run: Runs, build: Builds, visit: Visits, add_trajectory: Callable[..., Path]
 ) -> None:
     run = scored_run({"a": [0, 1]})

@@ -298,7 +298,7 @@ def decisions_of(found: Evaluation) -> list[tuple[str, str | None, bool | None]]
         "not-asked",
     ],
 )  # fmt: skip
-async def test_each_check_says_what_decided_it(  # fixtures
+async def test_each_check_says_what_decided_it(
     states: Any, judge: Any, checks: Any, a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     found = await scored(tmp_path, a_task(evals=TWO), judge, states=states)

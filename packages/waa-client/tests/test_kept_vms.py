@@ -338,7 +338,7 @@ class Execute(BaseHTTPRequestHandler):
 
     home = ""
 
-    def do_POST(self) -> None:  # http.server's name
+    def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         command = [sys.executable if word == "python" else word for word in asked["command"]]
         ran = subprocess.run(

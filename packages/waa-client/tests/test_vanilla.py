@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SETTINGS = "pyautogui/a11y_tree/gpt-4o/0"
 
 
-def leave(  # what vanilla may leave
+def leave(
     root: Path,
     task: Task,
     score: object = None,

@@ -59,7 +59,7 @@ class _Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     requests: ClassVar[int] = 0
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         """Answer by path."""
         type(self).requests += 1
         self.rfile.read(int(self.headers.get("Content-Length") or 0))

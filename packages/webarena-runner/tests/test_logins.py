@@ -272,7 +272,7 @@ class Doer:
         return AgentOutcome(answer=self._answer)
 
 
-async def attempt(  # what a trial needs
+async def attempt(
     config: EnvironmentConfig,
     folder: Path,
     task_id: str,

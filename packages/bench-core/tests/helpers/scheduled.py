@@ -64,7 +64,7 @@ class World:
         self.contexts: list[TrialContext] = []
         self.outcome: str | None = None
 
-    def run(  # what a scheduler takes
+    def run(
         self,
         trial: Callable[[Task, TrialContext], Awaitable[Any]],
         *,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["report_of"]
 
 
-def report_of(  # each keyword is one decision the report states
+def report_of(
     runs: Sequence[Source],
     *,
     out: Path,

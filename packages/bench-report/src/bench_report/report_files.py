@@ -92,7 +92,7 @@ def build_report(
         return report, written
 
 
-def write_report(  # as build_report
+def write_report(
     report: Report,
     runs: Sequence[Source],
     out: Path,

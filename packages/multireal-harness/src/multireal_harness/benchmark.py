@@ -48,7 +48,7 @@ class MultiRealBenchmark:
     # named and not imported: it is built on this class
     prepare_sessions = "multireal_harness.runs:prepare_sessions"
 
-    def __init__(  # one collaborator each, all with defaults
+    def __init__(
         self,
         tasks: Sequence[Task] | Path | str | None = None,
         *,

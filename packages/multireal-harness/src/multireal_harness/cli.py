@@ -346,7 +346,7 @@ def audit(*, ids: tuple[str, ...], out: Path | None, as_json: bool) -> None:
 )
 @click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state already.")
 @run_options(workers=1, agent_required=False)
-def generate(  # click's
+def generate(
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
     """Run an agent, and keep end states of which a judge is confident as synthetic ground truth."""

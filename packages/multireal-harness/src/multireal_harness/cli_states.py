@@ -90,7 +90,7 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
 @json_option
-def validate(  # click's arguments
+def validate(
     truth: Path,
     tasks_dir: str | None,
     no_synthetic: bool,

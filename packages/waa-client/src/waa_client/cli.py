@@ -367,7 +367,7 @@ def compare(
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @paid_options
 @json_option
-def doctor(  # the command's options
+def doctor(
     vms: str | None,
     evaluators: str | None,
     model: str | None,

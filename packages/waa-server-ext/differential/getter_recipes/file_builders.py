@@ -37,7 +37,7 @@ Row = tuple[str, Any, Any]
 HOME = r"C:\Users\Docker"
 
 
-def case(  # what a case consists of
+def case(
     getter: str,
     name: str,
     config: Any,

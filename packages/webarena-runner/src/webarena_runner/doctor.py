@@ -154,7 +154,7 @@ async def _record_one() -> bool:
 class _OnePage(BoundedHandler):
     protocol_version = "HTTP/1.0"  # the page ends with the connection
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         """Answer any request with the same page."""
         self.send_response(200)
         self.send_header("Content-Type", "text/html")

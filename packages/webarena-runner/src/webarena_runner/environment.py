@@ -117,7 +117,7 @@ class _Conditions:
 
 
 @asynccontextmanager
-async def open_environment(  # the last have defaults
+async def open_environment(
     task: Task,
     config: EnvironmentConfig,
     context: TrialContext,

@@ -159,5 +159,5 @@ class ReportedLog(logging.Handler):
         text = self.format(record)[:_LOG_TEXT]
         self._connection.send(encode_line("log", level=record.levelno, name=record.name, text=text))
 
-    def handleError(self, record: logging.LogRecord) -> None:  # the base's name
+    def handleError(self, record: logging.LogRecord) -> None:
         """Stay silent: a record that cannot be written is no failure of the agent's."""

@@ -36,7 +36,7 @@ AgentProcess = Literal["own", "shared"]
 
 
 @contextlib.contextmanager
-def opened_agent(  # keywords, most with defaults
+def opened_agent(
     name: str,
     *,
     process: AgentProcess | None = None,
@@ -104,7 +104,7 @@ def opened_agent(  # keywords, most with defaults
 
 
 @contextlib.contextmanager
-def _isolated(  # what makes an agent's process
+def _isolated(
     name: str,
     isolation: Isolation,
     variables: Mapping[str, str],

@@ -202,7 +202,7 @@ class _Trial:
             return ActionResult(ok=False, error="there is no screenshot of this environment")
         return ActionResult(image=seen.screenshot, tabs=seen.open_tabs)
 
-    def _record(  # the parts of one line
+    def _record(
         self,
         number: int,
         started: datetime,

@@ -142,14 +142,14 @@ class _Server(BoundedServer):
 class _Handler(BoundedHandler):
     server: _Server
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         environment = self.server.environment
         if self.path == "/offers":
             self._answer(_listed(environment))
         else:
             self._answer(environment.observe())
 
-    def do_POST(self) -> None:  # http.server's name
+    def do_POST(self) -> None:
         try:
             action = _ACTION.validate_json(self.body)
         except ValidationError as error:

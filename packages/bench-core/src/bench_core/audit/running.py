@@ -119,7 +119,7 @@ async def _work(world: AuditWorld, agent: HonestAgent, task: Task, folder: Path)
     )
 
 
-async def _trial(  # one trial's conditions
+async def _trial(
     world: AuditWorld,
     task: Task,
     label: str,

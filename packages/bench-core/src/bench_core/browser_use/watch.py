@@ -49,7 +49,7 @@ class ModelWatch:
         sleep: Waits; a seam for tests.
     """
 
-    def __init__(  # keywords with defaults
+    def __init__(
         self,
         *,
         on_call: Callable[[Usage, float | None], None] | None = None,

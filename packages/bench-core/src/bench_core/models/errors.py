@@ -76,7 +76,7 @@ class ModelError(EnvironmentFaultError):
         attempts: How many requests were made.
     """
 
-    def __init__(  # facts of the error, named
+    def __init__(
         self,
         kind: ErrorKind,
         message: str,

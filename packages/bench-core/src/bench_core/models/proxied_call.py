@@ -77,7 +77,7 @@ class CallCounter(Protocol):
 class ProxiedCall:
     """A call from its request to its count."""
 
-    def __init__(  # all that makes a call
+    def __init__(
         self,
         call: Call,
         headers: Mapping[str, str],

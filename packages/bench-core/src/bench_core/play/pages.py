@@ -116,7 +116,7 @@ class _Handler(BoundedHandler):
     server: PageServer
     most_body: ClassVar[int] = 64 * 1024
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         name = self.path.partition("?")[0].strip("/")
         page = _PAGES.get(name)
         if page is None:
@@ -125,7 +125,7 @@ class _Handler(BoundedHandler):
         text = page.format(title=name.capitalize(), clicks=CLICKS, first=WORDS[0], second=WORDS[1])
         self._send(HTTPStatus.OK, text.encode())
 
-    def do_POST(self) -> None:  # http.server's name
+    def do_POST(self) -> None:
         kind, value = json.loads(self.body)
         with self.server.lock:
             self.server.notes.append((str(kind), value))

@@ -176,7 +176,7 @@ _FAR_PX = 1500.0
 """Less than the list's own height, more than one turn of the wheel."""
 
 
-def _finding(  # the parts of one finding
+def _finding(
     page: str,
     problem: str,
     done: str,
@@ -195,7 +195,7 @@ def _finding(  # the parts of one finding
     )
 
 
-async def _trial(  # what a trial is made of
+async def _trial(
     agent: Agent,
     context: TrialContext,
     url: str,

@@ -79,7 +79,7 @@ class Task(Record):
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
-    def for_agent(  # what a benchmark states, all named
+    def for_agent(
         self,
         *,
         inputs: Mapping[str, JsonValue] | None = None,

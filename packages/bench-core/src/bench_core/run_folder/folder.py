@@ -78,7 +78,7 @@ class RunFolder:
         standings: How each trial stands that has a result, by task and number.
     """
 
-    def __init__(  # the constructors below fill it
+    def __init__(
         self,
         path: Path,
         info: RunInfo,
@@ -368,7 +368,7 @@ class RunFolder:
             self._abort()
 
     @classmethod
-    def _resume_locked(  # what `resume` was given
+    def _resume_locked(
         cls,
         path: Path,
         wanted: RunInfo | None,

@@ -43,7 +43,7 @@ PROCTOR_DISTRIBUTIONS = (
 _GIT_TIMEOUT_S = 10
 
 
-def describe_run(  # one keyword per fact of the record
+def describe_run(
     *,
     benchmark: str,
     agent: str,

@@ -71,7 +71,7 @@ def refuse_results_alone(path: Path) -> None:
         raise RunFolderError(f"{path} holds results but no run.json: use another folder")
 
 
-def refuse_other_run(  # both runs with their tasks
+def refuse_other_run(
     path: Path,
     stored: RunInfo,
     wanted: RunInfo,

@@ -102,7 +102,7 @@ def enough_machines(most: int, span: Callable[[int], float]) -> int:
     return least
 
 
-def _capacity(  # what all share
+def _capacity(
     trials: int,
     workers: int,
     span: Callable[[int], float],

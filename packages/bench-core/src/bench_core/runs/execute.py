@@ -127,7 +127,7 @@ async def run_benchmark(
         return await _run(benchmark, spec, out, with_, work, code, sealed, guard=guard)
 
 
-async def _run(  # all that makes a run
+async def _run(
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,

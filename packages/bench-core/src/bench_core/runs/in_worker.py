@@ -74,7 +74,7 @@ def _hidden_beside(order: Mapping[str, Any]) -> tuple[str, ...]:
 class _Trials:
     """What a worker runs attempts with; see `bench_core.workers.program.Trials`."""
 
-    def __init__(  # all that makes a trial
+    def __init__(
         self,
         benchmark: Any,
         with_: RunEnvironment,

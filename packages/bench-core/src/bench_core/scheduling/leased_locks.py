@@ -75,7 +75,7 @@ class LeasedLocks:
         clock: Gives the time.
     """
 
-    def __init__(  # the last three optional
+    def __init__(
         self,
         broker: Broker,
         owner: str,

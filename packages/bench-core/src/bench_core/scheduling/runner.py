@@ -199,7 +199,7 @@ class AttemptRunner:
         loop = asyncio.get_running_loop()
         return partial(self._note_spending, loop, key, number, running)
 
-    def _note_spending(  # what is bound, and the meter's arguments
+    def _note_spending(
         self,
         loop: asyncio.AbstractEventLoop,
         key: TrialKey,

@@ -120,7 +120,7 @@ class Scheduler:
         places: Where attempts are carried out, instead of by `run_trial`.
     """
 
-    def __init__(  # one collaborator each, the last five optional
+    def __init__(
         self,
         run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
         sink: Sink,

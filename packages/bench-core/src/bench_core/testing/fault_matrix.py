@@ -108,7 +108,7 @@ class FaultMatrix:
         _check_scoring_again(result, fault, benchmark_under_test, task, folder)
 
 
-def _run(  # all that makes a run
+def _run(
     fault: Fault,
     benchmark: Benchmark,
     task: Task,

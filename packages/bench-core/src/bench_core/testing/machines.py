@@ -438,7 +438,7 @@ def _still_held(driver: _Driver, machine: Machine) -> bool:
     return entry is not None and entry.usable and entry.last.owner == driver.owner.name
 
 
-async def faulty_sequence(  # what a story consists of
+async def faulty_sequence(
     seed: int, backend: FaultyBackend, spec: Mapping[str, JsonValue], folder: Path,
     clock: SetClock | None = None, *, steps: int = 20, rate: float = 0.25,
 ) -> list[str]:  # fmt: skip

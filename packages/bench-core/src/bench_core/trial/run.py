@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
 
 
-async def run_trial(  # the last three have defaults
+async def run_trial(
     benchmark: Benchmark,
     task: Task,
     context: TrialContext,

@@ -28,7 +28,7 @@ class PlannedDesign(Plan):
     found: float | None = None
 
 
-def designs(  # a design is what its settings say
+def designs(
     *,
     tasks: int | None = None,
     trials: Sequence[int] = (),

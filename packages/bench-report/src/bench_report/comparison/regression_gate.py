@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["gate"]
 
 
-def gate(  # a gate is what its settings say
+def gate(
     new: Path,
     baseline: Path,
     *,

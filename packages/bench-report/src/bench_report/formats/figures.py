@@ -255,7 +255,7 @@ def _stroke(number: int) -> str:
     return f'stroke="{_INKS[number % len(_INKS)]}" stroke-width="1.8"{dashes}'
 
 
-def _line(  # the ends of a line
+def _line(
     x1: float, y1: float, x2: float, y2: float, ink: str = "#000000", width: float = 1.0
 ) -> str:
     return (
@@ -264,7 +264,7 @@ def _line(  # the ends of a line
     )
 
 
-def _text(  # what a text looks like
+def _text(
     x: float,
     y: float,
     text: str,

@@ -88,7 +88,7 @@ def render_latex(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _table(  # what a table is made of
+def _table(
     label: str,
     caption: str,
     head: Sequence[str],

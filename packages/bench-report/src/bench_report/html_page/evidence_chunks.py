@@ -130,7 +130,7 @@ def _all_evidence(
             yield as_json(evidence_of(result, folder, reader))
 
 
-def _stored_evidence(  # what one trial needs
+def _stored_evidence(
     run: Source,
     result: TrialResult,
     base: str,

@@ -142,7 +142,7 @@ class _Handler(BoundedHandler):
     server: ReportServer
     idle_s = 30.0
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         """Answer a request of this machine's browser."""
         path = unquote(self.path.partition("?")[0]).lstrip("/")
         try:
@@ -150,7 +150,7 @@ class _Handler(BoundedHandler):
         except InputError as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode(), "text/plain")
 
-    def do_HEAD(self) -> None:  # http.server's name
+    def do_HEAD(self) -> None:
         """Answer as GET would, without the body."""
         self.do_GET()
 

@@ -144,7 +144,7 @@ def with_mutants(
     return (*labelled, *_wrong(labelled, per_operator, random.Random(seed)))  # noqa: S311  # not cryptography
 
 
-async def bench(  # all but judge and set are optional and named
+async def bench(
     judge: Judge,
     labelled: Sequence[LabelledCase],
     *,

@@ -89,7 +89,7 @@ class EvidencePack(Record):
     recorded: dict[str, bool] = Field(default_factory=dict)
 
 
-def pack(  # all but the state are optional and most are named
+def pack(
     state: Any,
     goal: str = "",
     criteria: Sequence[Criterion | str] = (),

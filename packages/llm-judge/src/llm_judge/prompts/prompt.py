@@ -101,7 +101,7 @@ class Prompt:
         )
 
 
-def build_prompt(  # all but case and evidence are optional and named
+def build_prompt(
     case: JudgeCase,
     evidence: EvidencePack,
     *,

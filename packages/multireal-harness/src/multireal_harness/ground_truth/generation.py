@@ -77,7 +77,7 @@ def harvest(run_folder: Path, truth: Path, *, threshold: float = CONFIDENT) -> l
     return kept
 
 
-def _keep(  # what one decision needs
+def _keep(
     run: RunView, task: Task, result: TrialResult, folder: Path, truth: Path, threshold: float
 ) -> Kept:
     definition = definition_of(task)

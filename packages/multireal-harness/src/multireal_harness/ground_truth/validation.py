@@ -239,7 +239,7 @@ def _proposals(
     )[:3]
 
 
-def _report(  # what was gathered
+def _report(
     truth: Sequence[TruthFile],
     evals: list[EvalOutcome],
     symptoms: dict[str, tuple[Symptom, ...]],

@@ -51,7 +51,7 @@ class _Handler(BoundedHandler):
     server: _Server
     any_origin = True  # as the real apps
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         owner = self.server.owner
         fault = owner.faults.take(self.path)
         kind = fault.kind if fault else ""
@@ -74,7 +74,7 @@ class _Handler(BoundedHandler):
                 owner.closing.wait(fault.value)
             self._send(200, page(owner.app, kind if kind in {"invalid_json", "no_pre"} else ""))
 
-    def do_HEAD(self) -> None:  # http.server's name
+    def do_HEAD(self) -> None:
         self.do_GET()
 
     def _send(self, status: int, body: bytes, kind: str = "text/html; charset=utf-8") -> None:

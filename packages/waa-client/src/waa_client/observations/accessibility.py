@@ -63,9 +63,6 @@ _HOLDING = frozenset(
 """Controls that are acted on although something is inside them."""
 _SAYING = frozenset({"text", "textbox", "combobox", "pane"})
 """Their names may change with what they hold; that of a button is what it does."""
-_FILLED = frozenset({"textbox", "combobox", "checkbox", "switch", "radio", "slider"})
-"""Controls that have the name of the text beside them."""
-_NEAR = 2
 _STATES = ("checked", "selected", "expanded", "collapsed")
 
 _SHELLS = {"Program Manager": "Desktop"}
@@ -185,7 +182,11 @@ def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tu
         title = _SHELLS.get(window.name, window.name) or window.role
         titles[title] += 1
         title += f" ({titles[title]})" if titles[title] > 1 else ""
-        placed += [(title, rect, node) for rect, node in inside.items() if not _says_nothing(node)]
+        placed += [
+            (title, rect, node)
+            for rect, node in inside.items()
+            if node.role != "text" or node.value or node.name.strip()  # a blank text says nothing
+        ]
     return tuple(
         Control(_element(number, rect, node, title), node.path)
         for number, (title, rect, node) in enumerate(placed[:_MOST_ELEMENTS])
@@ -217,11 +218,6 @@ def numbered(
 def _identity(control: Control) -> tuple[object, ...]:
     element = control.element
     return element.role, element.name, element.rect, control.path
-
-
-def _says_nothing(node: _Node) -> bool:
-    """Return whether a text is blank."""
-    return node.role == "text" and not (node.value or node.name.strip())
 
 
 class _Builder:

@@ -120,7 +120,7 @@ def accessibility(backend: Backend = "win32", *, timeout_s: float = _TREE_S) -> 
     )
 
 
-def update_computer(  # the payload, field by field
+def update_computer(
     rects: Sequence[Sequence[int]],
     window_rect: Sequence[int],
     png: bytes,

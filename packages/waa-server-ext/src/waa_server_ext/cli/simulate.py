@@ -28,7 +28,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="Write what was seen as an animated WebP when it ends.")  # fmt: skip
 @click.option("--snapshot", type=_FILE, metavar="FILE",
               help="Write the state it ends in as a scene (YAML).")  # fmt: skip
-def simulate(  # one parameter per option
+def simulate(
     scene: Path | None, host: str, port: int, seed: int, task: str | None, tasks: Path | None,
     record: Path | None, snapshot: Path | None, *, evaluate: bool, evaluate_port: int,
 ) -> None:  # fmt: skip

@@ -157,7 +157,7 @@ def _load() -> None:
         importlib.import_module(f"waa_server_ext.native.{area}")
 
 
-def _declare(  # what a declaration consists of
+def _declare(
     kind: Kind,
     function: Callable[..., Any],
     *,

@@ -131,7 +131,7 @@ def _launch(run: _Runner, command: Any, shell: Any = False) -> None:  # a parame
     run.post("/setup/launch", json={"command": command, "shell": shell})
 
 
-def _execute(  # the parameters of tasks
+def _execute(
     run: _Runner,
     command: Any,
     stdout: str = "",

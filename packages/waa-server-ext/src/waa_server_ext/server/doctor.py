@@ -27,7 +27,7 @@ _KNOWN_VMS = ("20.20.20.21", "172.30.0.2", "127.0.0.1")
 """The VM from inside WAA's container: stock images; images on newer dockurr/windows; a forward."""
 
 
-def checks(  # keywords, as on the command line
+def checks(
     settings: EvaluatorSettings,
     *,
     vm: str | None = None,

@@ -30,7 +30,7 @@ class _NotReadyError(EnvironmentFaultError):
     """The evaluators are not there yet, or will never be."""
 
 
-def mount(  # keywords that the installed block spells out
+def mount(
     app: Flask,
     *,
     vm: str = "127.0.0.1",

@@ -41,7 +41,7 @@ def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
     )
 
 
-def serve_forever(  # keywords, as on the command line
+def serve_forever(
     settings: EvaluatorSettings,
     *,
     vm: str,

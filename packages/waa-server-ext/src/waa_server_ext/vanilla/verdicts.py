@@ -29,7 +29,7 @@ _MESSAGE = 2000
 _NOT_REACHED = ...
 
 
-def as_verdict(  # what is known of one evaluation
+def as_verdict(
     task: Mapping[str, Any],
     action_history: Sequence[str],
     returned: Any,

@@ -151,7 +151,7 @@ class VmHttp(Closing):
         """Ask with GET."""
         return self.request("GET", path, params=params, timeout_s=timeout_s)
 
-    def post(  # the bodies HTTP knows
+    def post(
         self,
         path: str,
         *,
@@ -163,7 +163,7 @@ class VmHttp(Closing):
         """Ask with POST; `files` maps a field to file name and content."""
         return self.request("POST", path, json=json, form=form, files=files, timeout_s=timeout_s)
 
-    def request(  # the bodies HTTP knows
+    def request(
         self,
         method: str,
         path: str,

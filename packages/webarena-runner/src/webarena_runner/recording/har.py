@@ -50,7 +50,7 @@ class Har:
         write_atomic(path, text.encode("utf-8"))
 
 
-def build_har(  # all that is known of a recording
+def build_har(
     exchanges: Sequence[Exchange],
     *,
     browser: tuple[str, str],

@@ -87,7 +87,7 @@ class _Handler(BoundedHandler):
     server_version = "StandIn"
     sys_version = ""
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         owner = cast("_Server", self.server).owner
         request = self._request()
         if len(request.target) > _LONGEST_TARGET:
@@ -103,7 +103,7 @@ class _Handler(BoundedHandler):
         else:
             self._send(_faulty(kind))
 
-    do_POST = do_GET  # the names http.server looks for
+    do_POST = do_GET
     do_PUT = do_GET
     do_DELETE = do_GET
     do_HEAD = do_GET

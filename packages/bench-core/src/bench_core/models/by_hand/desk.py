@@ -119,7 +119,7 @@ class _Handler(BoundedHandler):
     server: _Desk
     most_body: ClassVar[int] = 256 * 1024 * 1024
 
-    def do_GET(self) -> None:  # http.server's name
+    def do_GET(self) -> None:
         place = self._place()
         if place == [""]:
             page = (files(__package__) / "page.html").read_bytes()
@@ -142,7 +142,7 @@ class _Handler(BoundedHandler):
         else:
             self._nothing()
 
-    def do_POST(self) -> None:  # http.server's name
+    def do_POST(self) -> None:
         place = self._place()
         try:
             value = decode_json(self.body)

@@ -212,7 +212,7 @@ def _refilled(kind: Any, rest: dict[str, Any], numbers: dict[str, int]) -> Any:
     return made
 
 
-def _function(  # the parts of a function
+def _function(
     code: bytes, module: str, name: str, defaults: Any, keyword_defaults: Any, closure: Any
 ) -> types.FunctionType:
     made = types.FunctionType(
