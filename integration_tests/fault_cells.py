@@ -28,6 +28,7 @@ from test_support.model_server import Answer, ModelServer
 from bench_core.browser import websocket_url
 from bench_core.closing import Closing
 from bench_core.models import Message, ModelRequest, RetryPolicy, open_model
+from bench_core.playwright_driver import open_playwright
 from bench_core.records import AgentOutcome, Limits, Step
 from bench_core.run_folder import TrialArtifacts, read_run
 from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
@@ -329,10 +330,10 @@ async def _solve_apps(
     wait_s: float, task: AgentTask, environment: Any, context: TrialContext
 ) -> AgentOutcome:
     """Open a page of the first app; where it opens, do the task."""
-    from playwright.async_api import Error, async_playwright
+    from playwright.async_api import Error
 
     if environment.live.lease.alone:  # as an agent that is handed a URL
-        async with async_playwright() as driver:
+        async with open_playwright("this agent") as driver:
             browser = await driver.chromium.connect_over_cdp(environment.cdp_url)
             await browser.contexts[0].new_page()
     page = await environment.live.lease.context.new_page()

@@ -11,6 +11,7 @@ import pytest
 from playwright.async_api import Error, async_playwright
 
 from bench_core.errors import EnvironmentFaultError
+from bench_core.playwright_driver import open_playwright
 from bench_core.records import AgentOutcome, Limits, Status
 from bench_core.run_folder import read_json
 from bench_core.trial import AgentLimits
@@ -164,7 +165,7 @@ async def test_closed_tabs_do_not_cost_the_state(runner: Any, alone: bool) -> No
 @asynccontextmanager
 async def attached(lease: Lease) -> AsyncIterator[Any]:
     """Attach as an agent does that connects by CDP URL."""
-    async with async_playwright() as driver:
+    async with open_playwright("this test") as driver:
         yield await driver.chromium.connect_over_cdp(lease.cdp_url)
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.async_api import Error, async_playwright
+from playwright.async_api import Error
 
 from bench_core.errors import EnvironmentFaultError
+from bench_core.playwright_driver import open_playwright
 from bench_core.records import AgentOutcome, Status
 from multireal_harness.agents.scripted_agent import ScriptedAgent
 from multireal_harness.environment import EnvironmentSettings
@@ -171,7 +172,7 @@ class Crasher:
     name = "crasher"
 
     async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
-        async with async_playwright() as driver:
+        async with open_playwright("this test") as driver:
             browser = await driver.chromium.connect_over_cdp(environment.cdp_url)
             page = browser.contexts[0].pages[0]
             session = await browser.contexts[0].new_cdp_session(page)

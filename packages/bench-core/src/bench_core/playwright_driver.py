@@ -6,7 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,13 +45,20 @@ async def open_playwright(purpose: str) -> AsyncIterator[Any]:
     require_playwright(purpose)
     from playwright.async_api import async_playwright
 
-    async with AsyncExitStack() as stack:
-        try:
-            playwright = await stack.enter_async_context(async_playwright())
-        except Exception as error:  # it raises nothing narrower where its driver ends at once
-            problem = await asyncio.to_thread(driver_problem)
-            raise BrowserError(f"Playwright does not start: {problem or error}") from error
+    try:
+        playwright = await async_playwright().start()
+    except Exception as error:  # it raises nothing narrower where its driver ends at once
+        problem = await asyncio.to_thread(driver_problem)
+        raise BrowserError(f"Playwright does not start: {problem or error}") from error
+    try:
         yield playwright
+    finally:
+        stopping = asyncio.ensure_future(playwright.stop())
+        try:
+            await asyncio.shield(stopping)
+        except asyncio.CancelledError:
+            await asyncio.wait([stopping])  # its Node would outlive the event loop
+            raise
 
 
 def require_playwright(purpose: str = "a shared Chromium") -> None:

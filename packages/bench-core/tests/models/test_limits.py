@@ -134,6 +134,18 @@ async def test_waiting_for_a_slot_counts_toward_the_deadline() -> None:
     assert caught.value.kind == "deadline"
 
 
+async def test_a_request_under_way_at_the_deadline_may_have_been_paid_for() -> None:
+    class Late(ScriptedAdapter):
+        async def send(self, request: ModelRequest, timeout_s: float) -> Any:
+            await asyncio.sleep(timeout_s + 1.0)  # an SDK that is slow to begin and to end
+            raise ModelError("timeout", "no answer", provider="p")
+
+    with pytest.raises(ModelError) as caught:
+        await Model(Late([])).complete(ASK, deadline_s=0.05)
+    assert caught.value.kind == "timeout"
+    assert caught.value.maybe_paid
+
+
 @given(seed=st.integers(), failures=st.integers(0, 3))
 def test_a_call_is_tried_at_most_as_often_as_the_policy_says(seed: int, failures: int) -> None:
     policy = RetryPolicy(attempts=3, first_wait_s=0.0)
@@ -155,9 +167,12 @@ async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
         calls += 1
         raise ModelError("overloaded", "busy", provider="p", retry_after_s=30)
 
+    async def at_once(held: Any) -> None:
+        pass
+
     policy = RetryPolicy(attempts=5, deadline_s=10, max_retry_after_s=60)
     with pytest.raises(ModelError, match="busy"):
-        await retry(busy, policy, random.Random(0), output_tokens=1)  # noqa: S311  # jitter
+        await retry(at_once, busy, policy, random.Random(0), output_tokens=1)  # noqa: S311  # jitter
     assert calls == 1
 
 

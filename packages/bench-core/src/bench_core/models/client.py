@@ -15,6 +15,7 @@ from bench_core.records import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from contextlib import AsyncExitStack
     from types import TracebackType
     from typing import Any
 
@@ -193,11 +194,14 @@ class Model:
         if deadline_s is not None:
             policy = policy.model_copy(update={"deadline_s": deadline_s})
         reply = await retry(
-            lambda timeout_s: self._limited(request, timeout_s),
+            self._admit,
+            lambda timeout_s: self._transport.send(request, timeout_s),
             policy,
             self._rng,
             output_tokens=request.max_output_tokens,
         )
+        if self._tokens is not None:
+            self._tokens.charge(reply.usage.total_tokens)
         reply = self._priced(reply)
         if self.cassette is not None:
             self.cassette.add(self.name, request, reply)
@@ -205,19 +209,13 @@ class Model:
             self._cache.add(self.name, request, reply)
         return reply
 
-    async def _limited(self, request: ModelRequest, timeout_s: float) -> Reply:
+    async def _admit(self, held: AsyncExitStack) -> None:
         if self._tokens is not None:
             await self._tokens.wait()
         if self._rate is not None:
             await self._rate.wait()
-        if self._concurrency is None:
-            reply = await self._transport.send(request, timeout_s)
-        else:
-            async with self._concurrency.slot():
-                reply = await self._transport.send(request, timeout_s)
-        if self._tokens is not None:
-            self._tokens.charge(reply.usage.total_tokens)
-        return reply
+        if self._concurrency is not None:
+            await held.enter_async_context(self._concurrency.slot())
 
     def _priced(self, reply: Reply) -> Reply:
         if self._prices is None or not reply.usage_known or reply.price is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
@@ -25,7 +26,6 @@ __all__ = ["RetryPolicy", "retry"]
 _FIRST_TOKEN_S = 120.0
 _TOKEN_S = 0.075
 _RETRIES_S = 300.0
-_ROOM_S = 0.5
 
 
 class RetryPolicy(Record):
@@ -57,6 +57,7 @@ class RetryPolicy(Record):
 
 
 async def retry(
+    admit: Callable[[AsyncExitStack], Awaitable[None]],
     send: Callable[[float], Awaitable[Reply]],
     policy: RetryPolicy,
     rng: random.Random,
@@ -64,6 +65,8 @@ async def retry(
     output_tokens: int,
 ) -> Reply:
     """Call `send(timeout_s)` until it replies, within the policy's deadline for `output_tokens` at most.
+
+    `admit` waits until a request may be sent; what it enters is held until the request's end.
 
     Raises:
         ModelError: The last failure, once trying again cannot help or the time is up.
@@ -73,25 +76,31 @@ async def retry(
     for attempt in range(1, policy.attempts + 1):
         left = end - time.monotonic()
         try:
-            reply = await _within(send(min(timeout_s, left)), left, deadline_s)
+            reply = await _once(admit, send, left, timeout_s)
         except ModelError as error:
             wait = _wait(error, attempt, policy, rng)
             if wait is None or wait >= end - time.monotonic():
                 raise error.after(attempt) from error
             await asyncio.sleep(wait)
+        except asyncio.TimeoutError:
+            message = f"no reply within the deadline of {deadline_s:g} s"
+            raise ModelError("deadline", message, provider="model") from None
         else:
             return reply.model_copy(update={"attempts": attempt})
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _within(sending: Awaitable[Reply], left_s: float, deadline_s: float) -> Reply:
-    """Limit one attempt, and its wait for a free slot, to what is left of the deadline."""
-    try:
-        # the transport's own limit says whether a request was under way: it is the first to end
-        return await asyncio.wait_for(sending, left_s + _ROOM_S)
-    except asyncio.TimeoutError:
-        message = f"no reply within the deadline of {deadline_s:g} s"
-        raise ModelError("deadline", message, provider="model") from None
+async def _once(
+    admit: Callable[[AsyncExitStack], Awaitable[None]],
+    send: Callable[[float], Awaitable[Reply]],
+    left_s: float,
+    timeout_s: float,
+) -> Reply:
+    """Send one request; its turn must come in time, what is under way ends by its own limit: it may be paid for."""
+    begun = time.monotonic()
+    async with AsyncExitStack() as held:
+        await asyncio.wait_for(admit(held), left_s)
+        return await send(min(timeout_s, left_s - (time.monotonic() - begun)))
 
 
 def _wait(error: ModelError, attempt: int, policy: RetryPolicy, rng: random.Random) -> float | None:
