@@ -50,7 +50,7 @@ _ROLES = {"a": "link", "button": "button"}
 def interpreter(name: str) -> str:
     found = os.environ.get(name)
     if not found:
-        pytest.skip(f"{name} names no interpreter: `nox -s interop` makes one")
+        pytest.skip(f"{name} names no interpreter: `nox -t interop` makes one")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The pages for a first hour show what is written, and are short; `nox -s first_hours` runs them."""
+"""The pages for a first hour show what is written, and are short; `nox -t first-hours` runs them."""
 
 from __future__ import annotations
 

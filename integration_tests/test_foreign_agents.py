@@ -1,4 +1,4 @@
-"""Agents in environments that uv makes do what they do in the process of the run; `nox -s foreign_agents`."""
+"""Agents in environments that uv makes do what they do in the process of the run; `nox -t foreign-agents`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bench_core.run_folder import RunView
 
 pytestmark = pytest.mark.skipif(
-    "FOREIGN_AGENTS" not in os.environ, reason="uv makes environments: nox -s foreign_agents"
+    "FOREIGN_AGENTS" not in os.environ, reason="uv makes environments: nox -t foreign-agents"
 )
 
 BROWSER_USE = "0.13.14"

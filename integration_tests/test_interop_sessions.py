@@ -1,6 +1,6 @@
 """Served sessions through the real OpenEnv client: every benchmark, many at once, and what is lost on the way.
 
-`PROCTOR_OPENENV` names the interpreter that has the client; `nox -s interop` makes one. Without it all are skipped.
+`PROCTOR_OPENENV` names the interpreter that has the client; `nox -t interop` makes one. Without it all are skipped.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import nox
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "DIST", "group", "groups", "install", "install_beside_pins", "own_extras", "provide_chromium", "with_core",
-    "with_extras",
+    "DIST", "build_missing", "group", "groups", "install", "install_beside_pins", "install_lowest",
+    "provide_chromium", "with_core", "with_extras",
 ]  # fmt: skip
 
 DIST = ROOT / "dist"
@@ -48,24 +49,45 @@ def with_core(tested: Package) -> list[Package]:
 
 def with_extras(each: Package) -> str:
     """Return the requirement of a package with all that its own code can import."""
-    return f"{each.name}[{','.join(own_extras(each))}]"
+    return f"{each.name}[{','.join(_own_extras(each))}]"
 
 
-def own_extras(each: Package) -> list[str]:
-    """Return the extras whose libraries the package's own code imports."""
+def _own_extras(each: Package) -> list[str]:
     return sorted(set(each.project.get("optional-dependencies", {})) - FOREIGN_EXTRAS)
 
 
+def build_missing(session: nox.Session, needed: list[Package]) -> None:
+    """Build the wheels of `needed` that `dist/` has not, or has of other sources."""
+    if missing := [each.name for each in wheels.stale(DIST, ROOT) if each in needed]:
+        build = ["-m", "nox", "-s", "build", "--", *missing]
+        session.run(sys.executable, *build, external=True)
+
+
 def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
-    """Install the wheels of `built` with all they require, and `requirements`."""
+    """Install the wheels of `built` with all they require, and `requirements`; build those that are missing."""
+    build_missing(session, built)
     files = [str(wheels.wheel(each, DIST)) for each in built]
     # first by themselves: a reused environment holds older wheels of the same version
     session.install("--no-deps", "--force-reinstall", *files)
     session.install("--no-compile", *files, *requirements)
 
 
+def install_lowest(session: nox.Session, tested: Package, needed: list[str]) -> None:
+    """Install the wheel of `tested` with the oldest versions of what it requires, and `needed`."""
+    build_missing(session, with_core(tested))
+    session.install("uv")
+    pip = ["python", "-m", "uv", "pip", "install", "--python", str(session.virtualenv.location)]
+    extras = [f"--extra={each}" for each in _own_extras(tested)]
+    *core, own = [str(wheels.wheel(each, DIST)) for each in with_core(tested)]
+    pyproject = str(tested.folder / "pyproject.toml")
+    session.run(*pip, "--resolution", "lowest-direct", *extras, "-r", pyproject, *core)
+    session.run(*pip, "--no-deps", own)
+    session.run(*pip, *core, own, *needed)
+
+
 def install_beside_pins(session: nox.Session, runner: Package, needed: list[str]) -> None:
     """Install webarena-verified without its exact pins, which newer versions of browser-use refuse."""
+    build_missing(session, with_core(runner))
     files = [str(wheels.wheel(each, DIST)) for each in with_core(runner)]
     session.install("--no-deps", *files, "webarena-verified>=1.2.3,<1.3")
     names = session.run("python", "-c", UNPINNED, silent=True)

@@ -1,6 +1,6 @@
 """How often intervals of corrected rates and comparisons of two agents are right, over many draws by seed.
 
-What `nox -s coverage_tables` does not simulate: it works on arrays, and these run one benchmark at a time. In CI
+What `nox -t coverage-tables` does not simulate: it works on arrays, and these run one benchmark at a time. In CI
 tests draw a few of each.
 """
 

@@ -1,4 +1,4 @@
-"""Write the tables of coverage and of error rates into docs/coverage-tables.md; `nox -s coverage_tables`.
+"""Write the tables of coverage and of error rates into docs/coverage-tables.md; `nox -t coverage-tables`.
 
     python packages/bench-core/benchmarks/coverage_table.py [TABLE...]
 
