@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
 from bench_core.agents.node_acts import NodeActs
-from bench_core.agents.node_scripts import UNDER
 from bench_core.agents.observation_text import clicked_text
 from bench_core.agents.page_changes import Changes
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_reading import PageReader, zoomed
+from bench_core.agents.page_scripts import script
 from bench_core.agents.records import (
     AIMED,
     ActionResult,
@@ -226,7 +226,7 @@ class BrowserEnvironment:
             if node is not None:
                 called = await self._acts.click(page, node, action.button, action.count)
                 return clicked_text(action, called)
-            there = await self._nodes.ask(page.main_frame, UNDER, list(at or pointer.at))
+            there = await self._nodes.ask(page.main_frame, script("under"), list(at or pointer.at))
             await pointer.click(page, at, action.button, action.count)
             return clicked_text(action, there or "")
         if isinstance(action, MouseDown):

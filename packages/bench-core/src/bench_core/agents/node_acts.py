@@ -11,9 +11,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_core.agents import node_scripts as scripts
 from bench_core.agents.observation_text import typed_text
 from bench_core.agents.page_nodes import Held, NoSuchTargetError
+from bench_core.agents.page_scripts import script
 from bench_core.agents.records import ElementRef, TypeText
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class NodeActs:
 
     async def bring(self, target: ElementRef) -> None:
         """Scroll until a node is in view."""
-        wrong = (await self._on(target, scripts.BRING)).get("wrong")
+        wrong = (await self._on(target, script("bring"))).get("wrong")
         if wrong:
             raise NoSuchTargetError(f"element {target.element} {wrong}")
 
@@ -171,23 +171,23 @@ class NodeActs:
         if not isinstance(action.target, ElementRef):
             return await self._type_on(page, action)
         me = f"element {action.target.element}"
-        if await self._on(action.target, scripts.TAKES) == "chosen":
+        if await self._on(action.target, script("taking")) == "chosen":
             text = await self._choose(page, action.target, action.text)
             if not action.enter:
                 return text
             await page.keyboard.press("Enter")
             return f"{text}, then Enter"
         await self.click(page, action.target, "left", 1)
-        field = await self._on(action.target, scripts.FOCUS, {"clear": action.clear})
+        field = await self._on(action.target, script("focus"), {"clear": action.clear})
         if "wrong" in field:
             raise NoSuchTargetError(f"{me} {field['wrong']}")
         _, held = self._nodes.held(action.target.element)
         frames = _outer(held.frame)
-        begun = await self._nodes.on(held, scripts.TYPING, [field["number"]])
+        begun = await self._nodes.on(held, script("typing"), [field["number"]])
         if "wrong" in begun:
             raise NoSuchTargetError(f"{me} is gone: the page has drawn it anew; look again")
         for frame in frames:
-            await self._nodes.ask(frame, scripts.TYPING, [0])
+            await self._nodes.ask(frame, script("typing"), [0])
         try:
             await _keys(page, action, field["before"])
         finally:
@@ -216,17 +216,17 @@ class NodeActs:
         return await self._choose(page, action.target, value)
 
     async def _choose(self, page: Any, target: ElementRef, wanted: float | str) -> str:
-        found = await self._on(target, scripts.SET_VALUE, wanted)
+        found = await self._on(target, script("setValue"), wanted)
         if found.get("press"):
             await self.click(page, target, "left", 1)
-            found = await self._on(target, scripts.SET_VALUE, wanted)
+            found = await self._on(target, script("setValue"), wanted)
             if found.get("press"):
                 raise NoSuchTargetError(f"element {target.element} did not change: {found['text']}")
         if "wrong" in found:
             raise NoSuchTargetError(f"element {target.element} {found['wrong']}")
         if "type" in found:
             text = await self.type(page, TypeText(text=found["type"], target=target, clear=True))
-            await self._on(target, scripts.LEAVE)
+            await self._on(target, script("leave"))
             return text
         return str(found["text"])
 
@@ -237,7 +237,7 @@ class NodeActs:
         focus: dict[str, Any] = {"number": 0, "how": "", "name": ""}
         where = None
         for frame in page.frames:
-            found = await self._nodes.ask(frame, scripts.SELECTION)
+            found = await self._nodes.ask(frame, script("selection"))
             if found is not None:
                 focus, where = found, frame
                 break
@@ -247,7 +247,7 @@ class NodeActs:
         if action.clear:
             if focus["how"] != "typed":
                 raise NoSuchTargetError(nothing)
-            field = await self._nodes.ask(where, scripts.FOCUS, [0, {"clear": True}])
+            field = await self._nodes.ask(where, script("focus"), [0, {"clear": True}])
             if field is None or "wrong" in field:
                 raise NoSuchTargetError(
                     nothing if field is None else f"{focus['name']} {field['wrong']}"
@@ -259,7 +259,7 @@ class NodeActs:
         holds = None
         if focus["how"] == "typed" and not action.enter:
             with suppress(Error):  # the page was left
-                after = await self._nodes.ask(where, scripts.FOCUS, [0, {}])
+                after = await self._nodes.ask(where, script("focus"), [0, {}])
                 if after and after.get("number") == focus["number"] and not after["secret"]:
                     holds = after["before"]
         return typed_text(action, focus["name"] if focus["how"] else "", holds)
@@ -273,7 +273,7 @@ class NodeActs:
         view, placed = None, None
         if outer:
             if scroll:
-                await self._on(target, scripts.BRING)
+                await self._on(target, script("bring"))
             placed = await self._nodes.placed(held.frame)
             if placed is None:
                 return "is not visible: its frame is not"
@@ -287,7 +287,7 @@ class NodeActs:
                 min(top + height, inner[1]),
             ]
         found = await self._on(
-            target, scripts.AIM, {"press": press, "view": view, "scroll": scroll}
+            target, script("aim"), {"press": press, "view": view, "scroll": scroll}
         )
         if "wrong" in found:
             return str(found["wrong"])
@@ -301,7 +301,7 @@ class NodeActs:
             if placed is None or there is None:
                 return "is not visible: its frame is not"
             spot = ((at[0] - there.x) / there.scale, (at[1] - there.y) / there.scale)
-            hit = await self._nodes.ask(frame, scripts.HIT, [placed.holder, spot])
+            hit = await self._nodes.ask(frame, script("hit"), [placed.holder, spot])
             if hit is None or "wrong" in hit:
                 return f"is in a frame that {hit['wrong'] if hit else 'is gone'}"
             around.append((frame, placed.holder, spot))
@@ -322,13 +322,13 @@ class NodeActs:
         from playwright.async_api import Error
 
         asked = {"spot": aim.spot, "kinds": kinds}
-        begun = await self._nodes.on(aim.held, scripts.GUARD, [aim.number, asked])
+        begun = await self._nodes.on(aim.held, script("guard"), [aim.number, asked])
         if "wrong" in begun:
             return {"elsewhere": "another element"}
         frames = [frame for frame, _, _ in aim.outer]
         for frame, holder, spot in aim.outer:
             around = {"spot": spot, "kinds": kinds, "frame": True}
-            begun_there = await self._nodes.ask(frame, scripts.GUARD, [holder, around])
+            begun_there = await self._nodes.ask(frame, script("guard"), [holder, around])
             if "wrong" in begun_there:
                 await self._ended(aim.held, frames)
                 return {"elsewhere": "another element"}
@@ -359,9 +359,9 @@ class NodeActs:
         for place in (held, *outer):
             with suppress(NoSuchTargetError, Error):  # the page was left
                 if isinstance(place, Held):
-                    seen = await self._nodes.on(place, scripts.END)
+                    seen = await self._nodes.on(place, script("end"))
                 else:
-                    found = await self._nodes.ask(place, scripts.END)
+                    found = await self._nodes.ask(place, script("end"))
                     elsewhere = elsewhere or found["elsewhere"]
         if elsewhere and seen:
             seen["elsewhere"] = seen["elsewhere"] or elsewhere

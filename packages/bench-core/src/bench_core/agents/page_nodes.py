@@ -9,47 +9,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from bench_core.agents.page_scripts import registry, script
+
 __all__ = ["Held", "NoSuchTargetError", "Nodes", "Placed", "is_another_document"]
 
 _NAME = re.compile(r"(?:ref_)?([1-9][0-9]{0,8})")
-_REGISTRY = """() => ({
-  first: 1, next: 1, nodes: new Map(), numbers: new WeakMap(),
-  // what a script gave away is taken back if its result, and so the numbers in it, never arrived
-  begin(first, kept) {
-    for (let number = Math.max(this.first, kept); number < this.next; number++) {
-      const held = this.nodes.get(number);
-      const node = held && held.deref();
-      if (node) this.numbers.delete(node);
-      this.nodes.delete(number);
-    }
-    this.first = this.next = first;
-  },
-  number(node) {
-    let number = this.numbers.get(node);
-    if (!number) {
-      number = this.next++;
-      this.numbers.set(node, number);
-      this.nodes.set(number, new WeakRef(node));
-    }
-    return number;
-  },
-  node(number) {
-    const held = this.nodes.get(number);
-    const node = held && held.deref();
-    return node && node.isConnected ? node : null;
-  },
-})"""
-"""Makes a document's registry. Only we hold it: nothing is put on the page itself."""
-
-_FRAME = """(refs, node) => {
-  const box = node.getBoundingClientRect();
-  if (!(box.width > 0 && box.height > 0) || getComputedStyle(node).visibility !== 'visible') return null;
-  const style = getComputedStyle(node);
-  const scale = box.width / node.offsetWidth;
-  return [box.x + scale * (node.clientLeft + parseFloat(style.paddingLeft)),
-    box.y + scale * (node.clientTop + parseFloat(style.paddingTop)), scale, refs.number(node)];
-}"""
-"""Returns where the viewport of a frame begins in that of its parent, and the number of its element."""
 
 
 class NoSuchTargetError(Exception):
@@ -114,7 +78,7 @@ class Nodes:
                 except Error as error:
                     if not is_another_document(error):
                         raise
-            held = self._registries[frame] = Held(frame, await frame.evaluate_handle(_REGISTRY))
+            held = self._registries[frame] = Held(frame, await frame.evaluate_handle(registry()))
             return await self._run(held, script, asked)
 
     async def _run(self, held: Held, script: str, asked: Any) -> Any:
@@ -163,7 +127,7 @@ class Nodes:
         if outer is None:
             return None
         element = await frame.frame_element()
-        found = await self.ask(frame.parent_frame, _FRAME, element)
+        found = await self.ask(frame.parent_frame, script("frame"), element)
         if found is None:
             return None
         x, y, scale, holder = found

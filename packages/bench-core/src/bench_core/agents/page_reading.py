@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS, lines_from
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
-from bench_core.agents.page_scripts import READ
+from bench_core.agents.page_scripts import script
 from bench_core.agents.records import Element, shortened
 from bench_core.models.records import ImagePart
 
@@ -156,7 +156,7 @@ class PageReader:
         self, frame: Any, asked: dict[str, Any], place: Placed | None = None
     ) -> PageLook:
         """Read a document, which is at `place`, and those of the frames in it."""
-        written = await self._nodes.ask(frame, READ, asked)
+        written = await self._nodes.ask(frame, script("read"), asked)
         if written is None:
             raise NoSuchTargetError(
                 f"element {asked['element']} is gone: the page has drawn it anew or been left; look again"

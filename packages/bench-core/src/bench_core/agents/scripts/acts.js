@@ -1,107 +1,80 @@
-"""The scripts that act on one node of a page: where it is, what got a press, whether it took a text.
+// What is done to one node of a page: where it is, what got a press, whether it took a text. `refs` is the document's
+// registry. Nothing here waits: a page may have replaced its timers.
 
-None of them waits: a page may have replaced its timers.
-"""
+const name = node => {
+  const first = ids => (ids || '').split(/\s+/).map(id => id && node.getRootNode().getElementById(id))
+    .map(each => each ? each.innerText : '').join(' ').trim();
+  const words = first(node.getAttribute('aria-labelledby')) || node.getAttribute('aria-label')
+    || node.labels && node.labels[0] && node.labels[0].innerText
+    || node.tagName === 'INPUT' && (/^(button|submit|reset)$/.test(node.type) && node.value || node.alt)
+    || (/^(SELECT|TEXTAREA)$/.test(node.tagName) ? '' : node.innerText) || node.alt || node.placeholder || node.title
+    || node.textContent && node instanceof SVGElement && node.textContent || node.name;
+  return typeof words === 'string' ? words.replace(/\s+/g, ' ').trim() : '';
+};
+const WIDGETS = 'a[href],button,input,select,textarea,summary,option,label,[onclick],[contenteditable=""],'
+  + '[contenteditable=true],' + ('button link checkbox radio switch tab menuitem menuitemcheckbox '
+  + 'menuitemradio option treeitem slider spinbutton textbox searchbox combobox').split(' ')
+    .map(each => '[role=' + each + ']').join();
+const MARKS = WIDGETS + ',dialog,iframe,header,nav,footer,img,canvas,[role=dialog],[role=alert],'
+  + '[role=alertdialog],[role=banner],[role=status],[role=tooltip],[role=menu]';
+// the element that holds another one, as it is drawn: through slots and out of shadow roots
+const up = node => node.assignedSlot || node.parentElement
+  || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
+const at = (x, y) => {
+  let hit = document.elementFromPoint(x, y);
+  while (hit && hit.shadowRoot) {
+    const inner = hit.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === hit || !hit.shadowRoot.contains(inner)) break;
+    hit = inner;
+  }
+  return hit;
+};
+// What takes a press on `hit` that is meant for `node`: the node, a control within it, or null: another one.
+const taker = (node, hit) => {
+  let inner = null;
+  for (let each = hit; each; each = up(each)) {
+    if (each === node || each.tagName === 'LABEL' && each.control === node) return inner || node;
+    if (node.tagName === 'LABEL' && node.control === each) return node;
+    if (!inner && each.matches(WIDGETS)) inner = each;
+  }
+  return null;
+};
+const called = node => {
+  let best = node;
+  for (let each = node, far = 0; each && each !== document.body && far < 6; each = up(each), far++) {
+    if (each.matches(MARKS)) { best = each; break; }
+  }
+  const kind = role(best);
+  const full = name(best);
+  const words = full.length > 60 ? full.slice(0, 59) + '\u2026' : full;
+  return (kind === 'generic' ? 'something' : kind) + (words ? " '" + words + "'" : '');
+};
+const labelled = node => called(node) + ' (id ' + refs.number(node) + ')';
+const meant = hit => {
+  for (let each = hit, far = 0; each && far < 6; each = up(each), far++) if (each.matches(MARKS)) return each;
+  return hit;
+};
+const focused = () => {
+  let node = document.activeElement;
+  while (node && node.shadowRoot && node.shadowRoot.activeElement) node = node.shadowRoot.activeElement;
+  return node;
+};
+const holds = (node, inner) => {
+  for (let each = inner; each; each = up(each)) if (each === node) return true;
+  return node.tagName === 'LABEL' && node.control === inner;
+};
+const TEXTLESS = /^(button|submit|reset|image|file|checkbox|radio|hidden)$/;
+const CHOSEN = /^(date|time|datetime-local|month|week|color|range)$/;
+// how a node takes a value: typed, chosen, or not at all
+const takes = node => {
+  if (node.tagName === 'SELECT') return 'chosen';
+  if (node.tagName === 'INPUT') return TEXTLESS.test(node.type) ? '' : CHOSEN.test(node.type) ? 'chosen' : 'typed';
+  return node.tagName === 'TEXTAREA' || node.isContentEditable ? 'typed' : '';
+};
+const content = node => 'value' in node && node.tagName !== 'LI' ? String(node.value) : node.innerText || '';
 
-from __future__ import annotations
-
-from bench_core.agents.page_scripts import ROLES
-
-__all__ = [
-    "AIM",
-    "BRING",
-    "END",
-    "FOCUS",
-    "GUARD",
-    "HIT",
-    "SELECTION",
-    "SET_VALUE",
-    "TAKES",
-    "TYPING",
-    "UNDER",
-]
-
-_HIT = (
-    ROLES
-    + r"""
-  const name = node => {
-    const first = ids => (ids || '').split(/\s+/).map(id => id && node.getRootNode().getElementById(id))
-      .map(each => each ? each.innerText : '').join(' ').trim();
-    const words = first(node.getAttribute('aria-labelledby')) || node.getAttribute('aria-label')
-      || node.labels && node.labels[0] && node.labels[0].innerText
-      || node.tagName === 'INPUT' && (/^(button|submit|reset)$/.test(node.type) && node.value || node.alt)
-      || (/^(SELECT|TEXTAREA)$/.test(node.tagName) ? '' : node.innerText) || node.alt || node.placeholder || node.title
-      || node.textContent && node instanceof SVGElement && node.textContent || node.name;
-    return typeof words === 'string' ? words.replace(/\s+/g, ' ').trim() : '';
-  };
-  const WIDGETS = 'a[href],button,input,select,textarea,summary,option,label,[onclick],[contenteditable=""],'
-    + '[contenteditable=true],' + ('button link checkbox radio switch tab menuitem menuitemcheckbox '
-    + 'menuitemradio option treeitem slider spinbutton textbox searchbox combobox').split(' ')
-      .map(each => '[role=' + each + ']').join();
-  const MARKS = WIDGETS + ',dialog,iframe,header,nav,footer,img,canvas,[role=dialog],[role=alert],'
-    + '[role=alertdialog],[role=banner],[role=status],[role=tooltip],[role=menu]';
-  // the element that holds another one, as it is drawn: through slots and out of shadow roots
-  const up = node => node.assignedSlot || node.parentElement
-    || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
-  const at = (x, y) => {
-    let hit = document.elementFromPoint(x, y);
-    while (hit && hit.shadowRoot) {
-      const inner = hit.shadowRoot.elementFromPoint(x, y);
-      if (!inner || inner === hit || !hit.shadowRoot.contains(inner)) break;
-      hit = inner;
-    }
-    return hit;
-  };
-  // What takes a press on `hit` that is meant for `node`: the node, a control within it, or null: another one.
-  const taker = (node, hit) => {
-    let inner = null;
-    for (let each = hit; each; each = up(each)) {
-      if (each === node || each.tagName === 'LABEL' && each.control === node) return inner || node;
-      if (node.tagName === 'LABEL' && node.control === each) return node;
-      if (!inner && each.matches(WIDGETS)) inner = each;
-    }
-    return null;
-  };
-  const called = node => {
-    let best = node;
-    for (let each = node, far = 0; each && each !== document.body && far < 6; each = up(each), far++) {
-      if (each.matches(MARKS)) { best = each; break; }
-    }
-    const kind = role(best);
-    const full = name(best);
-    const words = full.length > 60 ? full.slice(0, 59) + '\u2026' : full;
-    return (kind === 'generic' ? 'something' : kind) + (words ? " '" + words + "'" : '');
-  };
-  const labelled = node => called(node) + ' (id ' + refs.number(node) + ')';
-  const meant = hit => {
-    for (let each = hit, far = 0; each && far < 6; each = up(each), far++) if (each.matches(MARKS)) return each;
-    return hit;
-  };
-  const focused = () => {
-    let node = document.activeElement;
-    while (node && node.shadowRoot && node.shadowRoot.activeElement) node = node.shadowRoot.activeElement;
-    return node;
-  };
-  const holds = (node, inner) => {
-    for (let each = inner; each; each = up(each)) if (each === node) return true;
-    return node.tagName === 'LABEL' && node.control === inner;
-  };
-  const TEXTLESS = /^(button|submit|reset|image|file|checkbox|radio|hidden)$/;
-  const CHOSEN = /^(date|time|datetime-local|month|week|color|range)$/;
-  // how a node takes a value: typed, chosen, or not at all
-  const takes = node => {
-    if (node.tagName === 'SELECT') return 'chosen';
-    if (node.tagName === 'INPUT') return TEXTLESS.test(node.type) ? '' : CHOSEN.test(node.type) ? 'chosen' : 'typed';
-    return node.tagName === 'TEXTAREA' || node.isContentEditable ? 'typed' : '';
-  };
-  const content = node => 'value' in node && node.tagName !== 'LI' ? String(node.value) : node.innerText || '';
-"""
-)
-
-AIM = (
-    "(refs, [number, asked]) => {"
-    + _HIT
-    + r"""
+// Brings a node into view and returns a spot of its that the mouse would hit, or what is wrong.
+const aim = (refs, [number, asked]) => {
   const node = refs.node(number);
   if (!node) return null;
   if (asked.press && node.matches(':disabled')) return {wrong: 'is disabled'};
@@ -153,11 +126,10 @@ AIM = (
   if (!over) return {wrong: 'cannot be scrolled into view'};
   if (style.pointerEvents === 'none') return {wrong: 'lets the mouse through to ' + labelled(meant(over))};
   return {wrong: 'is covered by ' + labelled(meant(over))};
-}"""
-)
-"""Brings a node into view and returns a spot of its that the mouse would hit, or what is wrong."""
+};
 
-BRING = r"""(refs, [number]) => {
+// Scrolls until a node is in view.
+const bring = (refs, [number]) => {
   const node = refs.node(number);
   if (!node) return null;
   const inside = box => box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
@@ -168,26 +140,19 @@ BRING = r"""(refs, [number]) => {
   const box = node.getBoundingClientRect();
   const seen = box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
   return seen ? {} : {wrong: 'cannot be scrolled into view'};
-}"""
-"""Scrolls until a node is in view."""
+};
 
-HIT = (
-    "(refs, [number, [x, y]]) => {"
-    + _HIT
-    + r"""
+// Says whether the mouse would hit a node at a point.
+const hit = (refs, [number, [x, y]]) => {
   const node = refs.node(number);
   if (!node) return null;
   const hit = at(x, y);
   if (hit && taker(node, hit)) return {};
   return {wrong: hit ? 'is covered by ' + labelled(meant(hit)) : 'is not in view'};
-}"""
-)
-"""Says whether the mouse would hit a node at a point."""
+};
 
-GUARD = (
-    "(refs, [number, asked]) => {"
-    + _HIT
-    + r"""
+// Watches what gets the next presses of the mouse, and keeps them from everything but one node.
+const guard = (refs, [number, asked]) => {
   const node = refs.node(number);
   const hit = node && at(...asked.spot);
   const chosen = hit && taker(node, hit);
@@ -231,27 +196,19 @@ GUARD = (
     },
   };
   return {name: called(node)};
-}"""
-)
-"""Watches what gets the next presses of the mouse, and keeps them from everything but one node."""
+};
 
-END = "refs => refs.guard.end()"
-"""Ends a watch and returns what it saw."""
+// Ends a watch and returns what it saw.
+const end = refs => refs.guard.end();
 
-TAKES = (
-    "(refs, [number]) => {"
-    + _HIT
-    + """
+// Says how a node takes text: `typed`, `chosen`, or not at all.
+const taking = (refs, [number]) => {
   const node = refs.node(number);
   return node ? takes(node) : null;
-}"""
-)
-"""Says how a node takes text: `typed`, `chosen`, or not at all."""
+};
 
-FOCUS = (
-    "(refs, [number, asked]) => {"
-    + _HIT
-    + r"""
+// Gives a node the focus, selects its text if asked, and says whether it takes text; 0 is what has the focus.
+const focus = (refs, [number, asked]) => {
   const node = number ? refs.node(number) : focused();
   if (!node) return null;
   if (number && !holds(node, focused())) (node.tagName === 'LABEL' && node.control || node).focus();
@@ -272,14 +229,10 @@ FOCUS = (
     }
   }
   return {number: refs.number(field), before, name: called(field), secret: field.type === 'password'};
-}"""
-)
-"""Gives a node the focus, selects its text if asked, and says whether it takes text; 0 is what has the focus."""
+};
 
-TYPING = (
-    "(refs, [number]) => {"
-    + _HIT
-    + r"""
+// Watches what gets the next keys, and keeps them from everything but one node.
+const typing = (refs, [number]) => {
   const node = number ? refs.node(number) : null;
   if (number && !node) return {wrong: 'gone'};
   const KINDS = ['keydown', 'keypress', 'keyup', 'beforeinput'];
@@ -303,39 +256,27 @@ TYPING = (
     },
   };
   return {};
-}"""
-)
-"""Watches what gets the next keys, and keeps them from everything but one node."""
+};
 
-LEAVE = "(refs, [number]) => { const node = refs.node(number); if (node && node.blur) node.blur(); return true; }"
-"""Takes the focus from a node, by which a page learns that its value is complete."""
+// Takes the focus from a node, by which a page learns that its value is complete.
+const leave = (refs, [number]) => { const node = refs.node(number); if (node && node.blur) node.blur(); return true; };
 
-SELECTION = (
-    "refs => {"
-    + _HIT
-    + r"""
+// Says what has the focus in this frame, None if nothing of it does.
+const selection = refs => {
   const node = focused();
   if (!document.hasFocus()) return null;
   if (node && node.tagName === 'IFRAME') return null;
   return node ? {number: refs.number(node), how: takes(node), name: called(node)} : {number: 0, how: '', name: ''};
-}"""
-)
-"""Says what has the focus in this frame, None if nothing of it does."""
+};
 
-UNDER = (
-    "(refs, [x, y]) => {"
-    + _HIT
-    + r"""
+// Says what is at a point.
+const under = (refs, [x, y]) => {
   const hit = at(x, y);
   return hit && hit !== document.documentElement && hit !== document.body ? called(hit) : '';
-}"""
-)
-"""Says what is at a point."""
+};
 
-SET_VALUE = (
-    "(refs, [number, wanted]) => {"
-    + _HIT
-    + r"""
+// Gives a control its value, or says what it needs - to be pressed, to be typed into - or what is wrong.
+const setValue = (refs, [number, wanted]) => {
   let node = refs.node(number);
   if (!node) return null;
   if (node.tagName === 'LABEL' && node.control) node = node.control;
@@ -387,6 +328,14 @@ SET_VALUE = (
     week: '2024-W22', color: '#ff0000'}[node.type];
   return {wrong: 'does not take ' + JSON.stringify(text) + (form ? ': it takes a value such as ' + form
     : ', only ' + (node.min || '0') + ' to ' + (node.max || '100'))};
-}"""
-)
-"""Gives a control its value, or says what it needs - to be pressed, to be typed into - or what is wrong."""
+};
+
+// Returns where the viewport of a frame begins in that of its parent, and the number of its element.
+const frame = (refs, node) => {
+  const box = node.getBoundingClientRect();
+  if (!(box.width > 0 && box.height > 0) || getComputedStyle(node).visibility !== 'visible') return null;
+  const style = getComputedStyle(node);
+  const scale = box.width / node.offsetWidth;
+  return [box.x + scale * (node.clientLeft + parseFloat(style.paddingLeft)),
+    box.y + scale * (node.clientTop + parseFloat(style.paddingTop)), scale, refs.number(node)];
+};
