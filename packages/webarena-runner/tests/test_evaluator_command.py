@@ -8,11 +8,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from variants import wrong_variants
 
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.reference_solutions import answer_for, traffic_for, write_trial
-from webarena_runner.reference_solutions.variants import wrong_variants
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import demo_task_ids
 

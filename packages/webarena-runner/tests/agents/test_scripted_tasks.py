@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from variants import wrong_variants
 
 from bench_core.browser_use.scripted_chat import answer, click, fill
 from bench_core.discovery import load_agent
@@ -21,7 +22,6 @@ from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import load_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.reference_solutions import write_trial
-from webarena_runner.reference_solutions.variants import wrong_variants
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import demo_task_ids, scripted_task_ids
 from webarena_runner.world.launch import built_in_world, environment_of

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from variants import wrong_variants
 
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
@@ -23,7 +24,6 @@ from webarena_runner.reference_solutions import (
 )
 from webarena_runner.reference_solutions.examples import example
 from webarena_runner.reference_solutions.scorability import dataset_checksum
-from webarena_runner.reference_solutions.variants import wrong_variants
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import scripted_task_ids
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webarena_runner.world.messages import Request, redirect
+from webarena_runner.world.messages import Request
 from webarena_runner.world.router import Router
 
 
@@ -41,10 +41,6 @@ def test_cookies_and_query_are_read() -> None:
 
 def test_broken_cookies_are_none() -> None:
     assert Request("GET", "/", {"cookie": "\x7f[=]"}).cookies == {}
-
-
-def test_a_redirect_may_carry_a_query() -> None:
-    assert redirect("/a", q="b c").headers == [("Location", "/a?q=b+c")]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Markup", "Node", "document", "field", "hidden", "link", "listing", "tag"]
 
@@ -66,7 +69,7 @@ def field(label: str, name: str, value: str = "", kind: str = "text", **more: An
     return tag("p", tag("label", label, for_=ident), control, class_="field")
 
 
-def listing(headings: tuple[str, ...], rows: list[tuple[Node, ...]]) -> Markup:
+def listing(headings: tuple[str, ...], rows: Iterable[tuple[Node, ...]]) -> Markup:
     """Return a table."""
     head = tag("tr", *(tag("th", each) for each in headings))
     body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)

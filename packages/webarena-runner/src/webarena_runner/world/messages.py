@@ -10,7 +10,7 @@ from functools import cached_property
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,10 +115,9 @@ def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
     return Response(status, body, [("Content-Type", "application/json")])
 
 
-def redirect(location: str, **query: str) -> Response:
+def redirect(location: str) -> Response:
     """Redirect the browser with a 302."""
-    url = f"{location}?{urlencode(query)}" if query else location
-    return Response(HTTPStatus.FOUND, b"", [("Location", url)])
+    return Response(HTTPStatus.FOUND, b"", [("Location", location)])
 
 
 def not_found() -> Response:

@@ -8,10 +8,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from webarena_runner.world.markup import Markup, hidden, tag
-from webarena_runner.world.messages import Response, html, not_found
+from webarena_runner.world.files import asset
+from webarena_runner.world.markup import Markup, document, hidden, tag
+from webarena_runner.world.messages import Response, html, not_found, redirect
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webarena_runner.world.markup import Node
     from webarena_runner.world.messages import Request
     from webarena_runner.world.router import Router
 
@@ -37,11 +41,6 @@ class Session:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     user: str | None = None
     notices: list[str] = field(default_factory=list)
-
-    def take_notices(self) -> list[str]:
-        """Return the notices for the next page, and clear them."""
-        taken, self.notices = self.notices, []
-        return taken
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ class Site(ABC):
         name: The site's name in WebArena-Verified.
         hostname: A host of its own, because the cookies of two sites on one host would collide.
         entry: The path in the site's URL.
+        colours: Of links and of the bar at the top.
         account: The account for its tasks.
         login_path: Where the login form is.
         token_fields: Names under which forms send the session's token.
@@ -83,6 +83,7 @@ class Site(ABC):
     name: ClassVar[str]
     hostname: ClassVar[str]
     entry: ClassVar[str] = ""
+    colours: ClassVar[tuple[str, str]]
     account: ClassVar[Credentials]
     login_path: ClassVar[str]
     session_cookie: ClassVar[str]
@@ -113,41 +114,39 @@ class Site(ABC):
     def handle(self, request: Request) -> Response:
         """Answer one request; requests of one site take turns."""
         with self._lock:
-            if self.routes.find(request.method, request.path) is None:
+            found = self.routes.find(request.method, request.path)
+            if found is None:
                 return not_found()  # a session started by a late favicon would end the login
-            session, is_new = self._session_of(request)
-            response = self._answer(Visit(request, session))
-            if is_new or session.ident not in self._sessions:
+            known = self._sessions.get(request.cookies.get(self.session_cookie, ""))
+            session = known or Session()
+            if session.user is None and self._may_pass_by_header(request):
+                session.user = self.account.user
+            visit, (handler, values) = Visit(request, session), found
+            response: Response
+            if request.method != "GET" and not self._token_is_right(visit):
+                forged = "<!doctype html><title>Invalid token</title><h1>Invalid form token</h1>"
+                response = html(forged, 403)
+            else:
+                response = handler(self, visit, **values)
+            if known is None or session.ident not in self._sessions:
                 self._sessions[session.ident] = session
                 if len(self._sessions) > _SESSIONS:
                     del self._sessions[next(iter(self._sessions))]
                 response.with_cookie(self.session_cookie, session.ident)
             return response
 
-    def _answer(self, visit: Visit) -> Response:
-        request = visit.request
-        found = self.routes.find(request.method, request.path)
-        if found is None:
-            return not_found()
-        if request.method != "GET" and not self._token_is_right(visit):
-            return self.refuse_forgery(visit)
-        handler, values = found
-        response: Response = handler(self, visit, **values)
-        return response
-
-    def refuse_forgery(self, visit: Visit) -> Response:
-        """Answer a form whose token is missing or stale."""
-        del visit
-        return html("<!doctype html><title>Invalid token</title><h1>Invalid form token</h1>", 403)
-
-    def log_in(self, visit: Visit, user: str, password: str) -> bool:
-        """Log the session in when the password is right; it gets a new id."""
-        if (user.lower(), password) != (self.account.user.lower(), self.account.password):
-            return False
+    def log_in(
+        self, visit: Visit, user_field: str, password_field: str, *, home: str, refusal: str
+    ) -> Response:
+        """Log the session in when the password in the form is right; it gets a new id."""
+        given = visit.form.get(user_field, "").lower(), visit.form.get(password_field, "")
+        if given != (self.account.user.lower(), self.account.password):
+            visit.session.notices.append(refusal)
+            return redirect(self.login_path)
         self._sessions.pop(visit.session.ident, None)
         visit.session.ident = secrets.token_hex(16)
         visit.session.user = self.account.user
-        return True
+        return redirect(home)
 
     def token_input(self, visit: Visit) -> Markup:
         """Return the hidden field with the session's token against forged requests."""
@@ -158,12 +157,33 @@ class Site(ABC):
         more.setdefault("method", "post")
         return tag("form", self.token_input(visit), *children, action=action, **more)
 
-    def _session_of(self, request: Request) -> tuple[Session, bool]:
-        known = self._sessions.get(request.cookies.get(self.session_cookie, ""))
-        session = known or Session()
-        if session.user is None and self._may_pass_by_header(request):
-            session.user = self.account.user
-        return session, known is None
+    def page(
+        self,
+        visit: Visit,
+        title: str,
+        *body: Node,
+        header: Iterable[Node] = (),
+        footer: Node = None,
+        window: str | None = None,
+        script: str = "",
+    ) -> Response:
+        """Answer with a page of the site, which shows the session's notices once.
+
+        Args:
+            visit: Who asks.
+            title: The heading.
+            body: What is below it.
+            header: What is above the heading.
+            footer: What is at the end.
+            window: The title of the window, where it is not the heading.
+            script: Runs at the end of the page.
+        """
+        notices = [tag("p", each, class_="notice") for each in visit.session.notices]
+        visit.session.notices.clear()
+        main = tag("main", *notices, tag("h1", title), *body)
+        accent, ink = self.colours
+        css = f":root {{ --accent: {accent}; --ink: {ink}; }}\n{asset('style.css')}"
+        return html(document(window or title, css, *header, main, footer, script=script))
 
     def _may_pass_by_header(self, request: Request) -> bool:
         if self.auto_login_header is None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
 
-from webarena_runner.world.markup import Markup, document, field, link, listing, tag
-from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
+from webarena_runner.world.files import asset, initial
+from webarena_runner.world.markup import Markup, field, link, listing, tag
+from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
-from webarena_runner.world.sites.gitlab_data import Project, projects
-from webarena_runner.world.theme import stylesheet
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -18,38 +18,24 @@ if TYPE_CHECKING:
 
 __all__ = ["GitLab"]
 
-_CSS = stylesheet(accent="#1068bf", ink="#292961")
-_USER = "byteblaze"
 
-# The status form is sent as JSON with the token in a header, without leaving the page.
-_SCRIPT = """
-const status = document.getElementById('set-user-status');
-status?.addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const fields = new FormData(status);
-  const answer = await fetch('/api/v4/user/status', {
-    method: 'PUT',
-    headers: {'Content-Type': 'application/json', 'X-CSRF-Token': fields.get('authenticity_token')},
-    body: JSON.stringify({
-      emoji: 'speech_balloon', message: fields.get('message'),
-      availability: fields.get('availability') ? 'busy' : 'not_set', clear_status_after: null,
-    }),
-  });
-  if (answer.ok) document.getElementById('status-saved').textContent = 'Status saved.';
-});
-// A star is sent as a blob, so that what was recorded of it had to be fetched by the recorder.
-document.addEventListener('click', async (event) => {
-  const star = event.target.closest('button[data-star]');
-  if (!star) return;
-  const headers = {'X-CSRF-Token': star.dataset.token};
-  const body = new Blob(['{}'], {type: 'application/json'});
-  const answer = await fetch(star.dataset.star, {method: 'POST', headers, body});
-  const state = await answer.json();
-  star.textContent = state.starred ? 'Unstar' : 'Star';
-  document.getElementById('stars').textContent =
-    `${state.star_count} ${state.star_count === 1 ? 'star' : 'stars'}`;
-});
-"""
+@dataclass
+class Project:
+    """A repository: its commits are (date, author, title), its open issues (number, title), newest first."""
+
+    path: str
+    stars: int = 0
+    starred: bool = False
+    commits: tuple[tuple[str, str, str], ...] = ()
+    issues: tuple[tuple[int, str], ...] = ()
+    branches: tuple[str, ...] = ("main",)
+    merged: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+    @property
+    def shown_stars(self) -> str:
+        """The number of stars in words."""
+        return f"{self.stars} {'star' if self.stars == 1 else 'stars'}"
 
 
 class GitLab(Site):
@@ -57,7 +43,8 @@ class GitLab(Site):
 
     name = "gitlab"
     hostname = "gitlab.localhost"
-    account = Credentials(_USER, "hello1234")
+    colours = ("#1068bf", "#292961")
+    account = Credentials("byteblaze", "hello1234")
     login_path = "/users/sign_in"
     session_cookie = "_gitlab_session"
     token_fields = ("authenticity_token",)
@@ -65,7 +52,8 @@ class GitLab(Site):
 
     def populate(self) -> None:
         """Reset projects, status and profile."""
-        self.projects = projects()
+        known = initial("gitlab", "projects", list[Project])
+        self.projects = {each.path: each for each in known}
         self.status: dict[str, object] = {}
         self.website = ""
 
@@ -84,19 +72,13 @@ class GitLab(Site):
             field("Password", "user[password]", kind="password"),
             tag("button", "Sign in", type="submit"),
         )  # fmt: skip
-        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
-        main = tag("main", tag("h1", "Sign in"), *notices, form)
-        return html(document("Sign in", _CSS, _header(visit), main))
+        return self.page(visit, "Sign in", form, header=[_header(visit)])
 
     @routes.post("/users/sign_in")
     def log_in_by_form(self, visit: Visit) -> Response:
         """Check the password."""
-        if self.log_in(
-            visit, visit.form.get("user[login]", ""), visit.form.get("user[password]", "")
-        ):
-            return redirect("/")
-        visit.session.notices.append("Invalid login or password.")
-        return redirect(self.login_path)
+        refusal = "Invalid login or password."
+        return self.log_in(visit, "user[login]", "user[password]", home="/", refusal=refusal)
 
     @routes.get("/dashboard/todos")
     def todos(self, visit: Visit) -> Response:
@@ -203,11 +185,8 @@ class GitLab(Site):
         project = self.projects.get(f"{group}/{name}")
         if project is None:
             return not_found()
-        newest = sorted(project.issues, key=lambda each: -each.number)
         cards = [
-            tag("div", f"#{each.number} {each.title}", class_="card")
-            for each in newest
-            if each.opened
+            tag("div", f"#{number} {title}", class_="card") for number, title in project.issues
         ]
         order = tag("p", "Open issues, most recent first", class_="muted")
         return self._page(visit, f"Issues of {project.path}", _project_menu(project), order, *cards)
@@ -218,10 +197,7 @@ class GitLab(Site):
         project = self.projects.get(f"{group}/{name}")
         if project is None or branch not in project.branches:
             return not_found()
-        rows: list[tuple[Node, ...]] = [
-            (each.date, each.author, each.title) for each in reversed(project.commits)
-        ]
-        table = listing(("Date", "Author", "Commit"), rows)
+        table = listing(("Date", "Author", "Commit"), project.commits)
         return self._page(visit, f"Commits of {project.path}", _project_menu(project), table)
 
     @routes.get("/{group}/{name}/-/branches")
@@ -230,7 +206,7 @@ class GitLab(Site):
         project = self.projects.get(f"{group}/{name}")
         if project is None:
             return not_found()
-        rows: list[tuple[Node, ...]] = [(each, "active") for each in project.branches]
+        rows = [(each, "active") for each in project.branches]
         rows += [(each, "merged, nothing is left for a merge request") for each in project.merged]
         table = listing(("Branch", "State"), rows)
         return self._page(visit, f"Branches of {project.path}", _project_menu(project), table)
@@ -238,9 +214,10 @@ class GitLab(Site):
     def _page(self, visit: Visit, title: str, *body: Node) -> Response:
         if visit.user is None:
             return redirect(self.login_path)
-        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
-        main = tag("main", *notices, tag("h1", title), *body)
-        return html(document(f"{title} - GitLab", _CSS, _header(visit), main, script=_SCRIPT))
+        return self.page(
+            visit, title, *body, header=[_header(visit)], window=f"{title} - GitLab",
+            script=asset("gitlab.js"),
+        )  # fmt: skip
 
 
 def _header(visit: Visit) -> Markup:
@@ -262,12 +239,8 @@ def _header(visit: Visit) -> Markup:
 
 
 def _project_card(project: Project) -> Markup:
-    stars = tag("span", _stars(project), class_="muted")
+    stars = tag("span", project.shown_stars, class_="muted")
     return tag("div", link(project.path, f"/{project.path}"), " ", stars, class_="card")
-
-
-def _stars(project: Project) -> str:
-    return f"{project.stars} {'star' if project.stars == 1 else 'stars'}"
 
 
 def _star_button(visit: Visit, project: Project) -> Markup:
@@ -275,7 +248,7 @@ def _star_button(visit: Visit, project: Project) -> Markup:
         "button", "Unstar" if project.starred else "Star", type="button",
         data_star=f"/{project.path}/toggle_star.json", data_token=visit.session.token,
     )  # fmt: skip
-    count = tag("span", _stars(project), id="stars", class_="muted")
+    count = tag("span", project.shown_stars, id="stars", class_="muted")
     return tag("p", button, " ", count)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from webarena_runner.world.markup import Markup, document, link, tag
-from webarena_runner.world.messages import Response, html
+from webarena_runner.world.files import initial
+from webarena_runner.world.markup import Markup, link, tag
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site, Visit
-from webarena_runner.world.theme import stylesheet
+from webarena_runner.world.site import Credentials, Site
+
+if TYPE_CHECKING:
+    from webarena_runner.world.messages import Response
+    from webarena_runner.world.site import Visit
 
 __all__ = ["Map"]
-
-_CSS = stylesheet(accent="#2f7d32", ink="#22402a")
 
 
 class Map(Site):
@@ -20,6 +21,7 @@ class Map(Site):
 
     name = "map"
     hostname = "map.localhost"
+    colours = ("#2f7d32", "#22402a")
     account = Credentials("visitor", "visitor")
     login_path = "/"
     session_cookie = "_map_session"
@@ -28,16 +30,12 @@ class Map(Site):
 
     def populate(self) -> None:
         """Reset the places."""
-        self.places = {
-            "University of Pittsburgh": "4200 Fifth Avenue, Pittsburgh, Pennsylvania",
-            "Carnegie Mellon University": "5000 Forbes Avenue, Pittsburgh, Pennsylvania",
-        }
+        self.places = initial("map", "places", dict[str, str])
 
     @routes.get("/")
     def front(self, visit: Visit) -> Response:
         """Show the search form."""
-        del visit
-        return _page("Map", tag("p", "Search for a place."))
+        return self._page(visit, "Map", tag("p", "Search for a place."))
 
     @routes.get("/search")
     def search(self, visit: Visit) -> Response:
@@ -48,16 +46,17 @@ class Map(Site):
             for name, where in self.places.items()
             if all(word in name.lower() for word in words)
         ]
-        return _page("Search", tag("ul", *found) if found else tag("p", "No results found"))
+        return self._page(
+            visit, "Search", tag("ul", *found) if found else tag("p", "No results found")
+        )
 
-
-def _page(title: str, body: Markup) -> Response:
-    search = tag(
-        "form",
-        tag("input", type="text", name="query", placeholder="Search"),
-        tag("button", "Go", type="submit"),
-        action="/search",
-        method="get",
-    )
-    header = tag("header", tag("span", link("Map", "/"), class_="brand"), search)
-    return html(document(title, _CSS, header, tag("main", tag("h1", title), body)))
+    def _page(self, visit: Visit, title: str, body: Markup) -> Response:
+        search = tag(
+            "form",
+            tag("input", type="text", name="query", placeholder="Search"),
+            tag("button", "Go", type="submit"),
+            action="/search",
+            method="get",
+        )
+        header = tag("header", tag("span", link("Map", "/"), class_="brand"), search)
+        return self.page(visit, title, body, header=[header])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
 
-from webarena_runner.world.markup import Markup, document, field, link, tag
-from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
+from webarena_runner.world.files import asset, initial
+from webarena_runner.world.markup import Markup, field, link, tag
+from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
-from webarena_runner.world.sites.reddit_data import Forum, Submission, forums
-from webarena_runner.world.theme import stylesheet
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -18,25 +18,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Reddit"]
 
-_CSS = stylesheet(accent="#2462a8", ink="#1b2a3b")
-_USER = "MarvelsGrantMan136"
 
-# Postmill sends votes and subscriptions by script, without leaving the page.
-_SCRIPT = """
-const token = document.querySelector('[name=_csrf_token]')?.value ?? '';
-document.addEventListener('click', async (event) => {
-  const button = event.target.closest('button[data-url]');
-  if (!button) return;
-  const body = new FormData();
-  if (button.dataset.choice) body.set('choice', button.dataset.choice);
-  body.set('token', token);
-  const answer = await fetch(button.dataset.url, {method: 'POST', body});
-  const state = await answer.json();
-  if ('subscribed' in state) button.textContent = state.subscribed ? 'Unsubscribe' : 'Subscribe';
-  if ('netScore' in state)
-    button.parentElement.querySelector('.score').textContent = state.netScore;
-});
-"""
+@dataclass
+class Submission:
+    """A post; `hot` ranks it, `ident` grows with time."""
+
+    ident: int
+    title: str
+    slug: str
+    author: str = "lurker"
+    body: str = ""
+    score: int = 1
+    hot: int = 0
+
+
+@dataclass
+class Forum:
+    """A forum and its posts."""
+
+    ident: int
+    name: str
+    title: str
+    submissions: list[Submission]
+    subscribed: bool = False
 
 
 class Reddit(Site):
@@ -44,7 +48,8 @@ class Reddit(Site):
 
     name = "reddit"
     hostname = "reddit.localhost"
-    account = Credentials(_USER, "test1234")
+    colours = ("#2462a8", "#1b2a3b")
+    account = Credentials("MarvelsGrantMan136", "test1234")
     login_path = "/login"
     session_cookie = "PHPSESSID"
     token_fields = ("_csrf_token", "token")
@@ -53,7 +58,8 @@ class Reddit(Site):
 
     def populate(self) -> None:
         """Reset forums, votes and the biography."""
-        self.forums = forums()
+        known = initial("reddit", "forums", list[Forum])
+        self.forums = {each.name: each for each in known}
         self.votes: dict[int, int] = {}
         self.biography = ""
 
@@ -79,10 +85,8 @@ class Reddit(Site):
     @routes.post("/login_check")
     def log_in_by_form(self, visit: Visit) -> Response:
         """Check the password."""
-        if self.log_in(visit, visit.form.get("_username", ""), visit.form.get("_password", "")):
-            return redirect("/")
-        visit.session.notices.append("Invalid credentials.")
-        return redirect(self.login_path)
+        refusal = "Invalid credentials."
+        return self.log_in(visit, "_username", "_password", home="/", refusal=refusal)
 
     @routes.get("/forums")
     def forum_list(self, visit: Visit) -> Response:
@@ -118,15 +122,8 @@ class Reddit(Site):
         post = self._post(ident)
         if forum is None or post is None:
             return not_found()
-        comments = [tag("p", each, class_="card") for each in post.comments]
-        return self._page(
-            visit,
-            post.title,
-            _votes(post),
-            tag("p", post.body),
-            _subscribe_button(forum),
-            *comments,
-        )
+        body = _votes(post), tag("p", post.body), _subscribe_button(forum)
+        return self._page(visit, post.title, *body)
 
     # Task 404 is scored by this POST of a form, in which a vote for the post is choice=1.
     @routes.post("/sv/{ident}.json")
@@ -212,10 +209,8 @@ class Reddit(Site):
         return next((each for each in posts if str(each.ident) == ident), None)
 
     def _page(self, visit: Visit, title: str, *body: Node) -> Response:
-        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
-        main = tag("main", *notices, tag("h1", title), *body)
-        page = document(title, _CSS, _header(visit), self.token_input(visit), main, script=_SCRIPT)
-        return html(page)
+        header = _header(visit), self.token_input(visit)
+        return self.page(visit, title, *body, header=header, script=asset("reddit.js"))
 
 
 _ORDERS = {

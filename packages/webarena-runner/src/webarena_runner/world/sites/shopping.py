@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
-from webarena_runner.world.markup import Markup, document, field, hidden, link, listing, tag
-from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
+from webarena_runner.world.files import asset, initial
+from webarena_runner.world.markup import Markup, field, hidden, link, listing, tag
+from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
-from webarena_runner.world.sites.shopping_data import CATEGORIES, Product, catalogue, orders
-from webarena_runner.world.theme import stylesheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,32 +22,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Shopping"]
 
-_CSS = stylesheet(accent="#1979c3", ink="#20303f")
+_REFUSAL = "The account sign-in was incorrect."
 _NAME, _EMAIL = "Emma Lopez", "emma.lopez@gmail.com"
 
-# The benchmark checks an unsent contact form by requests to a port that browsers refuse.
-_PROBE = """
-const form = document.getElementById('contact-form');
-form.addEventListener('input', () => {
-  const body = {form_id: form.id};
-  for (const each of form.querySelectorAll('input:not([type=hidden]), textarea'))
-    body[each.name] = each.value;
-  fetch(`http://${location.hostname}:6666/dummy_bin`, {
-    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body),
-  }).catch(() => {});
-});
-"""
+
+@dataclass(frozen=True)
+class Product:
+    """A product; `slug` is the path of its page, its reviews are rating and title."""
+
+    ident: int
+    name: str
+    price: float
+    category: str
+    slug: str
+    reviews: tuple[tuple[str, str], ...] = ()
 
 
-# The cart is filled without leaving the page, as Magento does it.
-_ADD_TO_CART = """
-const buy = document.getElementById('product_addtocart_form');
-buy.addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const answer = await fetch(buy.action, {method: 'POST', body: new FormData(buy)});
-  document.getElementById('cart-message').textContent = answer.ok ? ' Added to your cart.' : '';
-});
-"""
+@dataclass
+class Order:
+    """A past order of the customer."""
+
+    number: int
+    date: str
+    status: str
+    total: float
+    items: tuple[str, ...]
 
 
 class Shopping(Site):
@@ -59,7 +58,8 @@ class Shopping(Site):
 
     name = "shopping"
     hostname = "shopping.localhost"
-    account = Credentials("emma.lopez@gmail.com", "Password.123")
+    colours = ("#1979c3", "#20303f")
+    account = Credentials(_EMAIL, "Password.123")
     login_path = "/customer/account/login/"
     session_cookie = "PHPSESSID"
     token_fields = ("form_key",)
@@ -70,8 +70,9 @@ class Shopping(Site):
 
     def populate(self) -> None:
         """Reset the products and empty the wish list."""
-        self.products = catalogue()
-        self.orders = orders()
+        self.categories = initial("shopping", "categories", dict[str, str])
+        self.products = initial("shopping", "products", list[Product])
+        self.orders = initial("shopping", "orders", list[Order])
         self.wishes: list[Product] = []
         self.cart: list[tuple[Product, int]] = []
         self.subscribers: set[str] = set()
@@ -106,11 +107,8 @@ class Shopping(Site):
     @routes.post("/customer/account/loginPost")
     def log_in_by_form(self, visit: Visit) -> Response:
         """Check the password."""
-        sent = visit.form
-        if self.log_in(visit, sent.get("login[username]", ""), sent.get("login[password]", "")):
-            return redirect("/customer/account/")
-        visit.session.notices.append("The account sign-in was incorrect.")
-        return redirect(self.login_path)
+        names, home = ("login[username]", "login[password]"), "/customer/account/"
+        return self.log_in(visit, *names, home=home, refusal=_REFUSAL)
 
     @routes.get("/customer/account")
     def account_page(self, visit: Visit) -> Response:
@@ -127,7 +125,7 @@ class Shopping(Site):
         """List past orders."""
         if visit.user is None:
             return redirect(self.login_path)
-        rows: list[tuple[Node, ...]] = [
+        rows = [
             (f"{each.number:09}", each.date, f"${each.total:.2f}", each.status,
              link("View Order", f"/sales/order/view/order_id/{each.number}/"))
             for each in self.orders
@@ -186,7 +184,7 @@ class Shopping(Site):
     @routes.get("/checkout/cart")
     def cart_page(self, visit: Visit) -> Response:
         """Show the cart."""
-        rows: list[tuple[Node, ...]] = [
+        rows = [
             (product.name, f"${product.price:.2f}", quantity) for product, quantity in self.cart
         ]
         empty = tag("p", "You have no items in your shopping cart.")
@@ -213,7 +211,7 @@ class Shopping(Site):
             tag("button", "Submit", type="submit"),
             id="contact-form",
         )  # fmt: skip
-        script = _PROBE if self.reports_unsent_forms else ""
+        script = asset("contact_probe.js") if self.reports_unsent_forms else ""
         return self._page(visit, "Contact Us", form, script=script)
 
     @routes.post("/contact/index/post")
@@ -227,12 +225,14 @@ class Shopping(Site):
         """Show a category or a product; both have paths at the top level."""
         product = next((each for each in self.products if each.slug == path), None)
         if product is not None:
-            cards = (self._product_card(visit, product), _reviews(product))
-            return self._page(visit, product.name, *cards, script=_ADD_TO_CART)
-        if path not in CATEGORIES:
+            table = listing(("Rating", "Review"), product.reviews)
+            reviews = tag("section", tag("h2", "Reviews"), table) if product.reviews else None
+            card, script = self._product_card(visit, product), asset("add_to_cart.js")
+            return self._page(visit, product.name, card, reviews, script=script)
+        if path not in self.categories:
             return not_found()
         shelf = [each for each in self.products if each.category.startswith(path)]
-        return self._page(visit, CATEGORIES[path], _shelf(_in_order(shelf, visit)))
+        return self._page(visit, self.categories[path], _shelf(_in_order(shelf, visit)))
 
     def _product(self, ident: str) -> Product | None:
         return next((each for each in self.products if str(each.ident) == ident), None)
@@ -254,16 +254,22 @@ class Shopping(Site):
             id="product_addtocart_form",
         )  # fmt: skip
         price = tag("p", f"${product.price:.2f}", class_="price")
-        return tag("div", price, tag("p", product.blurb), cart, wish, class_="card")
+        return tag(
+            "div",
+            price,
+            tag("p", "Sold and shipped by One Stop Market."),
+            cart,
+            wish,
+            class_="card",
+        )
 
     def _page(self, visit: Visit, title: str, *body: Node, script: str = "") -> Response:
-        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
-        main = tag("main", *notices, tag("h1", title), *body)
-        return html(
-            document(
-                title, _CSS, _header(visit), _sections(), main, self._footer(visit), script=script
-            )
-        )
+        links = [link(name, f"/{path}.html") for path, name in self.categories.items()]
+        sections = tag("nav", *links, class_="sections")
+        return self.page(
+            visit, title, *body, header=[_header(visit), sections], footer=self._footer(visit),
+            script=script,
+        )  # fmt: skip
 
     def _footer(self, visit: Visit) -> Markup:
         newsletter = self.form(
@@ -298,18 +304,6 @@ def _header(visit: Visit) -> Markup:
         link("My Wish List", "/wishlist/"),
         who,
     )
-
-
-def _sections() -> Markup:
-    links = [link(name, f"/{path}.html") for path, name in CATEGORIES.items()]
-    return tag("nav", *links, class_="sections")
-
-
-def _reviews(product: Product) -> Markup | None:
-    if not product.reviews:
-        return None
-    rows: list[tuple[Node, ...]] = [(f"{each.stars} of 5", each.title) for each in product.reviews]
-    return tag("section", tag("h2", "Reviews"), listing(("Rating", "Review"), rows))
 
 
 def _shelf(products: Sequence[Product]) -> Markup:
