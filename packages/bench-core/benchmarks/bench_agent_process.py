@@ -16,7 +16,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agent_process import ForkLauncher, IsolatedAgent, agent_variables
+from bench_core.agent_process import agent_variables
+from bench_core.agent_process.isolated import IsolatedAgent
+from bench_core.agent_process.launcher import ForkLauncher
 from bench_core.records import AgentOutcome, Task
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync

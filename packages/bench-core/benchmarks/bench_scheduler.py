@@ -43,7 +43,7 @@ class Measured:
 
 def proctor(folder: Path, trials: int) -> Callable[[], None]:
     """Run trials as `run` does: locks, deadlines, attempts, events, redaction, group sync."""
-    from bench_core.progress import PlainProgress
+    from bench_core.progress.plain import PlainProgress
     from bench_core.records import AgentOutcome, Resource, Task
     from bench_core.redaction import Redactor
     from bench_core.run_spec import RunSpec  # a case measures its own imports' memory

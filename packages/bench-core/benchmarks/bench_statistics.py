@@ -24,9 +24,9 @@ from bench_core.statistics import (
     compare_models,
     gate,
     summarise,
-    task_successes,
 )
 from bench_core.statistics.dirichlet import remembered_limit
+from bench_core.statistics.scores import task_successes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,14 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError
-from bench_core.files import (
-    folder_name,
-    free_name,
-    require_writable,
-    sweep_temporary,
-    sweep_temporary_below,
-    write_atomic,
-)
+from bench_core.files import folder_name, free_name, require_writable, write_atomic
+from bench_core.files.atomic import sweep_temporary, sweep_temporary_below
 
 if TYPE_CHECKING:
     from pathlib import Path

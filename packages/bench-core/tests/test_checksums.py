@@ -12,16 +12,11 @@ import pytest
 from test_support.damage import damage
 
 from bench_core.errors import RunFolderError
-from bench_core.files import add_checksum, checksum_holds
+from bench_core.files import add_checksum
+from bench_core.files.checksums import checksum_holds
 from bench_core.records import ArtifactFile, Status, TrialKey
-from bench_core.run_folder import (
-    RunFolder,
-    changed_artifacts,
-    check_run,
-    read_run,
-    repair_run,
-    seal_of,
-)
+from bench_core.run_folder import RunFolder, changed_artifacts, check_run, read_run, seal_of
+from bench_core.run_folder.maintenance import repair_run
 from bench_core.runs import rescore_run_sync
 from bench_core.testing import make_results, make_run, make_tasks, reseal
 

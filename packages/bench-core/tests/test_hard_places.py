@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from bench_core.cli import execute_run, run_options, runner_group, task_options
 from bench_core.cli import run_spec as spec_of
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
-from bench_core.files import ignores_case, write_atomic
 from bench_core.files import space as limits
+from bench_core.files import write_atomic
+from bench_core.files.atomic import ignores_case
 from bench_core.records import AgentOutcome, Event, Status, Task, TrialKey, Usage
 from bench_core.run_folder import RunFolder, check_run, describe_run, folder, read_run, starting
 from bench_core.run_spec import RunSpec

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import RefusedFileError, RunFolderError
-from bench_core.files import (
-    file_inside,
-    open_inside,
-    plain_files,
-    read_inside,
-    refuse_linked,
-    refuse_links,
-    refuse_unusual,
-)
+from bench_core.files import file_inside, open_inside, plain_files, read_inside
+from bench_core.files.inside import refuse_linked, refuse_links, refuse_unusual
 from bench_core.models import parse_yaml
 from bench_core.records import Event
 from bench_core.run_folder import (

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bench_core.errors import RunFolderBusyError
-from bench_core.files import FileLock, lock_folder, lock_for_writing
+from bench_core.files import FileLock
+from bench_core.files.locks import lock_folder, lock_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

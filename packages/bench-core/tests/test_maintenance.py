@@ -7,7 +7,8 @@ import pytest
 
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status
-from bench_core.run_folder import RunFolder, check_run, read_run, repair_run
+from bench_core.run_folder import RunFolder, check_run, read_run
+from bench_core.run_folder.maintenance import repair_run
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:

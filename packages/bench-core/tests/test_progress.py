@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from bench_core.progress import (
-    JsonProgress,
-    LiveProgress,
-    PlainProgress,
-    Progress,
-    RunStart,
-    make_progress,
-)
+from bench_core.progress import Progress, RunStart
+from bench_core.progress.json_lines import JsonProgress
+from bench_core.progress.live import LiveProgress
+from bench_core.progress.plain import PlainProgress
+from bench_core.progress.selection import make_progress
 from bench_core.progress.tally import Tally
 from bench_core.records import ErrorInfo, Status, Task, TrialKey, TrialResult, Usage
 from bench_core.redaction import Redactor

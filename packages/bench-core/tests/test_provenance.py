@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_core.run_folder import (
-    canonical_hash,
-    describe_run,
-    git_state,
-    package_versions,
-    task_set_hash,
-)
+from bench_core.run_folder import describe_run, package_versions, task_set_hash
+from bench_core.run_folder.provenance import canonical_hash, git_state
 from bench_core.testing import make_tasks
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import pytest
 
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status, TrialKey
-from bench_core.run_folder import RescoreFolder, RunFolder, read_rescore, read_run, rescore_ids
+from bench_core.run_folder import RunFolder, read_rescore, read_run
+from bench_core.run_folder.rescore_folder import RescoreFolder, rescore_ids
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:

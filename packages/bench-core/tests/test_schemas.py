@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.records import Record, TrialResult
-from bench_core.run_folder import SCHEMA_RECORDS, schema_text, stale_schemas, write_schemas
+from bench_core.run_folder import schema_text
+from bench_core.run_folder.schemas import SCHEMA_RECORDS, stale_schemas, write_schemas
 
 if TYPE_CHECKING:
     import subprocess

@@ -18,9 +18,9 @@ from bench_core.serving import (
     foreign_origin,
     host_name,
     is_loopback,
-    read_head,
     streams,
 )
+from bench_core.serving.streams import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

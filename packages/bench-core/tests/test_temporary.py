@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.files import lock_folder, sweep_leftovers, temporary_folder
-from bench_core.files.temporary import owned_folder
+from bench_core.files import sweep_leftovers
+from bench_core.files.locks import lock_folder
+from bench_core.files.temporary import owned_folder, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

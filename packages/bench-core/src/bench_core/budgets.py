@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Meter
 
-__all__ = ["Budget", "RunBudget", "SnapshotMeter", "Spent", "TrialMeter", "require_price"]
+__all__ = ["Budget", "RunBudget", "Spent", "TrialMeter"]
 
 AGENT = "agent"
 """The source of calls where none is named."""

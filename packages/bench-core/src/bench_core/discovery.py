@@ -35,11 +35,8 @@ __all__ = [
     "Plugin",
     "PluginKind",
     "find_plugins",
-    "list_plugins",
     "load_agent",
-    "load_benchmark",
     "load_plugin",
-    "locate_plugin",
 ]
 
 PluginKind = Literal[

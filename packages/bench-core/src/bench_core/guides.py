@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["AgentGuide", "add_guide", "guide_of", "guide_places"]
+__all__ = ["AgentGuide", "guide_of"]
 
 _added: dict[str, Plugin] = {}
 """Guides of the run's, where this process works in another environment; by benchmark."""

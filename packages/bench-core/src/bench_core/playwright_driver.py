@@ -15,7 +15,7 @@ from bench_core.errors import BrowserError, MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["DriverProblem", "driver_problem", "open_playwright", "require_playwright"]
+__all__ = ["open_playwright"]
 
 _START_S = 60.0
 _ANEW = "install it anew: pip install --force-reinstall playwright"

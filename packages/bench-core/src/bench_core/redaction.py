@@ -24,7 +24,7 @@ from bench_core.secret_shapes import HEADERS, SHAPES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["MARKER", "RedactingFilter", "Redactor", "remember_secrets", "remembered_secrets"]
+__all__ = ["RedactingFilter", "Redactor"]
 
 MARKER = "[REDACTED]"
 """What stands where a secret stood."""

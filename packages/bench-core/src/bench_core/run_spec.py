@@ -27,11 +27,8 @@ __all__ = [
     "RunSpec",
     "TaskFilter",
     "Timeouts",
-    "effective_limits",
-    "effective_resources",
     "plan_trials",
     "select_tasks",
-    "trial_seed",
 ]
 
 _NEAR_IDS = 3

@@ -19,13 +19,9 @@ import killers
 import pytest
 from sums import Sums
 
-from bench_core.agent_process import (
-    ForkLauncher,
-    IsolatedAgent,
-    Isolation,
-    SpawnLauncher,
-    agent_variables,
-)
+from bench_core.agent_process import agent_variables
+from bench_core.agent_process.isolated import IsolatedAgent, Isolation
+from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import TextHandle, TrialContext

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bench_core
-from bench_core.agent_process import opened_agent
+from bench_core.agent_process.placement import opened_agent
 from bench_core.agent_process.program import describe_program
 
 if TYPE_CHECKING:

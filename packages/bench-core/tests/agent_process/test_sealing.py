@@ -18,7 +18,8 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync, sealing
 from bench_core.scheduling import NoLocks
-from bench_core.sealing import Ability, how_to_seal, namespaces
+from bench_core.sealing import namespaces
+from bench_core.sealing.machine import Ability, how_to_seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser import find_chromium, install_command
-from bench_core.browser.executable import Machine
+from bench_core.browser import find_chromium
+from bench_core.browser.executable import Machine, install_command
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from bench_core.browser import (
     Places,
     Rule,
     RuleBook,
-    is_local_page,
     launch_chromium,
     open_gateway,
     open_guard,
     websocket_url,
 )
+from bench_core.browser.places import is_local_page
 from bench_core.records import IntegrityCode
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.browser import ChromiumOptions, launch_chromium
-from bench_core.sealing import how_to_seal
+from bench_core.sealing.machine import how_to_seal
 
 if TYPE_CHECKING:
     from pathlib import Path

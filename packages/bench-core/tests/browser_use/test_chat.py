@@ -19,9 +19,9 @@ from browser_use.llm.views import ChatInvokeCompletion, ChatInvokeUsage
 from pydantic import BaseModel, ValidationError
 from test_support.model_server import Answer, ModelServer
 
-from bench_core.browser_use import ModelChat, ModelWatch, is_known_model, model_chat
+from bench_core.browser_use import ModelChat, ModelWatch, model_chat
 from bench_core.browser_use.agent import open_chat
-from bench_core.browser_use.chat import keep_calls, request_of
+from bench_core.browser_use.chat import is_known_model, keep_calls, request_of
 from bench_core.errors import BudgetExceededError, InputError
 from bench_core.models import Cassette, ModelError, PriceList, RetryPolicy, open_model
 from bench_core.models.prices import PriceRow

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_use.llm.messages import UserMessage
 
-from bench_core.browser_use import chat_for, known_providers
+from bench_core.browser_use import chat_for
+from bench_core.browser_use.providers import known_providers
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from bench_core.records import Limits, TrialKey
 from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import read_run
 from bench_core.run_spec import TaskFilter, trial_seed
-from bench_core.runs import Provenance, RunEnvironment, default_folder, run_benchmark_sync
+from bench_core.runs import Provenance, RunEnvironment, run_benchmark_sync
+from bench_core.runs.dry_run import default_folder
 from bench_core.trial import Benchmark, Evaluation, Evidence, run_trial
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from bench_core.cli.main import main
 from bench_core.errors import InputError
 from bench_core.machines import (
-    NONCE,
     JournaledProvider,
     Leases,
     LostMachineError,
@@ -21,9 +20,10 @@ from bench_core.machines import (
     Owner,
     list_machines,
     open_provider,
-    reap_machines,
     stop_machines,
 )
+from bench_core.machines.labels import NONCE
+from bench_core.machines.overview import reap_machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from bench_core.models import (
     check_model,
     open_model,
     paid_checks,
-    pay_for_one_token,
 )
+from bench_core.models.checking import pay_for_one_token
 from bench_core.protocols import TrialContext
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import run_benchmark_sync

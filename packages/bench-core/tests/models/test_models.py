@@ -27,15 +27,15 @@ from bench_core.models import (
     ScriptedAdapter,
     SyncModel,
     load_prices,
-    load_script,
     open_model,
-    parse_json,
     portable_schema,
     price_row,
 )
 from bench_core.models.adapter import tool_call
 from bench_core.models.errors import classify
 from bench_core.models.prices import PriceRow
+from bench_core.models.schema import parse_json
+from bench_core.models.scripted_model import load_script
 from bench_core.records import Usage
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from toy_tasks import IDS, Toys
 
 from bench_core.errors import InputError
 from bench_core.records import Event, Resource, Status, Task, TrialKey
-from bench_core.run_folder import RunFolder, check_run, read_run, write_info
+from bench_core.run_folder import RunFolder, check_run, read_run
+from bench_core.run_folder.folder import write_info
 from bench_core.run_spec import AgentProcessSpec, RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, RunOutcome, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics import CorrectedRate, corrected_rate, latent_class, ppi, rogan_gladen
+from bench_core.statistics import CorrectedRate, corrected_rate, ppi, rogan_gladen
+from bench_core.statistics.judge_correction import latent_class
 
 np = pytest.importorskip("numpy", reason="the oracles here need numpy")
 

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics import difference_limits, dirichlet_high, dirichlet_low, units_needed
+from bench_core.statistics import difference_limits, dirichlet_low, units_needed
+from bench_core.statistics.dirichlet import dirichlet_high
 
 np = pytest.importorskip("numpy", reason="the oracle here draws Dirichlet weights")
 

@@ -13,8 +13,8 @@ from bench_core.statistics import (
     success_rate_interval,
     summarise,
     task_scores,
-    task_successes,
 )
+from bench_core.statistics.scores import task_successes
 
 
 def task(

@@ -16,14 +16,9 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Task
 from bench_core.redaction import Redactor
 from bench_core.scheduling import Claim, FileLocks, NoLocks
-from bench_core.workers import (
-    Bindings,
-    Placement,
-    Recipe,
-    WorkerExecutor,
-    WorkerLimits,
-    WorkerLostError,
-)
+from bench_core.workers import Bindings, Placement, Recipe, WorkerLostError
+from bench_core.workers.attempt import WorkerLimits
+from bench_core.workers.executor import WorkerExecutor
 
 if TYPE_CHECKING:
     from pathlib import Path

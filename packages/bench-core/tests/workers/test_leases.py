@@ -18,7 +18,7 @@ from bench_core.scheduling.leased_locks import LeasedLocks
 from bench_core.scheduling.leases import LEASE_TTL_S, LeaseTable
 from bench_core.scheduling.resources import Claim, conflict
 from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
-from bench_core.workers import WorkerLimits
+from bench_core.workers.attempt import WorkerLimits
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

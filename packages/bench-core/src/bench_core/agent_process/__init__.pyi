@@ -1,13 +1,4 @@
 from .isolated import OUTPUT as OUTPUT
-from .isolated import IsolatedAgent as IsolatedAgent
-from .isolated import Isolation as Isolation
-from .isolated import SharedOnlyError as SharedOnlyError
-from .launcher import ForkLauncher as ForkLauncher
-from .launcher import SpawnLauncher as SpawnLauncher
-from .launcher import launcher_for as launcher_for
-from .model_calls import ModelProxy as ModelProxy
 from .model_calls import Upstream as Upstream
-from .placement import AgentProcess as AgentProcess
 from .placement import agent_of as agent_of
-from .placement import opened_agent as opened_agent
 from .variables import agent_variables as agent_variables

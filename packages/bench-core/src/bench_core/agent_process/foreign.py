@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bench_core.run_spec import AgentProcessSpec
-    from bench_core.sealing import SealedFiles
+    from bench_core.sealing.files import SealedFiles
 
 __all__ = ["ForeignProgram", "foreign_program", "name_of_command"]
 

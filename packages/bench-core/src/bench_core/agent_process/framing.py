@@ -15,7 +15,7 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["MAX_LINE", "PROTOCOL", "FrameError", "decode_line", "encode_line", "read_frame"]
+__all__ = ["FrameError", "decode_line", "encode_line", "read_frame"]
 
 PROTOCOL = 1
 """Both ends must speak the same version."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.agent_process.foreign import ForeignProgram
-    from bench_core.sealing import SealedFiles
+    from bench_core.sealing.files import SealedFiles
 
 __all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
 

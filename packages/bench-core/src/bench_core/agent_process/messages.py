@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Spend",
-    "answer_to",
-    "checked_hello",
-    "error_line",
-    "error_of_frame",
     "hello",
     "spend_line",
 ]

@@ -18,7 +18,7 @@ from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
-from bench_core.sealing import how_to_seal
+from bench_core.sealing.machine import how_to_seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import Agent
     from bench_core.run_spec import RunSpec
-    from bench_core.sealing import SealedFiles
+    from bench_core.sealing.files import SealedFiles
 
 __all__ = ["AgentProcess", "agent_of", "opened_agent"]
 

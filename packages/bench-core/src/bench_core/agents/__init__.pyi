@@ -68,7 +68,6 @@ from .records import Target as Target
 from .records import TypeText as TypeText
 from .records import Wait as Wait
 from .records import Zoom as Zoom
-from .remote_environment import RemoteEnvironment as RemoteEnvironment
 from .remote_environment import serve_environment as serve_environment
 from .replay import read_actions as read_actions
 from .replay import replay_agent as replay_agent

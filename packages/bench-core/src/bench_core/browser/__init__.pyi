@@ -2,13 +2,10 @@ from .blame import why_ended as why_ended
 from .checks import browser_checks as browser_checks
 from .chromium import Chromium as Chromium
 from .chromium import launch_chromium as launch_chromium
-from .commands import AgentCommand as AgentCommand
-from .commands import CommandLog as CommandLog
 from .connection import CdpConnection as CdpConnection
 from .connection import CdpError as CdpError
 from .endpoints import websocket_url as websocket_url
 from .executable import find_chromium as find_chromium
-from .executable import install_command as install_command
 from .exploit_agent import ExploitAgent as ExploitAgent
 from .gateway import Gateway as Gateway
 from .gateway import open_gateway as open_gateway
@@ -16,7 +13,6 @@ from .guard import BrowserGuard as BrowserGuard
 from .guard import open_guard as open_guard
 from .options import ChromiumOptions as ChromiumOptions
 from .places import Places as Places
-from .places import is_local_page as is_local_page
 from .port_watch import PortWatch as PortWatch
 from .rules import AGENT_RULES as AGENT_RULES
 from .rules import Rule as Rule

@@ -18,7 +18,7 @@ from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
 from bench_core.errors import BrowserError
 from bench_core.files.temporary import create_profile, sweep_leftovers
-from bench_core.sealing import Ability, how_to_seal, sealed_command
+from bench_core.sealing.machine import Ability, how_to_seal, sealed_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -34,14 +34,15 @@ from bench_core.browser.frames import FrameError, FrameReader, encode_frame
 from bench_core.browser.rules import REQUESTS, RuleBook
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
-from bench_core.serving import RefusedRequestError, read_head, refusal
+from bench_core.serving import RefusedRequestError, refusal
+from bench_core.serving.streams import read_head
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from bench_core.browser.frames import Frame
     from bench_core.browser.rules import Decision
-    from bench_core.serving import Head
+    from bench_core.serving.streams import Head
 
 _run_loop: Callable[[Coroutine[Any, Any, None]], None]
 try:  # on asyncio's own loop, steps without a pause take 16% longer than without a gateway

@@ -6,11 +6,9 @@ from .attempt import Attempt as Attempt
 from .cdp_handlers import fan_out as fan_out
 from .cdp_handlers import registry_fans_out as registry_fans_out
 from .chat import ModelChat as ModelChat
-from .chat import is_known_model as is_known_model
 from .chat import model_chat as model_chat
 from .patch import SharedPatch as SharedPatch
 from .providers import chat_for as chat_for
-from .providers import known_providers as known_providers
 from .release import release_session as release_session
 from .scripted_chat import ScriptedChat as ScriptedChat
 from .scripted_chat import ScriptError as ScriptError

@@ -207,7 +207,7 @@ def _run(
 
 
 def _progress(*, as_json: bool) -> Progress:
-    from bench_core.progress import make_progress
+    from bench_core.progress.selection import make_progress
     from bench_core.redaction import Redactor
 
     redact = Redactor.from_environment().redact

@@ -42,7 +42,7 @@ def execute_demo(
     `columns` are fields of the runs to headers; the first one names a run. Exit codes: 0 all is as
     expected, 1 it is not, 130 interrupted.
     """
-    from bench_core.progress import make_progress
+    from bench_core.progress.selection import make_progress
 
     runs = run_demo(make_progress(sys.stderr if as_json else sys.stdout))
     records = [each.model_dump(mode="json") for each in runs]

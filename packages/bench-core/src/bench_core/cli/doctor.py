@@ -22,7 +22,6 @@ __all__ = [
     "execute_doctor",
     "failed",
     "ok",
-    "run_checks",
     "sealing_check",
     "warned",
 ]
@@ -64,7 +63,7 @@ def failed(detail: str, fix: str) -> CheckResult:
 
 def sealing_check() -> CheckResult:
     """Say whether answers can be hidden from agents and browsers here, and how."""
-    from bench_core.sealing import how_to_seal  # it starts a process
+    from bench_core.sealing.machine import how_to_seal
 
     found = how_to_seal()
     if found.way is not None:

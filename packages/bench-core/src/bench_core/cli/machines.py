@@ -60,7 +60,7 @@ def reap(provider: str | None, folder: Path | None, *, as_json: bool) -> None:
 
     Exit codes: 0 nothing is left over, 1 something could not be removed.
     """
-    from bench_core.machines import reap_machines
+    from bench_core.machines.overview import reap_machines
 
     found = run_coroutine(reap_machines(folder, provider=provider))
     if as_json:

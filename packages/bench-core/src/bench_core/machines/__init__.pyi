@@ -8,14 +8,11 @@ from .interface import Provider as Provider
 from .interface import QuarantinedError as QuarantinedError
 from .journal import Journal as Journal
 from .labels import NAMESPACE as NAMESPACE
-from .labels import NONCE as NONCE
-from .labels import machine_name as machine_name
 from .leases import Leases as Leases
 from .leases import Owner as Owner
 from .opening import machine_folder as machine_folder
 from .opening import open_provider as open_provider
 from .overview import list_machines as list_machines
-from .overview import reap_machines as reap_machines
 from .overview import stop_machines as stop_machines
 from .parts import Waits as Waits
 from .provider import JournaledProvider as JournaledProvider

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from bench_core.errors import RecordError
-from bench_core.files import FileLock, sync_folder, write_atomic
+from bench_core.files import FileLock, write_atomic
+from bench_core.files.atomic import sync_folder
 from bench_core.machines.records import JournalLine
 
 if TYPE_CHECKING:

@@ -1,11 +1,9 @@
 from .cache import ReplyCache as ReplyCache
 from .cassettes import Cassette as Cassette
 from .cassettes import CassetteMissError as CassetteMissError
-from .checking import PaidCheck as PaidCheck
 from .checking import UnusableModelError as UnusableModelError
 from .checking import check_model as check_model
 from .checking import check_model_of as check_model_of
-from .checking import pay_for_one_token as pay_for_one_token
 from .client import Model as Model
 from .client import SyncModel as SyncModel
 from .client import Transport as Transport
@@ -41,10 +39,8 @@ from .records import Tool as Tool
 from .records import ToolCall as ToolCall
 from .records import ToolResult as ToolResult
 from .retries import RetryPolicy as RetryPolicy
-from .schema import parse_json as parse_json
 from .schema import portable_schema as portable_schema
 from .scripted_model import ScriptedAdapter as ScriptedAdapter
-from .scripted_model import load_script as load_script
 from .wire import WireCall as WireCall
 from .wire import is_model_call as is_model_call
 from .wire import provider_failed as provider_failed

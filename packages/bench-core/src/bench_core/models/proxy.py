@@ -24,7 +24,9 @@ from bench_core.models.proxied_call import ProxiedCall, Server
 from bench_core.models.proxy_apis import APIS, error_body, find_call, secret_of, variables_for
 from bench_core.models.proxy_http import Responder, read_body
 from bench_core.records import Usage
-from bench_core.serving import MOST_HEAD, RefusedRequestError, read_head
+from bench_core.serving import RefusedRequestError
+from bench_core.serving.requests import MOST_HEAD
+from bench_core.serving.streams import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

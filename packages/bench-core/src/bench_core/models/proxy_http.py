@@ -12,7 +12,7 @@ from bench_core.serving import RefusedRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench_core.serving import Head
+    from bench_core.serving.streams import Head
 
 __all__ = ["Responder", "read_body"]
 

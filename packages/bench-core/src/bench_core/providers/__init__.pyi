@@ -4,7 +4,6 @@ from .docker import DockerBackend as DockerBackend
 from .docker_spec import DockerSpec as DockerSpec
 from .guest import GuestSpec as GuestSpec
 from .guest import check_clock as check_clock
-from .guest import guest_findings as guest_findings
 from .guest import mark_of as mark_of
 from .guest import set_clock as set_clock
 from .guest import soil as soil

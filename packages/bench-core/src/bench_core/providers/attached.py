@@ -19,7 +19,8 @@ from pydantic import Field, model_validator
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.machines import INITIAL, NONCE, Finding, Found, Health, MachineError
+from bench_core.machines import INITIAL, Finding, Found, Health, MachineError
+from bench_core.machines.labels import NONCE
 from bench_core.providers.guest import (
     ANSWER_S,
     GuestSpec,

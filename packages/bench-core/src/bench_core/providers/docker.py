@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, JsonValue, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.machines import NONCE, Found, Health, MachineError, NameTakenError
+from bench_core.machines import Found, Health, MachineError, NameTakenError
+from bench_core.machines.labels import NONCE
 from bench_core.providers.docker_findings import container_findings
 from bench_core.providers.docker_spec import (
     DockerSpec,

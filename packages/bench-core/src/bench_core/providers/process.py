@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
 
-from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError, spec_digest
+from bench_core.machines import INITIAL, Found, Health, MachineError, spec_digest
+from bench_core.machines.labels import NONCE
 from bench_core.providers.machine_folders import FolderBackend, MachineFolders, require_posix
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.machines import INITIAL, NONCE, Finding, Found, Health, MachineError
+from bench_core.machines import INITIAL, Finding, Found, Health, MachineError
+from bench_core.machines.labels import NONCE
 from bench_core.providers.boot_check import boot_finding
 from bench_core.providers.guest import (
     ANSWER_S,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from bench_core.files import sync_folder, write_atomic
+from bench_core.files import write_atomic
+from bench_core.files.atomic import sync_folder
 from bench_core.machines import MachineError
 from bench_core.records import Record
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench_core.records.migrations import Migrations
     from bench_core.redaction import Redactor
 
-__all__ = ["decode", "encode", "encode_sealed", "is_json", "known_version", "without_surrogates"]
+__all__ = ["decode", "encode", "is_json"]
 
 R = TypeVar("R", bound=Record)
 

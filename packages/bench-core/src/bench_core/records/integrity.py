@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "CLASSES",
     "CODES",
     "CodeMeaning",
     "ExploitClass",

@@ -3,14 +3,11 @@ from .capacity import Machines as Machines
 from .demo import DemoRun as DemoRun
 from .dry_run import PlannedResource as PlannedResource
 from .dry_run import RunPlan as RunPlan
-from .dry_run import default_folder as default_folder
 from .dry_run import makespan_s as makespan_s
 from .dry_run import plan_run as plan_run
 from .early_stopping import Decision as Decision
 from .early_stopping import StoppingRule as StoppingRule
-from .early_stopping import batches_of as batches_of
 from .early_stopping import decide as decide
-from .early_stopping import with_rule as with_rule
 from .environment import Provenance as Provenance
 from .environment import RunEnvironment as RunEnvironment
 from .event_sources import EventSource as EventSource
@@ -22,7 +19,6 @@ from .options import RunOptions as RunOptions
 from .options import TaskOptions as TaskOptions
 from .prepare import Prepare as Prepare
 from .prepare import PreparedRun as PreparedRun
-from .prepare import plan_prepared as plan_prepared
 from .prepare import prepare_installed as prepare_installed
 from .prepare import run_prepared as run_prepared
 from .rescore import Change as Change
@@ -30,7 +26,5 @@ from .rescore import RescoreOutcome as RescoreOutcome
 from .rescore import rescore_run as rescore_run
 from .rescore import rescore_run_sync as rescore_run_sync
 from .spending import spent_before as spent_before
-from .unfinished import PROCESS_ENDED as PROCESS_ENDED
 from .unfinished import Unfinished as Unfinished
 from .unfinished import given_up as given_up
-from .unfinished import unfinished_attempts as unfinished_attempts

@@ -15,7 +15,7 @@ from bench_core.runs.opening import opened_agents, timeouts_of
 from bench_core.runs.prepare import PreparedRun
 from bench_core.runs.sealing import sealed_run
 from bench_core.runs.trial_runner import trial_runner
-from bench_core.sealing import sealed_files
+from bench_core.sealing.files import sealed_files
 from bench_core.trial import close_benchmark
 from bench_core.workers.recipe import Recipe, load_reference
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
-from bench_core.sealing import SealedFiles, answers_of, how_to_seal, sealed_files
+from bench_core.sealing.files import SealedFiles, answers_of, sealed_files
+from bench_core.sealing.machine import how_to_seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,7 +5,6 @@ from .machine_locks import FileLocks as FileLocks
 from .machine_locks import MachineLocks as MachineLocks
 from .machine_locks import NoLocks as NoLocks
 from .resources import Claim as Claim
-from .resources import ResourceQueue as ResourceQueue
 from .runner import Sink as Sink
 from .scheduler import Policy as Policy
 from .scheduler import Scheduler as Scheduler

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.models.proxy_http import Responder, read_body
-from bench_core.serving import (
-    MOST_HEAD,
-    RefusedRequestError,
-    check_token,
-    host_name,
-    is_loopback,
-    read_head,
-)
+from bench_core.serving import RefusedRequestError, check_token, host_name, is_loopback
+from bench_core.serving.requests import MOST_HEAD
+from bench_core.serving.streams import read_head
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from bench_core.serving import Head
+    from bench_core.serving.streams import Head
 
 __all__ = ["Exchange", "Limits", "RefusedError", "serve"]
 

@@ -15,8 +15,6 @@ from .comparison import compare_models as compare_models
 from .comparison import compare_tasks as compare_tasks
 from .comparison import task_differences as task_differences
 from .costs import describe as describe
-from .costs import total_usage as total_usage
-from .dirichlet import dirichlet_high as dirichlet_high
 from .dirichlet import dirichlet_low as dirichlet_low
 from .dirichlet import units_needed as units_needed
 from .intervals import ESTIMAND_TEXT as ESTIMAND_TEXT
@@ -24,7 +22,6 @@ from .intervals import Estimand as Estimand
 from .intervals import Interval as Interval
 from .judge_correction import CorrectedRate as CorrectedRate
 from .judge_correction import corrected_rate as corrected_rate
-from .judge_correction import latent_class as latent_class
 from .judge_correction import ppi as ppi
 from .judge_correction import rogan_gladen as rogan_gladen
 from .limits import difference_limits as difference_limits
@@ -76,14 +73,10 @@ from .regression_gate import GateCheck as GateCheck
 from .regression_gate import GateResult as GateResult
 from .regression_gate import GateVerdict as GateVerdict
 from .regression_gate import gate as gate
-from .scores import IDENTITY as IDENTITY
 from .scores import EndedTrial as EndedTrial
 from .scores import EndedTrials as EndedTrials
 from .scores import ended_trials as ended_trials
-from .scores import identity_of as identity_of
-from .scores import latest_results as latest_results
 from .scores import task_scores as task_scores
-from .scores import task_successes as task_successes
 from .summary import summarise as summarise
 from .summary_records import Bounds as Bounds
 from .summary_records import Coverage as Coverage

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bench_core.records import AgentTask, Task
     from bench_core.trial import Benchmark, Evidence, TrialEnvironment
 
-__all__ = ["CALL", "CALL_USD", "FAULTS", "Fault", "FaultyAgent", "FaultyBenchmark", "Hook"]
+__all__ = ["CALL", "CALL_USD", "FAULTS", "Fault", "Hook"]
 
 CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
 """The one model call each faulty agent makes, and reports to the meter, before its fault."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.machines import (
     INITIAL,
-    NONCE,
     Found,
     Health,
     JournaledProvider,
@@ -23,9 +22,9 @@ from bench_core.machines import (
     NameTakenError,
     Owner,
     Waits,
-    machine_name,
     spec_digest,
 )
+from bench_core.machines.labels import NONCE, machine_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Backend
 
-__all__ = ["DriverKilled", "FaultyBackend", "MemoryBackend", "SetClock", "faulty_sequence"]
+__all__ = ["FaultyBackend", "MemoryBackend", "SetClock", "faulty_sequence"]
 
 _T = TypeVar("_T")
 

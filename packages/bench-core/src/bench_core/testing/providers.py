@@ -12,7 +12,6 @@ import pytest
 from bench_core.errors import InputError
 from bench_core.machines import (
     INITIAL,
-    NONCE,
     Backend,
     Found,
     JournaledProvider,
@@ -26,6 +25,7 @@ from bench_core.machines import (
     QuarantinedError,
     Waits,
 )
+from bench_core.machines.labels import NONCE
 from bench_core.testing.machines import SetClock
 
 if TYPE_CHECKING:

@@ -1,6 +1,4 @@
-from .attempt import WorkerLimits as WorkerLimits
 from .attempt import WorkerLostError as WorkerLostError
-from .executor import WorkerExecutor as WorkerExecutor
 from .placement import Bindings as Bindings
 from .placement import NodeRoom as NodeRoom
 from .placement import Placement as Placement
