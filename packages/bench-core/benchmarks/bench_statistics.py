@@ -18,11 +18,9 @@ import numpy as np
 from bench_core.records import Task, TrialResult, Usage
 from bench_core.statistics import (
     bootstrap_macro_average,
-    bootstrap_mean,
-    bootstrap_task_mean,
     compare,
-    compare_models,
     gate,
+    leaderboard,
     summarise,
 )
 from bench_core.statistics.dirichlet import remembered_limit
@@ -95,26 +93,21 @@ def cases() -> list[Case]:
     return [
         Case(
             f"percentile bootstrap over {len(values)} task means",
-            lambda: bootstrap_mean(values, method="percentile"),
+            lambda: bootstrap_macro_average(scores, {}),
             lambda: scipy_bootstrap(values, "percentile"),
             least_ratio=10.0,
         ),
         Case(
             f"BCa bootstrap over {len(values)} task means",
-            lambda: bootstrap_mean(values),
+            lambda: bootstrap_macro_average(scores, {}, method="bca"),
             lambda: scipy_bootstrap(values, "BCa"),
             least_ratio=10.0,
         ),
         Case(
             f"percentile bootstrap over {len(means)} template means",
-            lambda: bootstrap_mean(means, method="percentile"),
+            lambda: bootstrap_macro_average(scores, templates),
             lambda: scipy_bootstrap(means, "percentile"),
             least_ratio=2.0,
-        ),
-        Case("the same from raw scores, tasks", lambda: bootstrap_task_mean(scores)),
-        Case(
-            "the same from raw scores, templates",
-            lambda: bootstrap_macro_average(scores, templates),
         ),
         Case(
             "all tables of a report on 3 models, 812 x 3",
@@ -150,9 +143,7 @@ def tables(
             members = {task.task_id for task in tasks if site in task.groups["site"]}
             part = {task_id: scores[task_id] for task_id in scores if task_id in members}
             bootstrap_macro_average(part, templates)
-    compare_models(
-        {name: task_successes(each) for name, each in models.items()}, clusters=templates
-    )
+    leaderboard({name: task_successes(each) for name, each in models.items()}, clusters=templates)
 
 
 def plan() -> list[Task]:

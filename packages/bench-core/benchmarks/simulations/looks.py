@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench_core.statistics.bootstrap import load_numpy
-from bench_core.statistics.boundaries import critical_values, pocock_value
+from bench_core.statistics.boundaries import _go_on, _solve, critical_values
 from bench_core.statistics.distributions import normal_cdf, normal_quantile, t_quantile
 from simulations.populations import simulate_chances
 
@@ -250,3 +250,25 @@ def _summed(data: _Data, found: Any, stop: Any, bound: Any) -> SimulatedLooks:
 @lru_cache(maxsize=4096)
 def _t(z: float, df: int) -> float:
     return -t_quantile(normal_cdf(-z), max(1, df))
+
+
+def pocock_value(looks: int, alpha: float) -> float:
+    """Return the one critical z that errs in alpha of cases over equal looks (Pocock 1977).
+
+    >>> round(pocock_value(5, 0.025), 2)
+    2.41
+    """
+
+    def crossed(z: float) -> float:
+        points, density, total = [0.0], [1.0], 0.0
+        for look in range(1, looks + 1):
+            share, spread = look / looks, math.sqrt(1.0 / looks)
+            edge = z * math.sqrt(share)
+            total += sum(
+                weight * normal_cdf((point - edge) / spread)
+                for point, weight in zip(points, density, strict=True)
+            )
+            points, density = _go_on(points, density, spread, edge, share)
+        return total
+
+    return _solve(crossed, alpha)

@@ -9,7 +9,6 @@ from bench_core.statistics import (
     accuracy,
     calibration,
     cohen_kappa,
-    krippendorff_alpha,
     wilson,
 )
 
@@ -52,23 +51,6 @@ def test_one_label_leaves_agreement_beyond_chance_undefined() -> None:
         cohen_kappa("", "")
     with pytest.raises(ValueError, match="labelled 2 and 3 cases"):
         cohen_kappa("ab", "abb")
-
-
-def test_alpha_of_the_published_example() -> None:
-    # Krippendorff (2011), section C: four observers, twelve units, nominal alpha 0.743.
-    observers = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-    ]
-    units = list(zip(*observers, strict=True))
-    assert krippendorff_alpha(units) == pytest.approx(0.743, abs=0.0005)
-
-
-def test_alpha_without_disagreement_in_labels_is_refused() -> None:
-    with pytest.raises(NotEstimableError, match="two labels that differ"):
-        krippendorff_alpha([["a", "a"], ["a", None]])
 
 
 def test_a_judge_is_held_against_the_known_cases() -> None:

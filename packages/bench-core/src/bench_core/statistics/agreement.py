@@ -23,7 +23,6 @@ __all__ = [
     "accuracy",
     "calibration",
     "cohen_kappa",
-    "krippendorff_alpha",
 ]
 
 Label = TypeVar("Label", bound="Hashable")
@@ -174,35 +173,6 @@ def cohen_kappa(
     return interval.model_copy(
         update={"low": max(-1.0, low), "notes": ("perfect agreement: low end by Wilson",)}
     )
-
-
-def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]]) -> float:
-    """Return Krippendorff's alpha for nominal labels; any number of raters, gaps allowed.
-
-    Krippendorff (2011), Computing Krippendorff's alpha-reliability.
-
-    Args:
-        ratings: For each case the labels it got, `None` where a rater gave none; shape
-            (cases, raters). Cases with fewer than two labels do not count.
-
-    Raises:
-        NotEstimableError: No case has two labels, or all labels are equal.
-
-    >>> round(krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"], ["b", "b", None]]), 3)
-    0.533
-    """
-    units = [[label for label in case if label is not None] for case in ratings]
-    units = [unit for unit in units if len(unit) > 1]
-    totals = Counter(label for unit in units for label in unit)
-    n = sum(totals.values())
-    expected = n * n - sum(count * count for count in totals.values())
-    if not expected:
-        raise NotEstimableError("agreement beyond chance needs two labels that differ, rated twice")
-    observed = math.fsum(
-        (len(unit) ** 2 - sum(count**2 for count in Counter(unit).values())) / (len(unit) - 1)
-        for unit in units
-    )
-    return 1.0 - (n - 1) * observed / expected
 
 
 def calibration(

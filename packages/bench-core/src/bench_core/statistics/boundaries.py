@@ -11,7 +11,7 @@ from bench_core.statistics.distributions import normal_cdf, normal_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["critical_values", "pocock_value"]
+__all__ = ["critical_values"]
 
 _POINTS = 96
 _REACH = 7.0
@@ -35,9 +35,10 @@ def critical_values(shares: Sequence[float], alpha: float) -> list[float]:
         raise ValueError(f"shares of the information must rise from above 0 to 1, got {shares!r}")
     quantile = normal_quantile(1.0 - alpha / 2.0)
     spent = [2.0 * normal_cdf(-quantile / math.sqrt(share)) for share in shares]
+    steps = [spent[0], *(after - earlier for earlier, after in pairwise(spent))]
     found: list[float] = []
     points, density, before = [0.0], [1.0], 0.0
-    for share, step in zip(shares, _steps(spent), strict=True):
+    for share, step in zip(shares, steps, strict=True):
         spread = math.sqrt(share - before)
 
         def crossing(z: float, at: float = share, spread: float = spread) -> float:
@@ -53,32 +54,6 @@ def critical_values(shares: Sequence[float], alpha: float) -> list[float]:
         points, density = _go_on(points, density, spread, critical * math.sqrt(share), share)
         before = share
     return found
-
-
-def pocock_value(looks: int, alpha: float) -> float:
-    """Return the one critical z that errs in alpha of cases over equal looks (Pocock 1977).
-
-    >>> round(pocock_value(5, 0.025), 2)
-    2.41
-    """
-
-    def crossed(z: float) -> float:
-        points, density, total = [0.0], [1.0], 0.0
-        for look in range(1, looks + 1):
-            share, spread = look / looks, math.sqrt(1.0 / looks)
-            edge = z * math.sqrt(share)
-            total += sum(
-                weight * normal_cdf((point - edge) / spread)
-                for point, weight in zip(points, density, strict=True)
-            )
-            points, density = _go_on(points, density, spread, edge, share)
-        return total
-
-    return _solve(crossed, alpha)
-
-
-def _steps(spent: Sequence[float]) -> list[float]:
-    return [spent[0], *(b - a for a, b in pairwise(spent))]
 
 
 def _solve(falling: object, target: float) -> float:

@@ -1,0 +1,10 @@
+from .agent_work import AgentLimits as AgentLimits
+from .hooks import Benchmark as Benchmark
+from .hooks import Evaluation as Evaluation
+from .hooks import Evidence as Evidence
+from .hooks import TrialEnvironment as TrialEnvironment
+from .hooks import close_benchmark as close_benchmark
+from .integrity import IntegrityWatch as IntegrityWatch
+from .run import refuse_misfit as refuse_misfit
+from .run import rescore_trial as rescore_trial
+from .run import run_trial as run_trial
