@@ -12,6 +12,7 @@ import json
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,38 +24,7 @@ TYPED = 20_000
 """Characters of a field that are recorded."""
 
 _KINDS = ("click", "dblclick", "contextmenu", "keydown", "input", "change", "submit", "drop")
-# An agent may evaluate code in this world, too: it finds nothing there to call, and what it replaces after
-# the start is not used. A built-in app is in `#app`; buttons and fields elsewhere are someone else's.
-_RECORD = """(() => {
-  const name = Object.getOwnPropertyNames(globalThis).find((each) => /^%(prefix)s[0-9a-f]{16}$/.test(each));
-  const report = globalThis[name], { origin } = location, detailed = %(detailed)s.includes(origin);
-  if (typeof report !== 'function') return;
-  delete globalThis[name];
-  const { apply } = Reflect, { stringify } = JSON, { path, closest } =
-    { path: Event.prototype.composedPath, closest: Element.prototype.closest };
-  const getter = (owner, key) => Object.getOwnPropertyDescriptor(owner.prototype, key).get;
-  const type = getter(Event, 'type'), text = getter(Node, 'textContent');
-  const inputName = getter(HTMLInputElement, 'name'), inputValue = getter(HTMLInputElement, 'value');
-  const areaName = getter(HTMLTextAreaElement, 'name'), areaValue = getter(HTMLTextAreaElement, 'value');
-  const attempt = (read) => { try { return read(); } catch { return undefined; } };
-  const field = (at) => attempt(() => ({ __proto__: null, name: apply(inputName, at, []), value: apply(inputValue, at, []) }))
-    ?? attempt(() => ({ __proto__: null, name: apply(areaName, at, []), value: apply(areaValue, at, []) }));
-  const about = (event, kind) => {
-    const at = apply(path, event, [])[0];
-    if (!detailed || !attempt(() => apply(closest, at, ['#app']))) return {};
-    if (kind === 'click') {
-      const button = apply(closest, at, ['button']);
-      return { label: button === null ? undefined : apply(text, button, []).slice(0, 200) };
-    }
-    const written = kind === 'input' ? field(at) : undefined;
-    return written ? { name: written.name, value: written.value.slice(0, %(typed)s) } : {};
-  };
-  const record = (event) => {
-    const kind = apply(type, event, []), { label, name, value } = about(event, kind);
-    report(stringify({ __proto__: null, origin, trusted: event.isTrusted, label, name, value }));
-  };
-  for (const kind of %(kinds)s) addEventListener(kind, record, true);
-})()"""
+_RECORD = Path(__file__).parent / "scripts" / "record.js"
 _PREFIX = "w"
 _MOST = 2_000
 
@@ -138,12 +108,10 @@ class InteractionWatch:
     async def _attach(self, page: Any) -> None:
         from playwright.async_api import Error
 
-        code = _RECORD % {
-            "prefix": _PREFIX,
-            "detailed": json.dumps(self._detailed),
-            "kinds": json.dumps(_KINDS),
-            "typed": TYPED,
-        }
+        code = _RECORD.read_text(encoding="utf-8").replace("PREFIX", _PREFIX)
+        filled = {"DETAILED": self._detailed, "KINDS": _KINDS, "TYPED": TYPED}
+        for name, value in filled.items():
+            code = code.replace(name, json.dumps(value))
         bound = {"name": self._binding, "executionContextName": self._world}
         script = {"source": code, "worldName": self._world, "runImmediately": True}
         with contextlib.suppress(Error):  # the page was closed meanwhile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webarena_runner.site_facts import SITE_FACTS
@@ -16,31 +17,7 @@ __all__ = ["login_headers", "tab_setup"]
 
 Command = tuple[str, "Mapping[str, Any]"]
 
-# Eight tasks check a contact form that was filled in but not sent, by a request that a script of older
-# images makes. Browsers refuse port 6666: the request is recorded with status -1, and goes nowhere.
-# browser-use types key by key, about 86 requests for one message, of which the evaluator reads the last.
-_CONTACT_PROBE = """
-if (ORIGINS.includes(location.origin)) {
-  const report = (form) => {
-    const body = {form_id: 'contact-form'};
-    for (const each of form.querySelectorAll('input:not([type=hidden]), textarea'))
-      if (each.name) body[each.name] = each.value;
-    fetch(`http://${location.hostname}:6666/dummy_bin`, {
-      method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body),
-    }).catch(() => {});
-  };
-  document.addEventListener('input', (event) => {
-    const form = event.target.closest?.('#contact-form, form.contact');
-    if (form) report(form);
-  });
-}
-"""
-_LOCAL_STORAGE = """
-if (ORIGINS.includes(location.origin)) {
-  for (const [name, value] of Object.entries(ENTRIES))
-    if (localStorage.getItem(name) === null) localStorage.setItem(name, value);
-}
-"""
+_SCRIPTS = Path(__file__).parent / "scripts"
 
 
 def tab_setup(
@@ -52,12 +29,12 @@ def tab_setup(
     if headers := login_headers(config, names):
         commands.append(("Network.setExtraHTTPHeaders", {"headers": headers}))
     scripts = [
-        _script(_LOCAL_STORAGE, config.site(name), ENTRIES=config.site(name).local_storage)
+        _script("local_storage", config.site(name), ENTRIES=config.site(name).local_storage)
         for name in names
         if config.site(name).local_storage
     ]
     if contact_probe and "shopping" in names:
-        scripts.append(_script(_CONTACT_PROBE, config.site("shopping")))
+        scripts.append(_script("contact_probe", config.site("shopping")))
     if scripts:
         commands.append(("Page.enable", {}))
     commands += [("Page.addScriptToEvaluateOnNewDocument", {"source": each}) for each in scripts]
@@ -75,13 +52,10 @@ def login_headers(config: EnvironmentConfig, sites: Iterable[str]) -> dict[str, 
     return headers
 
 
-def _script(source: str, site: SiteConfig, **values: Any) -> str:
+def _script(file: str, site: SiteConfig, **values: Any) -> str:
     """Return a script with its names in capitals filled in, in a scope of its own."""
-    filled = {"ORIGINS": _origins(site), **values}
-    for name, value in filled.items():
+    source = (_SCRIPTS / f"{file}.js").read_text(encoding="utf-8")
+    origins = sorted({"/".join(url.split("/")[:3]) for url in site.urls})
+    for name, value in {"ORIGINS": origins, **values}.items():
         source = source.replace(name, json.dumps(value))
-    return f"(() => {{{source}}})();"
-
-
-def _origins(site: SiteConfig) -> list[str]:
-    return sorted({"/".join(url.split("/")[:3]) for url in site.urls})
+    return f"(() => {{\n{source}}})();"

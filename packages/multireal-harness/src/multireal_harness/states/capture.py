@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt
@@ -32,31 +33,7 @@ _CLOSING_S = 2.0
 _PARTS = frozenset({"actionhistory", "differences", "finalstate", "initialfinaldiff"})
 # Real states are 20 levels deep; code that walks a state must not reach Python's recursion limit.
 _DEEPEST = 200
-# Laying out megabytes of text takes longer than everything else (15.7 million characters: 8.5 to 10 s),
-# and text can be read without being shown.
-_UNSHOWN = """(() => {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync('pre { display: none !important; }');
-  document.adoptedStyleSheets = [sheet];
-})()"""
-# `textContent`, because `innerText` would lay the text out. It arrives in pieces: it is whole when it
-# ends as JSON does, or has not grown for `quiet` ms.
-_READ = """([limit, quiet]) => new Promise((done) => {
-  const began = performance.now();
-  let size = -1, since = began;
-  const look = () => {
-    const pre = document.querySelector('pre');
-    const now = performance.now(), text = pre ? pre.textContent : '';
-    if (text.length !== size) { size = text.length; since = now; }
-    const end = text.slice(-64).trimEnd().slice(-1);
-    const whole = size > 1 && (end === '}' || end === ']');
-    if (whole) return done(text);
-    if (document.readyState === 'complete' && now - since > quiet) return done(pre ? text : null);
-    if (now - began > limit) return done(pre ? text : null);
-    setTimeout(look, 50);
-  };
-  look();
-})"""
+_SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
 @dataclass(frozen=True)
@@ -251,13 +228,14 @@ class _Page:
     async def _read(self, url: str, within_s: float, quiet_s: float) -> str:
         if self._page is None:
             page = await self._context.new_page()
-            await page.add_init_script(_UNSHOWN)
+            await page.add_init_script(path=_SCRIPTS / "unshown.js")
             self._page = page
-        # only until the first bytes are there: `_READ` decides when the text is whole
+        # only until the first bytes are there: `read_state.js` decides when the text is whole
         answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
         if answer is not None and answer.status >= _BAD_STATUS:
             raise _NoStateError(f"/finish answers with status {answer.status}")
-        text = await self._page.evaluate(_READ, [within_s * 1000, quiet_s * 1000])
+        read = (_SCRIPTS / "read_state.js").read_text(encoding="utf-8")
+        text = await self._page.evaluate(read, [within_s * 1000, quiet_s * 1000])
         if text is None:
             raise _NoStateError("/finish shows no <pre>")
         return str(text)

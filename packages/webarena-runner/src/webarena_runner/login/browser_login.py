@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,27 +20,7 @@ __all__ = ["log_in_live"]
 
 _POLL_S = 0.1
 
-# Fill the form with the events of typing, so that scripts of the page see them, and submit it: once, however
-# `requestSubmit` runs the page's own handlers, which `submit` does not.
-# often this is evaluated, and after the result is returned, which would be lost with the page.
-_FILL = """(() => {
-  if (window.proctorWasHere) return 'sent';
-  if (document.readyState !== 'complete') return null;  // a form that is still loading lacks its token
-  const password = document.querySelector('input[type=password]');
-  if (!password?.form) return 'no form';
-  const fields = [...password.form.elements].filter(
-    each => each.tagName === 'INPUT' && ['text', 'email', ''].includes(each.type));
-  const put = (field, value) => {
-    field.focus();
-    field.value = value;
-    for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, {bubbles: true}));
-  };
-  if (fields.length) put(fields.at(-1), USER);
-  put(password, PASSWORD);
-  window.proctorWasHere = true;
-  setTimeout(() => password.form.requestSubmit(), 0);
-  return 'sent';
-})()"""
+_FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
 _STATE = """document.readyState !== 'complete' ? null
   : document.querySelectorAll('input[type=password]').length === 1 ? 'out' : 'in'"""
@@ -77,7 +58,11 @@ async def _log_in(tab: _Tab, name: str, site: SiteConfig) -> None:
         raise EnvironmentFaultError(f"the site {name!r} has no account to log in with")
     user, password = site.credentials.username, site.credentials.password.get_secret_value()
     await tab.go(site.url + facts.login_path)
-    script = _FILL.replace("USER", json.dumps(user)).replace("PASSWORD", json.dumps(password))
+    script = (
+        _FILL.read_text(encoding="utf-8")
+        .replace("USER", json.dumps(user))
+        .replace("PASSWORD", json.dumps(password))
+    )
     if await tab.until(script) != "sent":
         raise EnvironmentFaultError(f"{site.url}{facts.login_path} shows no login form")
     await tab.until(_LEFT)
