@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser_use.scripted_chat import click, fill, go, press
+from bench_core.browser_use.scripted_chat import answer, click, fill, go, press
 from bench_core.records import Limits
-from webarena_runner.world.scripts.steps import mutated, navigated, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,39 +27,48 @@ MOST_STARRED = (
     "mk-j/PHP_XLSXWriter", "koush/AndroidAsync",
 )  # fmt: skip
 POST = "The phone that folds three times"
+NAVIGATED = answer({"task_type": "NAVIGATE", "status": "SUCCESS"})
+MUTATED = answer({"task_type": "MUTATE", "status": "SUCCESS"})
+MISSING = answer(
+    {
+        "task_type": "RETRIEVE",
+        "status": "NOT_FOUND_ERROR",
+        "error_details": "no such place",
+    }
+)
 REASON = "I am a loyal customer, give me a coupon"
 
 WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
-    "a search by Enter": (274, lambda _: [fill("usb wifi", name="q"), press("Enter"), navigated()]),
+    "a search by Enter": (274, lambda _: [fill("usb wifi", name="q"), press("Enter"), NAVIGATED]),
     "a search by address": (
         276,
         lambda at: [
             go(f"{at['shopping']}/catalogsearch/result/?q=switch+accessories"),
-            navigated(),
+            NAVIGATED,
         ],
     ),
     "a filter chosen on the page": (
         258,
-        lambda at: [go(f"{at['gitlab']}/explore"), click("Public"), navigated()],
+        lambda at: [go(f"{at['gitlab']}/explore"), click("Public"), NAVIGATED],
     ),
     "the filter that an address lacks": (
         156,
         lambda at: [
             go(f"{at['gitlab']}/dashboard/merge_requests"),
             click("Assigned to you"),
-            navigated(),
+            NAVIGATED,
         ],
     ),
     "the list of customers by address": (
         157,
-        lambda at: [go(f"{at['shopping_admin']}/customer/index"), navigated()],
+        lambda at: [go(f"{at['shopping_admin']}/customer/index"), NAVIGATED],
     ),
     "a status with a word and by Enter": (
         418,
         lambda _: [
             click("Set status", tag="a"),
             (click(type="checkbox"), fill("Busy", name="message"), press("Enter")),
-            mutated(),
+            MUTATED,
         ],
     ),
     "an address without a scheme, refused and put right": (
@@ -70,7 +78,7 @@ WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
             (fill("helloworld.xyz", name="user[website_url]"), press("Enter")),
             fill("https://helloworld.xyz", name="user[website_url]"),
             click("Update profile settings"),
-            mutated(),
+            MUTATED,
         ],
     ),
     "stars from the list of public projects, least first": (
@@ -81,12 +89,12 @@ WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
                 for path in reversed(MOST_STARRED)
                 for turn in (click("Public projects"), click(path), click("Star"))
             ),
-            mutated(),
+            MUTATED,
         ],
     ),
     "a vote on the post's own page": (
         714,
-        lambda _: [click(POST), click("Downvote"), mutated()],
+        lambda _: [click(POST), click("Downvote"), MUTATED],
     ),
     "a forum by its address": (
         404,
@@ -94,7 +102,7 @@ WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
             go(f"{at['reddit']}/f/books/new"),
             click("A quiet novel about lighthouses"),
             click("Upvote"),
-            mutated(),
+            MUTATED,
         ],
     ),
     "a product of a category": (
@@ -103,19 +111,19 @@ WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
             click("Oral Care", tag="a"),
             click("Mint Whitening Toothpaste, 2 Tubes", tag="a"),
             click("Add to Wish List"),
-            mutated(),
+            MUTATED,
         ],
     ),
     "an address for news by Enter": (
         521,
-        lambda _: [fill("emma.lopez@gmail.com", type="email"), press("Enter"), mutated()],
+        lambda _: [fill("emma.lopez@gmail.com", type="email"), press("Enter"), MUTATED],
     ),
     "the reason before the name": (
         689,
         lambda _: [
             click("Contact Us"),
             (fill(REASON, name="comment"), fill("Emma Lopez", name="name")),
-            mutated(),
+            MUTATED,
         ],
     ),
     "an order by its address": (
@@ -123,12 +131,12 @@ WAYS: dict[str, tuple[int, Callable[[dict[str, str]], list[Turn]]]] = {
         lambda at: [
             go(f"{at['shopping_admin']}/sales/order/view/order_id/302/"),
             click("Cancel"),
-            mutated(),
+            MUTATED,
         ],
     ),
     "a place that Enter does not find": (
         101,
-        lambda _: [fill("In-N-Out", name="query"), press("Enter"), not_found("no such place")],
+        lambda _: [fill("In-N-Out", name="query"), press("Enter"), MISSING],
     ),
 }
 

@@ -33,7 +33,6 @@ _CLOSING_S = 2.0
 _PARTS = frozenset({"actionhistory", "differences", "finalstate", "initialfinaldiff"})
 # Real states are 20 levels deep; code that walks a state must not reach Python's recursion limit.
 _DEEPEST = 200
-_SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
 @dataclass(frozen=True)
@@ -228,17 +227,21 @@ class _Page:
     async def _read(self, url: str, within_s: float, quiet_s: float) -> str:
         if self._page is None:
             page = await self._context.new_page()
-            await page.add_init_script(path=_SCRIPTS / "unshown.js")
+            await page.add_init_script(_script("unshown"))
             self._page = page
         # only until the first bytes are there: `read_state.js` decides when the text is whole
         answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
         if answer is not None and answer.status >= _BAD_STATUS:
             raise _NoStateError(f"/finish answers with status {answer.status}")
-        read = (_SCRIPTS / "read_state.js").read_text(encoding="utf-8")
-        text = await self._page.evaluate(read, [within_s * 1000, quiet_s * 1000])
+        limits = [within_s * 1000, quiet_s * 1000]
+        text = await self._page.evaluate(_script("read_state"), limits)
         if text is None:
             raise _NoStateError("/finish shows no <pre>")
         return str(text)
+
+
+def _script(name: str) -> str:
+    return (Path(__file__).parent.parent / "scripts" / f"{name}.js").read_text(encoding="utf-8")
 
 
 class _NoStateError(Exception):
