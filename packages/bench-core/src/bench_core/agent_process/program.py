@@ -26,6 +26,7 @@ _KINDS = frozenset(
         ".py",
         ".pyd",
         ".so",
+        ".js",
         ".txt",
         ".md",
         ".toml",

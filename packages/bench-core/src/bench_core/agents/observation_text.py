@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.agents.records import ActionResult, Click, Observation, TypeText
-    from bench_core.models.records import Part
+    from bench_core.models.records import ImagePart
 
 __all__ = [
     "SCREEN_BEGINS",
@@ -42,7 +42,9 @@ _CHANGED = "What has changed since you were last shown it (~ reads so now, - is 
 UNCHANGED = "What there is to read has not changed since you were last shown it."
 
 
-def observation_parts(observation: Observation, *, results: bool = True) -> tuple[Part, ...]:
+def observation_parts(
+    observation: Observation, *, results: bool = True
+) -> tuple[TextPart | ImagePart, ...]:
     """Return an observation as text and, where there is one, the screenshot, marked if it can be.
 
     With `results`, the text begins with what became of the previous actions; without, each call is answered by

@@ -11,7 +11,7 @@ from bench_core.agents.handles import connect
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
-from bench_core.agents.observation_text import as_shown, result_text
+from bench_core.agents.observation_text import as_shown, observation_parts, result_text
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.tools import tools_for
 from bench_core.errors import InputError
@@ -64,7 +64,7 @@ class ToolCalling(Dialect):
             system=f"{system_prompt(screen.task)}\n{_READING}",
         )
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+    def show(self, observation: Observation, *, results: bool) -> tuple[TextPart | ImagePart, ...]:
         """Return the text, and the picture if the model is shown any; see `Dialect`."""
         if not self.sighted:
             # pixels say nothing to who sees none
@@ -72,7 +72,7 @@ class ToolCalling(Dialect):
             observation = observation.model_copy(
                 update={"screenshot": None, "marked": None, "size": None, "text": text}
             )
-        return super().show(observation, results=results)
+        return observation_parts(observation, results=results)
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
@@ -81,8 +81,7 @@ class ToolCalling(Dialect):
         if done.result.image is not None:
             content.append(done.result.image)
         if done.last and not done.again:
-            shown = self.show(done.observation, results=False)
-            content += [each for each in shown if isinstance(each, TextPart | ImagePart)]
+            content += self.show(done.observation, results=False)
         return (reply_to(done.call, *content, error=done.error is not None),)
 
 

@@ -1,4 +1,4 @@
-"""The ways in which models are given a computer, one module for each version of a provider's tool."""
+"""The ways in which models are given a computer, one module for each provider."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ __all__ = [
     "Screen",
     "function_tools",
     "names_of_keys",
-    "pictured",
     "place_text",
     "reply_to",
     "tools_for_tabs",
@@ -132,7 +131,7 @@ class Answered:
         """The moment after it: of the last call what there is to see now, of others what their picture shows."""
         tabs = self.result.tabs
         if self.last or self.result.image is None:
-            return pictured(self.observation)
+            return _pictured(self.observation)
         active = next((number for number, tab in enumerate(tabs) if tab.active), None)
         here = None if active is None else tabs[active]
         return Observation(
@@ -146,7 +145,7 @@ class Answered:
 
 
 class Dialect(ABC):
-    """One tool version; a module of this package has one as `DIALECT`.
+    """One tool version; the modules of this package have theirs as `DIALECTS`.
 
     Attributes:
         name: The tool's own name, where it has one.
@@ -208,9 +207,9 @@ class Dialect(ABC):
     def declare(self, screen: Screen) -> Declaration:
         """Return what requests say of the tools."""
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        """Return what a turn shows of the environment; with `results` also what became of earlier actions."""
-        return observation_parts(observation, results=results)
+    def show(self, observation: Observation, *, results: bool) -> tuple[TextPart | ImagePart, ...]:
+        """Return what a turn shows beside elements, whose ids no tool takes; with `results` also what became of actions."""
+        return observation_parts(_pictured(observation), results=results)
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return what a reply asks for; dialects that are text read it out of the text."""
@@ -254,13 +253,7 @@ class Dialect(ABC):
             raise InvalidCallError(f"{name}: {error}") from error
         except KeyError as error:
             raise InvalidCallError(f"{name} lacks the argument {error}") from error
-        except (
-            AttributeError,
-            IndexError,
-            OverflowError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
             raise InvalidCallError(f"{name}: the arguments do not fit: {error}") from error
 
     def _unknown(self, name: str, screen: Screen) -> InvalidCallError:
@@ -303,7 +296,7 @@ class Dialect(ABC):
         return tuple(n for n, m in self.members.items() if set(m.needs) <= screen.offers)
 
 
-def pictured(observation: Observation) -> Observation:
+def _pictured(observation: Observation) -> Observation:
     """Return what there is to see beside the picture and not in it: pages, tabs, what happened."""
     return observation.model_copy(
         update={"elements": (), "text": None, "size": None, "marked": None}

@@ -1,4 +1,8 @@
-"""What Qwen's computer-use models have in common: one function `computer_use`, called by the API or in the text."""
+"""Qwen's computer-use models: one function `computer_use`, called by the API or in the text.
+
+Qwen3-VL names places on a grid of 1000 and writes calls as JSON; Qwen3.5 has places from 0 to 999, as its harnesses
+divide, and tags of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import ast
 import json
 import math
 import re
+from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.coordinates import on_grid
@@ -16,7 +21,6 @@ from bench_core.agents.dialects.interface import (
     Member,
     Screen,
     names_of_keys,
-    pictured,
     place_text,
     reply_to,
     tools_for_tabs,
@@ -39,15 +43,15 @@ from bench_core.agents.records import (
     Wait,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import ImagePart, TextPart, Tool, ToolCall
+from bench_core.models.records import TextPart, Tool, ToolCall
 from bench_core.models.schema import parse_json
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action, Observation
+    from bench_core.agents.records import Action
     from bench_core.models.records import Part, Reply
     from bench_core.records import AgentTask
 
-__all__ = ["Qwen", "qwen_members"]
+__all__ = ["DIALECTS"]
 
 _NAME = "computer_use"
 _MOST_WAIT_S = 60.0
@@ -57,7 +61,7 @@ _XML = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
-def qwen_members(most: int) -> dict[str, Member]:
+def _members(most: int) -> dict[str, Member]:
     """Return the actions, with places on a grid from 0 to `most`."""
 
     def place(arguments: dict[str, Any], screen: Screen, name: str = "coordinate") -> Point:
@@ -168,19 +172,23 @@ def _ending(task: AgentTask) -> str:
     return "the action `terminate` and the status success"
 
 
-class Qwen(Dialect):
+class _Qwen3VL(Dialect):
     """Qwen's function over any OpenAI-compatible server; `most` is the far end of its grid."""
 
+    name = "qwen3_vl"
     provider = "openai-chat"
+    models = (r"(.*/)?qwen3-vl.*",)
+    coordinates = "0-1000"
+    since = date(2026, 11, 27)
     text_ends = False
-    most: ClassVar[int]
+    most: ClassVar[int] = 1000
+    members = _members(most)
     form: ClassVar[str] = (
         '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
     )
     """How a call looks that the server has left in the text."""
 
     def declare(self, screen: Screen) -> Declaration:
-        """Declare the tool; see `Dialect`."""
         none = "" if _answers(screen.task) else "The task asks for no answer. "
         ends = f"- {none}End with {_ending(screen.task)}."
         if screen.task.can_fail:
@@ -192,28 +200,19 @@ class Qwen(Dialect):
         )
 
     def nudge(self, task: AgentTask) -> str:
-        """Name the tool and how to end; see `Dialect`."""
         return f"You called no tool. Act with `{_NAME}`; end with {_ending(task)}."
 
     def named_place(self, x: float, y: float, size: tuple[int, int]) -> tuple[int, int]:
-        """Return a place on the grid; see `Dialect`."""
         return round(x * self.most / size[0]), round(y * self.most / size[1])
 
     def available(self, screen: Screen) -> tuple[str, ...]:
-        """Leave out `answer` where none is asked for; see `Dialect`."""
         off = () if _answers(screen.task) else ("answer",)
         return tuple(name for name in super().available(screen) if name not in off)
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        """Show where it is and the picture; see `Dialect`."""
-        return super().show(pictured(observation), results=results)
-
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
-        """Return the calls of a reply; see `Dialect`."""
         return reply.tool_calls or _calls_in(reply.text)
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
-        """Return the member of a call; see `Dialect`."""
         if call.name != _NAME:
             return None
         # models fill arguments that they do not need
@@ -221,7 +220,6 @@ class Qwen(Dialect):
         return str(given.pop("action", "")), given
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
-        """Return the actions of a call; see `Dialect`."""
         if call.arguments is None:
             raise InvalidCallError(
                 f"{(call.raw or '')[:_MOST_SHOWN]!r} cannot be read: a call is {self.form}"
@@ -229,11 +227,20 @@ class Qwen(Dialect):
         return super().read(call, screen)
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
-        """Answer a call; see `Dialect`."""
         outcome = TextPart(text=done.error or done.text or "ok")
         shown = self.show(done.observation, results=False) if done.last and not done.again else ()
-        seen = (each for each in shown if isinstance(each, TextPart | ImagePart))
-        return (reply_to(done.call, outcome, *seen, error=done.error is not None),)
+        return (reply_to(done.call, outcome, *shown, error=done.error is not None),)
+
+
+class _Qwen35(_Qwen3VL):
+    name = "qwen3_5"
+    models = (r"(.*/)?qwen3\.5.*",)
+    coordinates = "0-999"
+    most = 999
+    members = _members(most)
+    form = (
+        "<tool_call><function=computer_use><parameter=action>...</parameter></function></tool_call>"
+    )
 
 
 def _tool(actions: tuple[str, ...], screen: Screen) -> Tool:
@@ -305,3 +312,6 @@ def _value(name: str, written: str) -> Any:
     except ValueError:
         return written.strip()
     return value if isinstance(value, list | int | float) else written.strip()
+
+
+DIALECTS = (_Qwen35(), _Qwen3VL())

@@ -1,9 +1,7 @@
-"""Finding the dialect of a model: each module of this package with a `DIALECT` is one."""
+"""Finding the dialect of a model."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -26,15 +24,10 @@ class UnknownDialectError(InputError):
 @lru_cache(maxsize=1)
 def all_dialects() -> Mapping[str, Dialect]:
     """Return all dialects by name."""
-    package = importlib.import_module("bench_core.agents.dialects")
-    found: dict[str, Dialect] = {}
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
-        dialect = getattr(
-            importlib.import_module(f"{package.__name__}.{module.name}"), "DIALECT", None
-        )
-        if dialect is not None:
-            found[dialect.name] = dialect
-    return found
+    from bench_core.agents.dialects import claude, claude_browser, google, openai, qwen, ui_tars
+
+    modules = (claude_browser, claude, google, openai, qwen, ui_tars)
+    return {each.name: each for module in modules for each in module.DIALECTS}
 
 
 def dialect_named(name: str) -> Dialect:

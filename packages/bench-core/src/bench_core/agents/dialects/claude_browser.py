@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.claude_actions import (
+from bench_core.agents.dialects.claude import (
     BUTTONS,
     NOTCH_PX,
+    ClaudeToolset,
     direction,
     keys,
     region,
@@ -17,7 +17,6 @@ from bench_core.agents.dialects.claude_actions import (
     whole,
     words,
 )
-from bench_core.agents.dialects.claude_toolset import ClaudeToolset
 from bench_core.agents.dialects.coordinates import within
 from bench_core.agents.dialects.interface import Member, Screen, names_of_keys, place_text
 from bench_core.agents.records import (
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation, Target
     from bench_core.models.records import ImagePart, Part
 
-__all__ = ["DIALECT"]
+__all__ = ["DIALECTS"]
 
 _MOST_WAIT_S = 30.0
 _MOST_LINE = 4096
@@ -217,7 +216,6 @@ class _BrowserToolset20260801(ClaudeToolset):
         r"claude-(fable|mythos)-5(-[12])?", r"claude-mythos-preview",
     )  # fmt: skip
     environments = ("browser",)
-    since = date(2026, 11, 27)
     default = False  # the computer toolset works everywhere
     family = "browser"
     navigation = False
@@ -229,7 +227,7 @@ class _BrowserToolset20260801(ClaudeToolset):
     def place(self, screen: Screen) -> str:
         return place_text(screen, load="navigate", back="navigate")
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+    def show(self, observation: Observation, *, results: bool) -> tuple[TextPart | ImagePart, ...]:
         # a tab has one name, that of `browser_state`, and the active one is the page
         listed_below = {"tabs": (), "open_tabs": (), "url": None, "title": None}
         bare = observation.model_copy(update=listed_below if observation.open_tabs else {})
@@ -296,4 +294,4 @@ def _line(text: str) -> str:
     return line if len(line) <= _MOST_LINE else f"…{line[: _MOST_LINE - 1]}"
 
 
-DIALECT = _BrowserToolset20260801()
+DIALECTS = (_BrowserToolset20260801(),)

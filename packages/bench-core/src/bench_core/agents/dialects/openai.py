@@ -1,20 +1,28 @@
-"""What OpenAI's two computer tools have in common: actions in one call, answered by one screenshot."""
+"""OpenAI's two computer tools: actions in one call, answered by one screenshot.
+
+`computer` is generally available since GPT-5.4; `computer_use_preview` is given the size of the screen.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.interface import (
     Answered,
+    Declaration,
     Dialect,
     Member,
     Screen,
+    function_tools,
     names_of_keys,
-    pictured,
+    place_text,
     reply_to,
 )
 from bench_core.agents.observation_text import result_text
+from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
     Click,
     Drag,
@@ -28,15 +36,17 @@ from bench_core.agents.records import (
 )
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import EnvironmentFaultError
-from bench_core.models.records import ImagePart, TextPart
+from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.records import Action, Observation
+    from pydantic import JsonValue
+
+    from bench_core.agents.records import Action
     from bench_core.models.records import Part, ToolCall
 
-__all__ = ["OpenAIComputer"]
+__all__ = ["DIALECTS"]
 
 _BUTTONS = {"wheel": "middle"}
 _WAIT_S = 2.0
@@ -117,21 +127,31 @@ _MEMBERS = {
 }
 
 
-class OpenAIComputer(Dialect):
-    """A computer tool of the Responses API."""
-
+class _Computer(Dialect):
+    name = "computer"
     provider = "openai"
+    models: ClassVar[tuple[str, ...]] = (
+        r"gpt-5\.4(-mini|-pro)?",
+        r"gpt-5\.[5-9](-.+)?",
+        r"gpt-6(\.\d+)?(-.+)?",
+    )
+    since = date(2026, 11, 27)
     members = _MEMBERS
     pictures = True
     append_only = True
     """Each answer of a computer call must have its picture, and reasoning belongs to the items after it."""
 
+    def declare(self, screen: Screen) -> Declaration:
+        return Declaration(
+            native_tools=({"type": "computer"},),
+            tools=function_tools(screen, navigation=True),
+            system=system_prompt(screen.task, place=place_text(screen)),
+        )
+
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
-        """Return the member of a call; see `Dialect`."""
         return ("computer", dict(call.arguments or {})) if call.toolset == "computer" else None
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
-        """Return the actions of a call; see `Dialect`."""
         found = self.member(call)
         if found is None:
             return super().read(call, screen)
@@ -153,19 +173,13 @@ class OpenAIComputer(Dialect):
         return tuple(made) or (Screenshot(),)
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:
-        """Return what is to be known of a call; see `Dialect`."""
         checks = (call.arguments or {}).get("pending_safety_checks")
         return ("safety_check_acknowledged",) if checks and call.toolset else ()
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        """Return what a turn shows; see `Dialect`."""
-        return super().show(pictured(observation), results=results)
-
     def answer(self, done: Answered) -> tuple[Part, ...]:
-        """Answer a call; see `Dialect`."""
         found, seen = self.member(done.call), done.seen
         # what is around the picture is shown once a turn, and not again if nothing was done
-        around = [] if done.again else _texts_and_pictures(self.show(seen, results=False))
+        around = () if done.again else self.show(seen, results=False)
         turn = [each for each in (*done.earlier, done) if self.member(each.call)]
         # the output of a computer call has no field for it
         report = _became(turn) if done.last else ()
@@ -188,8 +202,19 @@ class OpenAIComputer(Dialect):
         return (output, *report, *texts)
 
 
-def _texts_and_pictures(parts: tuple[Part, ...]) -> list[TextPart | ImagePart]:
-    return [each for each in parts if isinstance(each, TextPart | ImagePart)]
+class _ComputerUsePreview(_Computer):
+    name = "computer_use_preview"
+    models = (r"computer-use(-preview)?",)
+
+    def declare(self, screen: Screen) -> Declaration:
+        native: dict[str, JsonValue] = {
+            "type": "computer_use_preview", "display_width": screen.size[0],
+            "display_height": screen.size[1],
+            "environment": "browser" if screen.browser else "windows",
+        }  # fmt: skip
+        # the model refuses requests without `truncation`
+        body: dict[str, JsonValue] = {"truncation": "auto"}
+        return replace(super().declare(screen), native_tools=(native,), body=body)
 
 
 def _became(turn: Sequence[Answered]) -> tuple[TextPart, ...]:
@@ -211,3 +236,6 @@ def _became(turn: Sequence[Answered]) -> tuple[TextPart, ...]:
             lines.append(f"{number}. {action.get('type')}: {result_text(result)}")
             number += 1
     return (TextPart(text="\n".join(lines)),)
+
+
+DIALECTS = (_Computer(), _ComputerUsePreview())

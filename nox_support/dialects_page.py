@@ -1,6 +1,6 @@
 """The tables of the page "Computer use", written from the dialects themselves.
 
-`python -m bench_core.agents.dialects.page docs/computer-use.md --write` brings the page up to date.
+`python -m nox_support.dialects_page docs/computer-use.md --write` brings the page up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.agents.dialects.registry import all_dialects
+from bench_core.agents.dialects import all_dialects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,6 @@ from bench_core.agents.dialects.interface import (
     Member,
     Screen,
     names_of_keys,
-    pictured,
     place_text,
 )
 from bench_core.agents.ending import answer_form
@@ -43,11 +42,11 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.agents.records import Action, Observation, Point
+    from bench_core.agents.records import Action, Point
     from bench_core.models.records import Part, Reply
     from bench_core.records import AgentTask
 
-__all__ = ["DIALECT"]
+__all__ = ["DIALECTS"]
 
 _PROMPT = """\
 You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform \
@@ -237,9 +236,6 @@ class _UITars15(Dialect):
         off = off if screen.task.can_fail else (*off, "call_user")
         return tuple(name for name in super().available(screen) if name not in off)
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        return super().show(pictured(observation), results=results)
-
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         text = reply.text
         found = _ACTION.search(text)
@@ -340,4 +336,4 @@ def _unescaped(text: str) -> str:
     return read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-DIALECT = _UITars15()
+DIALECTS = (_UITars15(),)

@@ -1,14 +1,26 @@
-"""What the versions of Claude's tools have in common: how large it sees a picture, and the arguments of its actions."""
+"""Claude's computer tools: one tool with an argument `action` until 2025, a toolset whose members have names since."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.coordinates import in_patches, within
-from bench_core.agents.dialects.interface import Dialect, Member, Screen, names_of_keys, pictured
+from bench_core.agents.dialects.interface import (
+    Declaration,
+    Dialect,
+    Member,
+    Screen,
+    function_tools,
+    names_of_keys,
+    place_text,
+    reply_to,
+)
+from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
+    EARLIER_FAILED,
     Click,
     Drag,
     HoldKeys,
@@ -24,18 +36,21 @@ from bench_core.agents.records import (
     Zoom,
 )
 from bench_core.agents.tools import InvalidCallError
+from bench_core.models.records import ImagePart, TextPart
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from bench_core.agents.dialects.interface import Answered
     from bench_core.agents.records import Action, Observation, Point
-    from bench_core.models.records import Part, ToolCall
+    from bench_core.models.records import OpaquePart, Part, ToolCall
 
 __all__ = [
     "BUTTONS",
-    "COMPUTER",
+    "DIALECTS",
     "NOTCH_PX",
-    "Claude",
+    "ClaudeToolset",
     "direction",
-    "given",
     "keys",
     "region",
     "seconds",
@@ -49,6 +64,10 @@ _MOST_EDGE = 2000
 """A request with more than twenty pictures is refused where one has a longer edge."""
 NOTCH_PX = 100
 """Claude's `scroll_amount` counts notches of a wheel; actions count pixels."""
+_MOST_ERROR = 4096
+"""As long as Anthropic's SDK lets the text of an error be."""
+# without it these models' words between calls arrive empty
+_THINKING: dict[str, JsonValue] = {"type": "adaptive", "display": "summarized"}
 _MOST_WAIT_S = 60.0
 _MOST_NOTCHES = _MOST_PRESSES = 100
 BUTTONS: dict[str, dict[str, Any]] = {
@@ -59,26 +78,6 @@ BUTTONS: dict[str, dict[str, Any]] = {
     "triple_click": {"count": 3},
 }
 _DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
-
-
-class Claude(Dialect):
-    """A tool of Claude's."""
-
-    provider = "anthropic"
-
-    def picture_size(self, model: str, size: tuple[int, int]) -> tuple[int, int]:
-        """Return how large a model sees a picture; see `Dialect`."""
-        standard = _STANDARD.fullmatch(model) is not None
-        return in_patches(size, 1568, 1568) if standard else in_patches(size, _MOST_EDGE, 4784)
-
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
-        """Return pages, tabs and the picture, since no tool takes the ids of elements; see `Dialect`."""
-        return super().show(pictured(observation), results=results)
-
-
-def given(call: ToolCall) -> dict[str, Any]:
-    """Return the arguments of a call without those that are null, which are not given."""
-    return {name: value for name, value in (call.arguments or {}).items() if value is not None}
 
 
 def _point(value: Any, screen: Screen) -> Point:
@@ -234,5 +233,139 @@ _TAKES = {
     "wait": ("duration",),
     "zoom": ("region",),
 }
-COMPUTER = {name: replace(member, takes=_TAKES.get(name, ())) for name, member in _MEMBERS.items()}
-"""The 17 actions of Claude's computer tool."""
+_COMPUTER = {name: replace(member, takes=_TAKES.get(name, ())) for name, member in _MEMBERS.items()}
+
+
+_WITHOUT_ZOOM = {name: member for name, member in _COMPUTER.items() if name != "zoom"}
+
+
+class _Claude(Dialect):
+    provider = "anthropic"
+    since = date(2026, 11, 27)
+    members = _COMPUTER
+
+    def picture_size(self, model: str, size: tuple[int, int]) -> tuple[int, int]:
+        standard = _STANDARD.fullmatch(model) is not None
+        return in_patches(size, 1568, 1568) if standard else in_patches(size, _MOST_EDGE, 4784)
+
+
+class _Computer20251124(_Claude):
+    """One tool, with a picture in each turn's last result; `beta` is its header."""
+
+    name = "computer_20251124"
+    models: ClassVar[tuple[str, ...]] = (r"claude-opus-4-[567]", r"claude-sonnet-4-6")
+    beta = "computer-use-2025-11-24"
+
+    def declare(self, screen: Screen) -> Declaration:
+        native: dict[str, Any] = {
+            "type": self.name, "name": "computer",
+            "display_width_px": screen.size[0], "display_height_px": screen.size[1],
+        }  # fmt: skip
+        if "zoom" in self.members and "zoom" in screen.offers:
+            native["enable_zoom"] = True
+        return Declaration(
+            native_tools=(native,),
+            tools=function_tools(screen, navigation=True),
+            headers={"anthropic-beta": self.beta},
+            system=system_prompt(screen.task, place=place_text(screen)),
+        )
+
+    def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
+        arguments = _given(call)
+        action = str(arguments.pop("action", "action"))
+        return (action, arguments) if call.name == "computer" else None
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        if not done.last or done.again:
+            return super().answer(done)
+        # an error takes text only, and this tool's model is shown the screen after every turn
+        own = self.content(done) if done.error is None else (TextPart(text=done.error),)
+        looked = any(isinstance(each, ImagePart) for each in own)
+        shown = self.show(done.observation, results=False)
+        seen = (each for each in shown if isinstance(each, TextPart) or not looked)
+        return (reply_to(done.call, *own, *seen),)
+
+
+class _Computer20250124(_Computer20251124):
+    name = "computer_20250124"
+    models = (
+        r"claude-(sonnet|haiku)-4-5", r"claude-(sonnet|opus)-4(-[01])?", r"claude-3-7-sonnet",
+    )  # fmt: skip
+    beta = "computer-use-2025-01-24"
+    members = _WITHOUT_ZOOM
+
+
+class ClaudeToolset(_Claude):
+    """A toolset of August 2026: members with names of their own, and one result for each call.
+
+    `family` is the name its calls carry, `halted` the API's words for a call after a failed one.
+    """
+
+    append_only = True
+    family: ClassVar[str]
+    halted: ClassVar[str]
+    navigation: ClassVar[bool] = True
+
+    def declare(self, screen: Screen) -> Declaration:
+        """Declare the tool; see `Dialect`."""
+        on = self.available(screen)
+        disabled = [name for name in (*self.members, *self.off) if name not in on]
+        native: dict[str, JsonValue] = {"type": self.name}
+        if disabled:
+            native["configs"] = {name: {"enabled": False} for name in disabled}
+        return Declaration(
+            native_tools=(native,),
+            tools=function_tools(screen, navigation=self.navigation),
+            body={"thinking": _THINKING},
+            system=system_prompt(screen.task, on_request=True, place=self.place(screen)),
+        )
+
+    def place(self, screen: Screen) -> str:
+        """Return what the screen is that the model sees."""
+        return place_text(screen)
+
+    def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
+        """Return the member of a call; see `Dialect`."""
+        # the toolsets' names overlap with each other's and with tools of one's own
+        return (call.name, _given(call)) if call.toolset == self.family else None
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        """Answer a call; see `Dialect`."""
+        if self.member(done.call) is None:
+            answers = super().answer(done)
+        elif done.error is None:
+            answers = (reply_to(done.call, *self.content(done), *self.state(done)),)
+        else:
+            words = self.halted if done.error == EARLIER_FAILED else done.error[:_MOST_ERROR]
+            answers = (reply_to(done.call, TextPart(text=words), error=True),)
+        return (
+            (*answers, *self.beside(done.observation)) if done.last and not done.again else answers
+        )
+
+    def state(self, done: Answered) -> tuple[OpaquePart, ...]:
+        """Return what a result without an error says beside its content."""
+        del done
+        return ()
+
+    def beside(self, observation: Observation) -> tuple[TextPart, ...]:
+        """Return what a turn says of the screen, of which the model gets a picture when it asks for one."""
+        shown = self.show(observation, results=False)
+        return tuple(each for each in shown if isinstance(each, TextPart))
+
+
+class _ComputerToolset20260801(ClaudeToolset):
+    name = "computer_toolset_20260801"
+    models = (
+        r"claude-opus-4-8", r"claude-(opus|sonnet)-5(-5)?", r"claude-haiku-5-5",
+        r"claude-(fable|mythos)-5(-[12])?",
+    )  # fmt: skip
+    family = "computer"
+    halted = "Not executed: an earlier computer action in this turn failed."
+
+
+def _given(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call without those that are null, which are not given."""
+    return {name: value for name, value in (call.arguments or {}).items() if value is not None}
+
+
+DIALECTS = (_Computer20250124(), _Computer20251124(), _ComputerToolset20260801())
