@@ -176,8 +176,7 @@ def tests(session: nox.Session, name: str) -> None:
     needed = [*group("parallel"), *group("test", tested.folder), *group("test-once", tested.folder)]
     install(session, with_core(tested), needed)
     if tested.has_browser_tests:
-        # how Chromium is started, watched and guarded is bench-core's
-        provide_chromium(session, headless_shell=tested.name != CORE)
+        provide_chromium(session, headless_shell=True)
     session.run("pytest", *PARALLEL, str(tested.folder / "tests"), *session.posargs)
 
 

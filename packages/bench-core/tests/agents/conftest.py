@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from drawn import DrawnDesktop
 
 from bench_core.agents import serve_environment
+from bench_core.browser import ChromiumOptions
+from bench_core.browser.shared import attached_chromium
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentTask, Limits
 
@@ -18,6 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bench_core.protocols import DesktopHandle
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Any]:
+    """A Chromium that the tests of a module share, as Playwright's `Browser`: each has a context of its own."""
+    pytest.importorskip("playwright", reason="Playwright is an extra")
+    async with attached_chromium(ChromiumOptions()) as (_, browser):
+        yield browser
 
 
 @pytest.fixture

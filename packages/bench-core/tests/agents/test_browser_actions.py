@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from kinds_of_control import KINDS
 
 from bench_core.agents import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Action
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 pytest.importorskip("playwright", reason="Playwright is an extra")
 
 PAGE = """<!doctype html><title>Controls</title><style>body{margin:0}</style>
@@ -78,14 +79,14 @@ addEventListener('mousemove', e => moves.push([e.clientX, e.clientY]));
 P = Point(x=200, y=300)
 
 
-@pytest.fixture
-async def live() -> AsyncIterator[BrowserEnvironment]:
-    async with (
-        launch_chromium() as chromium,
-        connect_browser(BrowserHandle(cdp_url=chromium.cdp_url, viewport=(640, 480))) as browser,
-    ):
-        await page_of(browser).set_content(PAGE)
-        yield browser
+@pytest_asyncio.fixture(loop_scope="module")
+async def live(chromium: Any) -> AsyncIterator[BrowserEnvironment]:
+    context = await chromium.new_context(viewport={"width": 640, "height": 480})
+    await context.new_page()
+    browser = BrowserEnvironment(context, (640, 480))
+    await page_of(browser).set_content(PAGE)
+    yield browser
+    await context.close()
 
 
 def page_of(browser: BrowserEnvironment) -> Any:
@@ -200,6 +201,7 @@ async def test_tabs_stand_in_the_order_of_the_start_pages_and_the_first_is_activ
                 assert (seen.url, seen.active_tab) == (wanted[0], 0)
 
 
+@pytest.mark.full_chromium
 async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:
     async with launch_chromium() as chromium:
         handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=(f"{site}/first",))

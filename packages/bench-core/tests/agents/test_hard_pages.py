@@ -26,8 +26,6 @@ from bench_core.agents import (
     TypeText,
 )
 from bench_core.agents.browser import BrowserEnvironment
-from bench_core.browser import ChromiumOptions
-from bench_core.browser.shared import attached_chromium
 from bench_core.protocols import BrowserHandle
 
 if TYPE_CHECKING:
@@ -162,15 +160,9 @@ class Stage:
             assert page.words in told
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Any]:
-    async with attached_chromium(ChromiumOptions()) as (_, attached):
-        yield attached
-
-
 @pytest_asyncio.fixture(loop_scope="module")
-async def stage(browser: Any, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    context = await browser.new_context(viewport={"width": _VIEWPORT[0], "height": _VIEWPORT[1]})
+async def stage(chromium: Any, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    context = await chromium.new_context(viewport={"width": _VIEWPORT[0], "height": _VIEWPORT[1]})
     try:
         shown = Stage(context, request.param)
         await shown.show()
@@ -179,8 +171,17 @@ async def stage(browser: Any, request: pytest.FixtureRequest) -> AsyncIterator[S
         await context.close()
 
 
+_NOT_OF_THE_SHELL = {"an overlay that appears on hover", "drawn anew as the mouse comes"}
+"""Chromium's headless shell moves its mouse in another way."""
 _EACH = pytest.mark.parametrize(
-    "stage", HARD_PAGES, indirect=True, ids=[each.name for each in HARD_PAGES]
+    ("chromium", "stage"),
+    [
+        pytest.param("full", each, id=each.name, marks=pytest.mark.full_chromium)
+        if each.name in _NOT_OF_THE_SHELL
+        else pytest.param("any", each, id=each.name)
+        for each in HARD_PAGES
+    ],
+    indirect=True,
 )
 
 

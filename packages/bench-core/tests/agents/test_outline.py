@@ -18,9 +18,7 @@ from bench_core.agents import (
     ReadPage,
     observation_parts,
 )
-from bench_core.agents.browser import BrowserEnvironment, connect_browser
-from bench_core.browser import launch_chromium
-from bench_core.protocols import BrowserHandle
+from bench_core.agents.browser import BrowserEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,16 +29,12 @@ pytest.importorskip("playwright", reason="Playwright is an extra")
 PAGES = sorted((Path(__file__).parent / "outlines").glob("*.html"))
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def cdp_url() -> AsyncIterator[str]:
-    async with launch_chromium() as chromium:
-        yield chromium.cdp_url
-
-
 @pytest_asyncio.fixture(loop_scope="module")
-async def browser(cdp_url: str) -> AsyncIterator[BrowserEnvironment]:
-    async with connect_browser(BrowserHandle(cdp_url=cdp_url, viewport=(1280, 720))) as connected:
-        yield connected
+async def browser(chromium: Any) -> AsyncIterator[BrowserEnvironment]:
+    context = await chromium.new_context(viewport={"width": 1280, "height": 720})
+    await context.new_page()
+    yield BrowserEnvironment(context, (1280, 720))
+    await context.close()
 
 
 async def seen(browser: BrowserEnvironment, html: str) -> Observation:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bench_core.browser import Chromium, Gateway
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full_chromium]
 
 
 @pytest.fixture

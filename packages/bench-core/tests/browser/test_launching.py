@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Mentions = Callable[[Path], list[int]]
     Eventually = Callable[[float, Callable[[], bool]], Awaitable[bool]]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full_chromium]
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ def facts(parent: subprocess.Popen[str]) -> dict[str, int]:
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 def test_killing_the_parent_ends_chromium_and_removes_the_profile_within_5_s(
     parent: subprocess.Popen[str], root: Path, mentions: Mentions, within: Within
 ) -> None:
@@ -99,6 +100,7 @@ def test_killing_the_parent_ends_chromium_and_removes_the_profile_within_5_s(
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 def test_a_fork_of_the_parent_that_lives_on_does_not_keep_chromium(
     root: Path, mentions: Mentions, within: Within
 ) -> None:
@@ -117,6 +119,7 @@ def test_a_fork_of_the_parent_that_lives_on_does_not_keep_chromium(
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 @pytest.mark.parametrize("delay_ms", [0, 40, 80, 120, 200, 300])
 def test_killing_the_parent_while_it_launches_leaves_no_process(
     parent: subprocess.Popen[str], root: Path, mentions: Mentions, within: Within, delay_ms: int
@@ -132,6 +135,7 @@ def test_killing_the_parent_while_it_launches_leaves_no_process(
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 def test_when_supervisor_and_parent_are_killed_chromium_ends_and_the_next_start_sweeps(
     parent: subprocess.Popen[str], root: Path, mentions: Mentions, within: Within
 ) -> None:

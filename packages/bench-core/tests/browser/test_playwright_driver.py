@@ -8,6 +8,7 @@ from bench_core.playwright_driver import open_playwright
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 async def test_the_driver_ends_though_its_end_is_cancelled() -> None:
     opened, ending = asyncio.Event(), asyncio.Event()
     ended = []

@@ -198,6 +198,7 @@ async def shown(connection: CdpConnection, url: str, context: str | None = None)
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
     found: list[tuple[IntegrityCode, bool, str]] = []
     places = Places(origins=(site,), guards=lambda url: url.endswith("/finish"))
@@ -219,6 +220,7 @@ async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 @pytest.mark.parametrize("hidden", [False, True])
 async def test_the_guard_sees_a_page_of_the_browser_itself_whoever_opened_it(
     site: str, *, hidden: bool
@@ -241,6 +243,7 @@ async def test_the_guard_sees_a_page_of_the_browser_itself_whoever_opened_it(
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 async def test_the_gateway_refuses_and_the_connection_goes_on(site: str) -> None:
     found: list[tuple[IntegrityCode, bool]] = []
     async with (

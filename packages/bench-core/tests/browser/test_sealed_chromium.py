@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.full_chromium,
     pytest.mark.skipif(how_to_seal().way is None, reason=f"cannot: {how_to_seal().reason}"),
 ]
 

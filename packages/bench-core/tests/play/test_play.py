@@ -195,6 +195,7 @@ async def test_a_model_that_reads_passes_every_page(tmp_path: Path, name: str) -
     assert [len(each.landings) for each in found.values()] == [3, 3, 0, 0]
 
 
+@pytest.mark.full_chromium
 async def test_places_in_another_size_are_found(tmp_path: Path) -> None:
     name = "openai:gpt-5.5"
     found = await played(tmp_path, name, Reader(name, stretch=1.03), ((1280, 720),))
