@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 QUICK = ["-m", "not browser and not slow"]
 SUITE = ["-n", "4", "--dist", "worksteal", "--timeout", "900"]
-NEAREST = 10
-"""Quick test files that a mutant meets beside those that its module's inversions name."""
 EXPLAINED = ROOT / "integration_tests" / "explained_mutants.toml"
 
 
@@ -69,6 +67,9 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--module", help="draw from this one alone, as webarena_runner/failures.py")
+    parser.add_argument(
+        "--nearest", type=int, default=10, help="quick test files beside those that inversions name"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=600, help="the most quick tests may take")
     parser.add_argument("--suite-seconds", type=float, default=1800, help="the most a suite may")
@@ -78,7 +79,8 @@ def main() -> int:
     }
     drawn = draw(list(named), asked.times, random.Random(asked.seed))  # not cryptography
     tests = {
-        place: tests_of(*place, named[place]) for place in dict.fromkeys(each[:2] for each in drawn)
+        place: tests_of(*place, named[place], asked.nearest)
+        for place in dict.fromkeys(each[:2] for each in drawn)
     }
     owners = sorted({each.package for each in drawn})
     why, suite = explanations(), Lock()
@@ -123,7 +125,7 @@ def draw(places: Sequence[tuple[str, str]], times: int, seed: random.Random) -> 
     return seed.sample(known, min(times, len(known)))
 
 
-def tests_of(owner: str, file: str, first: Sequence[str]) -> list[str]:
+def tests_of(owner: str, file: str, first: Sequence[str], nearest: int) -> list[str]:
     """Return the package's tests of a module: those that its inversions name, then the nearest to it."""
     folder = package(owner).folder
     others = [
@@ -131,7 +133,7 @@ def tests_of(owner: str, file: str, first: Sequence[str]) -> list[str]:
         for each in nearest_tests([folder / "src" / file], ROOT)
         if folder in each.parents
     ]
-    return list(dict.fromkeys([*first, *others[:NEAREST]]))
+    return list(dict.fromkeys([*first, *others[:nearest]]))
 
 
 def unsound(
