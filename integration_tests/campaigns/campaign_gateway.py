@@ -32,7 +32,7 @@ def main() -> int:
 
 def _holds(seed: int) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", LAW, "-k", "law"]
-    environment = {**os.environ, "GATEWAY_SEED": str(seed)}
+    environment = {**os.environ, "GATEWAY_SEED": str(seed), "GATEWAY_MESSAGES": "10000"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 

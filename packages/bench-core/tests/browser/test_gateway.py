@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bench_core.browser import Gateway
 
 
-MESSAGES = 10_000
+MESSAGES = int(os.environ.get("GATEWAY_MESSAGES", "2000"))  # the campaign draws more
 SEED = os.environ.get("GATEWAY_SEED", "0")
 """Which messages the law is tried on; the campaign asks for others."""
 
