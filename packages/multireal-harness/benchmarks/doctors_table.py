@@ -20,8 +20,8 @@ import jmespath
 
 from bench_core import exit_codes
 from multireal_harness.lint import lint_tasks
-from multireal_harness.states import shipped_schemas
 from multireal_harness.states.file_checks import check_files
+from multireal_harness.states.schemas import shipped_schemas
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:

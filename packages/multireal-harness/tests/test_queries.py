@@ -21,8 +21,8 @@ from multireal_harness.eval_rules.queries import (
     shown,
 )
 from multireal_harness.lint import lint_task
-from multireal_harness.states import shipped_schemas
 from multireal_harness.states.files import load_states
+from multireal_harness.states.schemas import shipped_schemas
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:

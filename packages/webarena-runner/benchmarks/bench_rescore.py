@@ -73,7 +73,8 @@ class _Written:
         """Write a trial and a result that is yet to be scored."""
         from bench_core.records import Status, TrialResult
         from webarena_runner.config import default_config
-        from webarena_runner.reference_solutions import traffic_for, write_trial
+        from webarena_runner.reference_solutions.traffic import traffic_for
+        from webarena_runner.reference_solutions.trials import write_trial
 
         kind, config = int(task.task_id) % 3, default_config()
         traffic = traffic_for(task, config)

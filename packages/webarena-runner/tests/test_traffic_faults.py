@@ -10,8 +10,8 @@ from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.failures import classify_failure
-from webarena_runner.reference_solutions import write_trial
 from webarena_runner.reference_solutions.traffic import navigation
+from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import load_tasks
 from webarena_runner.traffic_faults import decisive_fault, recorded_requests, traffic_fault_in
 

@@ -16,7 +16,8 @@ from multireal_harness.browsers import Browsers
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.states.capture import CaptureSettings
 from multireal_harness.tasks import load_tasks
-from multireal_harness.world import built_in_world, load_solutions
+from multireal_harness.world import load_solutions
+from multireal_harness.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -198,7 +198,8 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @json_option
 def lint(**options: Any) -> None:
     """Find queries that no correct run can satisfy; exit code 1 when there are any."""
-    from multireal_harness.lint import lint_tasks, write_fixed
+    from multireal_harness.lint import lint_tasks
+    from multireal_harness.lint.report import write_fixed
     from multireal_harness.lint.text import lint_text
     from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
@@ -377,7 +378,7 @@ for _command in (check_state, compare, validate, export):
 
 
 def _schemas(options: dict[str, Any]) -> Any:
-    from multireal_harness.states import load_schemas, shipped_schemas  # reads JSON
+    from multireal_harness.states.schemas import load_schemas, shipped_schemas  # reads JSON
 
     if options["no_schemas"]:
         return None

@@ -25,7 +25,7 @@ from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
 from multireal_harness.provenance import PACKAGES
-from multireal_harness.states import shipped_schemas
+from multireal_harness.states.schemas import shipped_schemas
 from multireal_harness.tasks import load_definitions, load_tasks, resolve_tasks_dir, task_set_hash
 from multireal_harness.world.launch import built_in_world
 

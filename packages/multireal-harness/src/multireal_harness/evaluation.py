@@ -308,8 +308,9 @@ def _defective(definition: Definition) -> tuple[bool, ...]:
 @functools.lru_cache(maxsize=1024)
 def _linted(definition: str) -> tuple[Definition, tuple[bool, ...]]:
     """Return a task with its rewritten queries, and for each of its own whether it is defective."""
-    from multireal_harness.lint import fixed_definition, lint_task  # reads the shipped shapes
-    from multireal_harness.states import shipped_schemas  # reads the shipped shapes
+    from multireal_harness.lint import lint_task  # reads the shipped shapes
+    from multireal_harness.lint.report import fixed_definition
+    from multireal_harness.states.schemas import shipped_schemas  # reads the shipped shapes
 
     known = Definition.model_validate_json(definition)
     schemas = shipped_schemas()

@@ -11,16 +11,16 @@ from jmespath.exceptions import JMESPathError
 
 from bench_core.errors import InputError
 from multireal_harness.definitions import Definition
-from multireal_harness.lint import lint_task, lint_tasks, write_fixed
-from multireal_harness.lint.report import FIX_MARK
-from multireal_harness.states import Schemas, learn_schemas, shipped_schemas
+from multireal_harness.lint import lint_task, lint_tasks
+from multireal_harness.lint.report import FIX_MARK, write_fixed
 from multireal_harness.states.files import load_states
+from multireal_harness.states.schemas import Schemas, learn_schemas, shipped_schemas
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from multireal_harness.lint import EvalReport
+    from multireal_harness.lint.findings import EvalReport
 
 TASK = {
     "id": "calendar-mail-1",

@@ -10,8 +10,9 @@ from bench_core.scheduling import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.provenance import provenance
 from webarena_runner.tasks import parse_ids
-from webarena_runner.world import demo_task_ids, scripted_task_ids
+from webarena_runner.world import scripted_task_ids
 from webarena_runner.world.launch import built_in_world, environment_of
+from webarena_runner.world.scripts import demo_task_ids
 
 if TYPE_CHECKING:
     from pathlib import Path

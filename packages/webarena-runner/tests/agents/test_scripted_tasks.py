@@ -21,10 +21,11 @@ from bench_core.scheduling import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import load_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.reference_solutions import write_trial
+from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import load_tasks
-from webarena_runner.world import demo_task_ids, scripted_task_ids
+from webarena_runner.world import scripted_task_ids
 from webarena_runner.world.launch import built_in_world, environment_of
+from webarena_runner.world.scripts import demo_task_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,15 +15,15 @@ from variants import wrong_variants
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.reference_solutions import (
-    answer_for,
+from webarena_runner.reference_solutions.answers import answer_for
+from webarena_runner.reference_solutions.examples import example
+from webarena_runner.reference_solutions.scorability import (
+    dataset_checksum,
     derive_notes,
     shipped_notes,
-    traffic_for,
-    write_trial,
 )
-from webarena_runner.reference_solutions.examples import example
-from webarena_runner.reference_solutions.scorability import dataset_checksum
+from webarena_runner.reference_solutions.traffic import traffic_for
+from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import scripted_task_ids
 

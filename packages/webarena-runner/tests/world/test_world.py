@@ -16,8 +16,9 @@ from bench_core.protocols import World
 from webarena_runner.login.http_login import is_logged_in, log_in
 from webarena_runner.tasks import load_tasks
 from webarena_runner.web import WebClient
-from webarena_runner.world import BuiltInWorld, demo_task_ids, script_for, scripted_task_ids
+from webarena_runner.world import BuiltInWorld, scripted_task_ids
 from webarena_runner.world.launch import environment_of
+from webarena_runner.world.scripts import demo_task_ids, script_for
 
 if TYPE_CHECKING:
     from webarena_runner.world.site import Site

@@ -3,7 +3,3 @@
 The real evaluator's scores of them show which tasks can be scored at all (`scorability`), and together
 they are a corpus of all 812 tasks for measurements and comparisons of evaluators.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

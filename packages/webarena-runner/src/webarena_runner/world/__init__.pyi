@@ -1,10 +1,2 @@
 from .builtin import BuiltInWorld as BuiltInWorld
-from .launch import Environment as Environment
-from .launch import WorldReset as WorldReset
-from .launch import built_in_world as built_in_world
-from .launch import environment_of as environment_of
-from .launch import real_environment as real_environment
-from .launch import with_resets as with_resets
-from .scripts import demo_task_ids as demo_task_ids
-from .scripts import script_for as script_for
 from .scripts import scripted_task_ids as scripted_task_ids

@@ -1,9 +1,0 @@
-from .generation import harvest as harvest
-from .generation import known_tasks as known_tasks
-from .generation import without_truth as without_truth
-from .mutations import negatives_of as negatives_of
-from .validation import TruthFile as TruthFile
-from .validation import TruthReport as TruthReport
-from .validation import corrected_rate as corrected_rate
-from .validation import find_truth as find_truth
-from .validation import validate_ground_truth as validate_ground_truth
