@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from bench_core.browser import browser_checks
@@ -13,6 +12,7 @@ from bench_core.cli.doctor import (
     CheckResult,
     agent_checks,
     failed,
+    installed,
     ok,
     sealing_check,
     warned,
@@ -21,6 +21,7 @@ from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
 from bench_core.play import play_checks
+from bench_core.run_folder import package_versions
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
@@ -55,7 +56,7 @@ def checks(
     if world == "built-in":
         tasks_dir = tasks_dir or "built-in"
     found = [
-        Check("packages", _packages),
+        Check("packages", partial(installed, PACKAGES, _OPTIONAL)),
         Check("jmespath", _jmespath),
         *browser_checks(),
         Check("judge", _judge),
@@ -81,27 +82,15 @@ def checks(
     return [*found, *_app_checks(tasks)] if str(tasks_dir) != "built-in" else found
 
 
-def _packages() -> CheckResult:
-    versions = {name: _version(name) for name in PACKAGES}
-    missing = [name for name, found in versions.items() if found is None]
-    required = [name for name in missing if name not in _OPTIONAL]
-    if required:
-        return failed(f"not installed: {', '.join(required)}", f"pip install {' '.join(required)}")
-    present = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
-    if missing:
-        adds = " ".join(f"'{_OPTIONAL[name]}'" for name in missing)
-        return warned(f"{present}; not installed: {', '.join(missing)}", f"pip install {adds}")
-    return ok(present)
-
-
 def _jmespath() -> CheckResult:
     """Refuse jmespath-community, which installs its own module over jmespath's and evaluates differently."""
-    if _version("jmespath-community") is not None:
+    versions = package_versions(["jmespath", "jmespath-community"])
+    if "jmespath-community" in versions:
         return failed(
             "jmespath-community has overwritten the jmespath module",
             "pip uninstall -y jmespath-community && pip install --force-reinstall jmespath",
         )
-    return ok(f"jmespath {_version('jmespath')}")
+    return ok(f"jmespath {versions['jmespath']}")
 
 
 def _judge() -> CheckResult:
@@ -163,10 +152,3 @@ def _app(tasks: list[Task], status: AppStatus) -> CheckResult:
         f"{status.url}{status.fault}",
         f"{lost} tasks need it: leave them out with --skip-unreachable",
     )
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bench_core.cli.doctor import (
@@ -12,6 +11,7 @@ from bench_core.cli.doctor import (
     CheckResult,
     agent_checks,
     failed,
+    installed,
     ok,
     sealing_check,
     warned,
@@ -44,7 +44,7 @@ def checks(
     """Return the checks for runs of these tasks, on these VMs, of this agent with this model."""
     chosen = options or WaaTaskOptions()
     found = [
-        Check("packages", _packages),
+        Check("packages", partial(installed, PACKAGES)),
         Check("tasks", partial(_tasks, chosen)),
         Check("simulated desktop", partial(_world, needed=chosen.world == "built-in" and not vms)),
         Check("disk", _disk),
@@ -59,13 +59,6 @@ def checks(
     if vms or evaluators:
         return [*found, *vm_checks(vms, evaluators)]
     return found if chosen.world == "built-in" else [*found, Check("VM", _no_vm)]
-
-
-def _packages() -> CheckResult:
-    try:
-        return ok(", ".join(f"{name} {version(name)}" for name in PACKAGES))
-    except PackageNotFoundError as error:
-        return failed(f"not installed: {error.name}", f"pip install {error.name}")
 
 
 def _tasks(options: WaaTaskOptions) -> CheckResult:

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from bench_core.cli.doctor import (
     CheckResult,
     agent_checks,
     failed,
+    installed,
     ok,
     sealing_check,
     warned,
@@ -25,6 +26,7 @@ from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
 from bench_core.play import play_checks
 from bench_core.protocols import TrialContext
+from bench_core.run_folder import package_versions
 from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
@@ -63,7 +65,7 @@ def checks(
 ) -> list[Check]:
     """Return the checks for runs on these sites, of this agent with this model."""
     found = [
-        Check("packages", _packages),
+        Check("packages", partial(installed, PACKAGES)),
         Check("pinned versions", _pins),
         Check("tasks", _tasks),
         *browser_checks(),
@@ -95,21 +97,15 @@ def _site_checks(config: EnvironmentConfig) -> Iterator[Check]:
     yield Check("session cookies", partial(_cookies, config))
 
 
-def _packages() -> CheckResult:
-    versions = {name: _version(name) for name in PACKAGES}
-    missing = [name for name, found in versions.items() if found is None]
-    if missing:
-        return failed(f"not installed: {', '.join(missing)}", f"pip install {' '.join(missing)}")
-    return ok(", ".join(f"{name} {found}" for name, found in versions.items()))
-
-
 def _pins() -> CheckResult:
     """Compare with webarena-verified's exact pins; other versions gave the same scores on all 812 tasks."""
-    pins = (re.match(r"([\w.-]+)==([\w.]+)$", each) for each in requires("webarena-verified") or ())
+    listed = "\n".join(requires("webarena-verified") or ())
+    pins = dict(re.findall(r"^([\w.-]+)==([\w.]+)$", listed, re.MULTILINE))
+    versions = package_versions(pins)
     wrong = [
-        f"{name} {_version(name)} instead of {pinned}"
-        for name, pinned in (found.groups() for found in pins if found)
-        if _version(name) != pinned
+        f"{name} {versions.get(name)} instead of {pinned}"
+        for name, pinned in pins.items()
+        if versions.get(name) != pinned
     ]
     if wrong:
         return warned(
@@ -120,7 +116,7 @@ def _pins() -> CheckResult:
 
 
 def _tasks() -> CheckResult:
-    return ok(f"{len(load_tasks())} in webarena-verified {_version('webarena-verified')}")
+    return ok(f"{len(load_tasks())} in webarena-verified {version('webarena-verified')}")
 
 
 def _recording() -> CheckResult:
@@ -251,10 +247,3 @@ def _built_in() -> CheckResult:
     if wrong:
         return failed("; ".join(wrong), "report this as a bug")
     return ok(f"{', '.join(answers)} answer and accept their users")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

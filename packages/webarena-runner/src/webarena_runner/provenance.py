@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
+from bench_core.run_folder import package_versions
 from bench_core.runs import Provenance
 
 __all__ = ["PACKAGES", "provenance"]
@@ -15,11 +14,5 @@ PACKAGES = (
 
 def provenance() -> Provenance:
     """Return the version of the benchmark and the packages to record."""
-    return Provenance(benchmark_version=_version("webarena-verified"), packages=PACKAGES)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    version = package_versions(PACKAGES).get("webarena-verified")
+    return Provenance(benchmark_version=version, packages=PACKAGES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -13,7 +14,7 @@ from bench_core import exit_codes
 from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "Check",
@@ -21,6 +22,7 @@ __all__ = [
     "agent_checks",
     "execute_doctor",
     "failed",
+    "installed",
     "ok",
     "sealing_check",
     "warned",
@@ -59,6 +61,25 @@ def warned(detail: str, fix: str = "") -> CheckResult:
 def failed(detail: str, fix: str) -> CheckResult:
     """Return: this must be fixed first."""
     return CheckResult("fail", detail, fix)
+
+
+def installed(
+    packages: Iterable[str], optional: Mapping[str, str] = MappingProxyType({})
+) -> CheckResult:
+    """Say which versions of the packages are there; `optional` has what installs those that may be missing."""
+    from bench_core.run_folder import package_versions
+
+    names = tuple(packages)
+    versions = package_versions(names)
+    missing = [name for name in names if name not in versions]
+    required = [name for name in missing if name not in optional]
+    if required:
+        return failed(f"not installed: {', '.join(required)}", f"pip install {' '.join(required)}")
+    present = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    if not missing:
+        return ok(present)
+    adds = " ".join(f"'{optional[name]}'" for name in missing)
+    return warned(f"{present}; not installed: {', '.join(missing)}", f"pip install {adds}")
 
 
 def sealing_check() -> CheckResult:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bench_core.fault_switches import FaultSwitches
-    from webarena_runner.world.faults import FaultKind
+    from webarena_runner.world.server import FaultKind
     from webarena_runner.world.site import Credentials, Site
 
 __all__ = ["BuiltInWorld"]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Environment",
-    "WorldReset",
     "built_in_world",
     "environment_of",
     "real_environment",
@@ -48,18 +47,6 @@ class Environment:
     served: Callable[[float], Collection[tuple[str, str]]] | None = None
 
 
-class WorldReset:
-    """Reset of stand-in sites to their initial state."""
-
-    def __init__(self, world: BuiltInWorld) -> None:
-        self._world = world
-
-    async def __call__(self, sites: Sequence[str], config: EnvironmentConfig) -> None:
-        """Reset `sites`, which no other trial may use meanwhile."""
-        del config  # there is one of each
-        await asyncio.to_thread(self._world.reset, sites)
-
-
 @contextmanager
 def built_in_world() -> Iterator[BuiltInWorld]:
     """Start the stand-in sites, in threads of their own, and stop them at the end of the block."""
@@ -81,10 +68,14 @@ def environment_of(world: BuiltInWorld) -> Environment:
         for name, url in world.urls.items()
     }
     config = EnvironmentConfig.model_validate({"sites": sites})
+
+    async def reset(names: Sequence[str], _: EnvironmentConfig) -> None:
+        await asyncio.to_thread(world.reset, names)
+
     controls = {urlsplit(world.control_url).port or 0: IntegrityCode.CONTROL_ROUTE}
     return Environment(
         config,
-        reset=WorldReset(world),
+        reset=reset,
         shared=False,
         ports=controls,
         served=world.served_since,

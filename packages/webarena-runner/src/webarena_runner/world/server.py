@@ -6,27 +6,36 @@ import logging
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Literal, Protocol, get_args
 
 from bench_core.fault_switches import FaultSwitches
 from bench_core.serving import BoundedHandler, BoundedServer
-from webarena_runner.world.faults import FAULTS
 from webarena_runner.world.messages import Request, Response, html
 
-if TYPE_CHECKING:
-    from webarena_runner.world.faults import FaultKind
+__all__ = ["FAULTS", "Answerer", "FaultKind", "SiteServer"]
 
-__all__ = ["Answerer", "SiteServer"]
+FaultKind = Literal["error", "busy", "stall", "drop", "garbage", "cut", "empty", "hang"]
+"""`error`: status 500; `busy`: status 429; `stall`: never answer; `drop`: close the connection;
+`garbage`: answer with bytes that are not HTTP; `cut`: end in the middle of the page; `empty`: a page
+without content; `hang`: a page whose script never ends."""
+
+FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 LOG = logging.getLogger(__name__)
 _GARBAGE = bytes(range(128, 256))
 _REMEMBERED = 100_000  # requests; a trial makes a few hundred
 _LONGEST_TARGET = 8 * 1024  # longer than any URL of the tasks
 _MISSING = 1000  # bytes that a truncated page announces and never sends
-_HANGING_PAGE = (
+_HANGING = (
     "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
     "<script>addEventListener('load', () => setTimeout(() => { for (;;) {} }, 50))</script>"
 )
+_PAGES = {
+    "error": ("<!doctype html><title>Error</title><h1>500: something broke</h1>", 500),
+    "busy": ("<!doctype html><title>Busy</title><h1>429: too many requests</h1>", 429),
+    "empty": ("", 200),
+    "hang": (_HANGING, 200),
+}
 
 
 class Answerer(Protocol):
@@ -83,25 +92,31 @@ class _Server(BoundedServer):
 
 
 class _Handler(BoundedHandler):
+    server: _Server
     any_origin = True  # sites have tokens in their forms
     server_version = "StandIn"
     sys_version = ""
 
     def do_GET(self) -> None:
-        owner = cast("_Server", self.server).owner
-        request = self._request()
+        owner = self.server.owner
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, self.path, headers, self.body)
         if len(request.target) > _LONGEST_TARGET:
             self.send_error(414)
             return
         owner.remember(request.method, request.target)
         fault = owner.faults.take(request.path)
-        kind = fault.kind if fault is not None else None
+        kind = None if fault is None else fault.kind
         if kind in {"stall", "drop", "garbage"}:
-            self._leave(owner, kind)
-        elif kind in {None, "cut"}:
-            self._send(_answer(owner.site, request), missing=_MISSING if kind else 0)
+            if kind == "stall":
+                owner.closing.wait()
+            elif kind == "garbage":
+                self.wfile.write(_GARBAGE)
+            self.close_connection = True
+        elif kind in _PAGES:
+            self._send(html(*_PAGES[kind]))
         else:
-            self._send(_faulty(kind))
+            self._send(_answer(owner.site, request), missing=_MISSING if kind == "cut" else 0)
 
     do_POST = do_GET
     do_PUT = do_GET
@@ -110,17 +125,6 @@ class _Handler(BoundedHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's own name
         LOG.debug(format, *args)
-
-    def _request(self) -> Request:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        return Request(self.command, self.path, headers, self.body)
-
-    def _leave(self, owner: SiteServer, fault: FaultKind | None) -> None:
-        if fault == "stall":
-            owner.closing.wait()
-        elif fault == "garbage":
-            self.wfile.write(_GARBAGE)
-        self.close_connection = True
 
     def _send(self, response: Response, missing: int = 0) -> None:
         self.send_response(response.status)
@@ -136,19 +140,9 @@ class _Handler(BoundedHandler):
             self.close_connection = True
 
 
-def _faulty(fault: FaultKind | None) -> Response:
-    if fault == "hang":
-        return html(_HANGING_PAGE)
-    if fault == "empty":
-        return html("")
-    if fault == "busy":
-        return html("<!doctype html><title>Busy</title><h1>429: too many requests</h1>", 429)
-    return html("<!doctype html><title>Error</title><h1>500: something broke</h1>", 500)
-
-
 def _answer(site: Answerer, request: Request) -> Response:
     try:
         return site.handle(request)
     except Exception:  # a defect in a page must reach the browser as an error of the site
         LOG.exception("%s %s failed", request.method, request.target)
-        return _faulty("error")
+        return html(*_PAGES["error"])
