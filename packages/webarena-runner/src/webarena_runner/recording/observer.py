@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import BrowserError
@@ -18,7 +19,7 @@ from webarena_runner.recording.link import CONNECTION_ERRORS, Link
 from webarena_runner.recording.unreported import Unreported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["BrowserObserver"]
 
@@ -119,23 +120,8 @@ class BrowserObserver:
         self._link = link = await Link.open(self._cdp_url, _LARGEST_MESSAGE)
         bodies = Bodies(link, self._limits)
         self._unreported = unreported = Unreported(link, self._traffic, bodies)
-        link.on("Target.attachedToTarget", self._attacher(link, bodies))
-        link.on("Target.detachedFromTarget", self._on_detached)
-        for method in self._traffic.methods:
-            link.on(method, self._listener(method, bodies, unreported))
-        link.on("Fetch.requestPaused", self._paused(unreported))
-        product = (await link.call("Browser.getVersion", {}))["product"]
-        name, _, version = product.partition("/")
-        self._browser = (name, version)
-        await link.call("Target.setAutoAttach", _AUTO_ATTACH)
-        await unreported.start()
-        # A page that hangs does not answer; it must not keep the recording from starting.
-        await link.wait_for_posted(_ATTACH_S)
 
-    def _listener(
-        self, method: str, bodies: Bodies, unreported: Unreported
-    ) -> Callable[[Any, str | None], None]:
-        def listen(params: Mapping[str, Any], session: str | None) -> None:
+        def listen(method: str, params: Mapping[str, Any], session: str | None) -> None:
             self._last_event = time.monotonic()
             if unreported.covers(method, params):
                 return
@@ -144,39 +130,46 @@ class BrowserObserver:
             if hop is not None:
                 bodies.follow(method, hop, session)
 
-        return listen
-
-    def _paused(self, unreported: Unreported) -> Callable[[Any, str | None], None]:
-        def listen(params: Mapping[str, Any], session: str | None) -> None:
+        def paused(params: Mapping[str, Any], _: str | None) -> None:
             self._last_event = time.monotonic()
-            unreported.on_paused(params, session)
+            unreported.on_paused(params)
 
-        return listen
+        def detached(params: Mapping[str, Any], _: str | None) -> None:
+            self._pages.pop(params["sessionId"], None)
+            self._traffic.forget_session(params["sessionId"])
 
-    def _attacher(self, link: Link, bodies: Bodies) -> Callable[[Any, str | None], None]:
-        def attach(params: Mapping[str, Any], parent: str | None) -> None:
-            session, target = params["sessionId"], params["targetInfo"]
-            if _is_of_the_browser_itself(target):
-                link.post("Runtime.runIfWaitingForDebugger", {}, session)
-                return
-            is_page = target["type"] == "page"
-            self._pages[session] = target["targetId"] if is_page else self._pages.get(parent or "")
-            # longer bodies are left out of `requestWillBeSent`
-            posted = {"maxPostDataSize": self._limits.post_bytes}
-            # One after the other without waiting: a paused worker answers only once it runs,
-            # and its page may wait for it.
-            link.post("Network.enable", {**bodies.buffers(), **posted}, session)
-            link.post("Network.configureDurableMessages", bodies.buffers(), session)
-            for method, settings in self._tab_setup if target["type"] in _TABS else ():
-                link.post(method, settings, session)
-            link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
+        link.on("Target.attachedToTarget", partial(self._attach, link, bodies))
+        link.on("Target.detachedFromTarget", detached)
+        for method in self._traffic.methods:
+            link.on(method, partial(listen, method))
+        link.on("Fetch.requestPaused", paused)
+        product = (await link.call("Browser.getVersion", {}))["product"]
+        name, _, version = product.partition("/")
+        self._browser = (name, version)
+        await link.call("Target.setAutoAttach", _AUTO_ATTACH)
+        await unreported.start()
+        # A page that hangs does not answer; it must not keep the recording from starting.
+        await link.wait_for_posted(_ATTACH_S)
+
+    def _attach(
+        self, link: Link, bodies: Bodies, params: Mapping[str, Any], parent: str | None
+    ) -> None:
+        session, target = params["sessionId"], params["targetInfo"]
+        if _is_of_the_browser_itself(target):
             link.post("Runtime.runIfWaitingForDebugger", {}, session)
-
-        return attach
-
-    def _on_detached(self, params: Mapping[str, Any], _parent: str | None) -> None:
-        self._pages.pop(params["sessionId"], None)
-        self._traffic.forget_session(params["sessionId"])
+            return
+        is_page = target["type"] == "page"
+        self._pages[session] = target["targetId"] if is_page else self._pages.get(parent or "")
+        # longer bodies are left out of `requestWillBeSent`
+        posted = {"maxPostDataSize": self._limits.post_bytes}
+        # One after the other without waiting: a paused worker answers only once it runs,
+        # and its page may wait for it.
+        link.post("Network.enable", {**bodies.buffers(), **posted}, session)
+        link.post("Network.configureDurableMessages", bodies.buffers(), session)
+        for method, settings in self._tab_setup if target["type"] in _TABS else ():
+            link.post(method, settings, session)
+        link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
+        link.post("Runtime.runIfWaitingForDebugger", {}, session)
 
     async def _settle(self, link: Link, patience_s: float) -> None:
         """Wait until no recent request is pending and no event came for `settle_s`."""

@@ -70,7 +70,7 @@ class Unreported:
             and self._traffic.last(params["requestId"]) is None
         )
 
-    def on_paused(self, params: Params, _session: str | None) -> None:
+    def on_paused(self, params: Params) -> None:
         """Handle the event of a paused request or response."""
         if "responseStatusCode" in params or _failed(params):
             self._unanswered.pop(params["requestId"], None)

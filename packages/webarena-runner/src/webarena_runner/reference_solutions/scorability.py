@@ -7,7 +7,6 @@ shown beside official scores and never change one.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tempfile
 from functools import cache
@@ -206,8 +205,3 @@ def _expected_requests(task: Task) -> list[dict[str, Any]]:
         for each in definitions
         if each["evaluator"] == "NetworkEventEvaluator" and not each.get("should_not_exist")
     ]
-
-
-def as_json(found: Scorability) -> str:
-    """Return the notes in the form of the shipped file."""
-    return json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
