@@ -22,6 +22,14 @@ _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
 FINISH_NOISE = frozenset({"config", "router", "ui", "_persist"})
 
 
+Code = Literal[
+    "missing_app", "unknown_app", "duplicated_state", "foreign_task", "no_ids", "empty_diff",
+    "carry_over", "outside_window", "seed_mismatch", "capped_history", "clock_mismatch",
+    "goal_violated",
+]  # fmt: skip
+_NOTES = frozenset({"unknown_app", "no_ids", "empty_diff", "capped_history", "clock_mismatch"})
+
+
 class Symptom(Record):
     """One thing that is wrong with the end states of a task.
 
@@ -30,11 +38,7 @@ class Symptom(Record):
         serious: Whether scores from these states cannot be trusted.
     """
 
-    code: Literal[
-        "missing_app", "unknown_app", "duplicated_state", "foreign_task", "no_ids", "empty_diff",
-        "carry_over", "outside_window", "seed_mismatch", "capped_history", "clock_mismatch",
-        "goal_violated",
-    ]  # fmt: skip
+    code: Code
     app: str
     message: str
     serious: bool = True
@@ -72,6 +76,10 @@ def check_states(
         ),
     ]
     return sorted(found, key=lambda each: not each.serious)
+
+
+def _symptom(code: Code, app: str, message: str) -> Symptom:
+    return Symptom(code=code, app=app, message=message, serious=code not in _NOTES)
 
 
 def has_changes(state: Any) -> bool:
@@ -114,12 +122,10 @@ def _any_leaf(value: Any) -> bool:
 def _presence(definition: Definition, states: Mapping[str, Any]) -> Iterator[Symptom]:
     for app in definition.apps:
         if not states.get(app):
-            yield Symptom(code="missing_app", app=app, message="there is no state of this app")
+            yield _symptom("missing_app", app, "there is no state of this app")
     for app in states:
         if app not in definition.apps:
-            yield Symptom(
-                code="unknown_app", app=app, message="the task does not use it", serious=False
-            )
+            yield _symptom("unknown_app", app, "the task does not use it")
 
 
 def _copies(states: Mapping[str, Any]) -> Iterator[Symptom]:
@@ -132,9 +138,7 @@ def _copies(states: Mapping[str, Any]) -> Iterator[Symptom]:
             owner = max(apps, key=lambda app: _resemblance(app, states[app]))  # the first of equals
             for app in apps:
                 if app != owner:
-                    yield Symptom(
-                        code="duplicated_state", app=app, message=f"it is the state of {owner!r}"
-                    )
+                    yield _symptom("duplicated_state", app, f"it is the state of {owner!r}")
 
 
 def _resemblance(app: str, state: Any) -> float:
@@ -159,30 +163,20 @@ def _of_app(
         return
     yield from _ids(definition, app, state)
     if not has_changes(state):
-        yield Symptom(
-            code="empty_diff", app=app, message="nothing has changed in it", serious=False
-        )
+        yield _symptom("empty_diff", app, "nothing has changed in it")
     yield from _history(app, state, window)
     if seed is not None and _without_noise(seed) != _without_noise(state.get("initialstate")):
-        yield Symptom(
-            code="seed_mismatch", app=app, message="it did not start from the app's first state"
-        )
+        yield _symptom("seed_mismatch", app, "it did not start from the app's first state")
 
 
 def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
     configs = [each for each in _configs(_final(state).get("config")) if "task_id" in each]
     given = {str(each["task_id"]) for each in configs} - {""}
     if given and given != {definition.id}:
-        yield Symptom(
-            code="foreign_task",
-            app=app,
-            message=f"it was configured for {', '.join(sorted(given))}",
-        )
+        yield _symptom("foreign_task", app, f"it was configured for {', '.join(sorted(given))}")
     # a note only: all seven published states are such
     elif configs and not given:
-        yield Symptom(
-            code="no_ids", app=app, message="it never went through /config", serious=False
-        )
+        yield _symptom("no_ids", app, "it never went through /config")
 
 
 def _final(state: dict[str, Any]) -> dict[str, Any]:
@@ -208,30 +202,21 @@ def _history(app: str, state: Any, window: Window | None) -> Iterator[Symptom]:
         if isinstance(each, dict) and isinstance(each.get("timestamp"), int | float)
     ]
     if len(actions) == 500:  # opendining's history stops at exactly 500
-        yield Symptom(
-            code="capped_history",
-            app=app,
-            message="its history is full: 500 actions",
-            serious=False,
-        )
+        yield _symptom("capped_history", app, "its history is full: 500 actions")
     if not stamps:
         return
     if window is not None and min(stamps) < window.started_ms - _CLOCK_SLACK_MS:
-        yield Symptom(
-            code="carry_over", app=app,
-            message=f"its history begins {_moment(min(stamps))}, before the run",
-        )  # fmt: skip
+        yield _symptom(
+            "carry_over", app, f"its history begins {_moment(min(stamps))}, before the run"
+        )
     if window is not None and max(stamps) > window.finished_ms + _CLOCK_SLACK_MS:
-        yield Symptom(
-            code="outside_window", app=app,
-            message=f"its history ends {_moment(max(stamps))}, after the run",
-        )  # fmt: skip
+        yield _symptom(
+            "outside_window", app, f"its history ends {_moment(max(stamps))}, after the run"
+        )
     # four of the seven published states have events of earlier tasks
     if window is None and max(stamps) - min(stamps) > _LONGEST_MS:
         hours = (max(stamps) - min(stamps)) / 3_600_000
-        yield Symptom(
-            code="carry_over", app=app, message=f"its history spans {hours:.0f} hours: several runs"
-        )
+        yield _symptom("carry_over", app, f"its history spans {hours:.0f} hours: several runs")
     yield from _clock(app, actions)
 
 
@@ -240,10 +225,7 @@ def _clock(app: str, actions: list[Any]) -> Iterator[Symptom]:
     offsets = {offset for each in actions if (offset := _offset_minutes(each)) is not None}
     if len(offsets) > 1:
         shown = ", ".join(f"{each / 60:+g} h" for each in sorted(offsets))
-        yield Symptom(
-            code="clock_mismatch", app=app, message=f"its history is of several time zones: {shown}",
-            serious=False,
-        )  # fmt: skip
+        yield _symptom("clock_mismatch", app, f"its history is of several time zones: {shown}")
 
 
 def _offset_minutes(action: Any) -> int | None:

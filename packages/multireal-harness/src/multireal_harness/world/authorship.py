@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.interactions import TYPED
+from multireal_harness.world.replay import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,43 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["changing_actions", "unaccounted"]
 
 _NAVIGATION = "router/locationChange"
-# action -> the buttons that it follows; any interaction will do for one that is not here
-_BUTTONS: Mapping[str, str] = MappingProxyType(
-    {
-        "config/closePopup": "Got it",
-        "email/star": "Star|Remove star",
-        "email/trash": "Delete",
-        "email/send": "Send",
-        "email/saveDraft": "Save draft",
-        "calendar/createEvent": "Save",
-        "calendar/updateEvent": "Save",
-        "calendar/deleteEvent": "Delete",
-        "booking/confirm": "Confirm reservation",
-        "booking/cancel": "Cancel .*",
-        "review/post": "Post review",
-        "savedRestaurants/toggle": "Save restaurant|Forget restaurant",
-        "booking/bookFlight": "Book flight",
-        "booking/reserveStay": "Reserve",
-        "wishlist/add": "Add to wishlist",
-        "flightSearch/search": "Search flights",
-        "search/stays": "Search stays",
-    }
-)
-# action -> what a user writes in it: the key of its payload, and the fields it is typed into
-_WRITTEN: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "email/send": {"to": "to", "cc": "cc", "subject": "subject", "content": "body"},
-        "email/saveDraft": {"to": "to", "cc": "cc", "subject": "subject", "content": "body"},
-        "calendar/createEvent": {"title": "title", "location": "location", "guests": "guests",
-                                 "description": "description"},
-        "calendar/updateEvent": {"title": "title", "location": "location", "guests": "guests",
-                                 "description": "description"},
-        "booking/confirm": {"date": "date"},
-        "review/post": {"opinion": "opinion"},
-        "booking/bookFlight": {"passenger": "passenger"},
-        "booking/reserveStay": {"checkin": "checkin", "checkout": "checkout"},
-    }
-)  # fmt: skip
 _PREFIX = re.compile(r"(?:(?:Re|Fwd): )*")
 
 
@@ -89,10 +52,11 @@ def unaccounted(beginning: Beginning, report: Mapping[str, Any], done: Interacti
 
 
 def _not_pressed(actions: Sequence[dict[str, Any]], done: Interactions) -> Iterator[str]:
+    follows = table("buttons")  # any interaction will do for an action that is not there
     buttons = Counter(
-        _BUTTONS[kind]
+        follows[kind]
         for each in actions
-        if (kind := str(each.get("type")).removesuffix("/rejected")) in _BUTTONS
+        if (kind := str(each.get("type")).removesuffix("/rejected")) in follows
     )
     for button, number in buttons.items():
         pressed = sum(n for label, n in done.pressed.items() if re.fullmatch(button, label))
@@ -106,7 +70,7 @@ def _not_typed(
     # what an app shows in a field before the agent types: an answer's recipient, a draft, an event
     shown = json.dumps(beginning.initial, ensure_ascii=False)
     for action in actions:
-        written = _WRITTEN.get(str(action.get("type")), {})
+        written = table("written").get(str(action.get("type")), {})
         payload: Any = action.get("payload")
         for key, field in written.items() if isinstance(payload, dict) else ():
             for text in _texts(payload.get(key)):

@@ -6,7 +6,9 @@ It repeats in Python what the apps' own scripts do, on what was captured: no scr
 from __future__ import annotations
 
 import copy
+import functools
 import json
+from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from multireal_harness.world.clones import APPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Beginning", "disagreements", "read_beginning"]
+__all__ = ["Beginning", "disagreements", "read_beginning", "table"]
 
 _State = dict[str, Any]
 _UNCOMPARED = frozenset({"router", "_persist"})
@@ -49,6 +51,19 @@ class Beginning:
         self.app = app
         self.initial = initial
         self.actions = list(actions)
+
+
+@functools.cache
+def table(name: str) -> dict[str, Any]:
+    """Return what is known of the apps' actions.
+
+    - `buttons`: of an action, the buttons that it follows.
+    - `written`: of an action, the parts of its payload that a user writes, and the fields they are typed into.
+    - `differences`: of an app, the differences that it reports: where the things are, and what they are packed by.
+    """
+    file = resources.files(__package__).joinpath("actions.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))[name]
+    return found
 
 
 async def read_beginning(page: Any) -> Beginning | None:
@@ -88,7 +103,7 @@ def disagreements(beginning: Beginning, report: Mapping[str, Any]) -> list[str]:
     try:
         if not _same(_replayed(beginning.app, beginning.initial, actions), final):
             found.append("its history leads to another state")
-        shown = {name: report.get(name) for name in _DIFFERENCES[beginning.app]}
+        shown = {name: report.get(name) for name in table("differences")[beginning.app]}
         shown["initialfinaldiff"] = report.get("initialfinaldiff")
         if not _same(_differences(beginning.app, initial, final), shown):
             found.append("its differences are not those of its states")
@@ -215,28 +230,6 @@ _ACTIONS: Mapping[str, Mapping[str, Callable[[_State, Any], None]]] = MappingPro
     }
 )
 
-# part of the report -> name in it -> where the things are, and what they are packed by
-_DIFFERENCES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "mail": {"differences": {"emails": ("email", "emails", None)}},
-        "calendar": {"differences": {"events": ("calendar", "myEvents", "id")}},
-        "dining": {
-            "differences": {
-                "bookings": ("booking", "bookingDetails", None),
-                "reviews": ("review", "reviews", None),
-                "savedRestaurants": ("savedRestaurants", "savedRestaurants", None),
-            }
-        },
-        "travel": {
-            "differences": {
-                "bookedFlights": ("booking", "bookedFlights", "index"),
-                "wishlist": ("wishlist", "stays", None),
-            },
-            "bookingDetailsDiff": ("booking", "bookingDetails", None),
-        },
-    }
-)
-
 
 def _differences(app: str, initial: _State, final: _State) -> dict[str, Any]:
     def of(place: Any) -> Any:
@@ -245,7 +238,7 @@ def _differences(app: str, initial: _State, final: _State) -> dict[str, Any]:
         part, name, by = place
         return _changes(initial[part][name], final[part][name], by)
 
-    shown = {name: of(place) for name, place in _DIFFERENCES[app].items()}
+    shown = {name: of(place) for name, place in table("differences")[app].items()}
     return {**shown, "initialfinaldiff": _difference(initial, final)}
 
 
