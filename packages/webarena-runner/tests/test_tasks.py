@@ -32,8 +32,8 @@ def tasks() -> list[Task]:
     return load_tasks()
 
 
-def ids_of(tasks: list[Task], **wanted: object) -> list[str]:
-    return [task.task_id for task in select_tasks(tasks, TaskQuery.model_validate(wanted))]
+def ids_of(tasks: list[Task], ids: str | None = None, **wanted: object) -> list[str]:
+    return [task.task_id for task in select_tasks(tasks, TaskQuery.model_validate(wanted), ids)]
 
 
 def test_all_812_tasks_are_there_in_order(tasks: list[Task]) -> None:

@@ -40,7 +40,7 @@ DEFAULT_LIMITS = Limits(max_steps=50, time_limit_s=600)
 """The limits of every agent where neither options nor the model's config set others."""
 
 
-class MultiRealTaskOptions(TaskOptions):
+class MultiRealTaskOptions(TaskQuery, TaskOptions):
     """The options that choose tasks: ids, with or without prefix, and the fields of `TaskQuery`.
 
     Attributes:
@@ -50,10 +50,6 @@ class MultiRealTaskOptions(TaskOptions):
 
     world: Literal["real", "built-in"] = "real"
     tasks_dir: str | None = None
-    apps: tuple[str, ...] = ()
-    min_apps: PositiveInt | None = None
-    max_apps: PositiveInt | None = None
-    difficulties: tuple[str, ...] = ()
 
     def known(self) -> list[Task]:
         """Return all tasks of the folder, by default the built-in ones on the built-in world."""
@@ -76,15 +72,9 @@ class MultiRealTaskOptions(TaskOptions):
             UnknownTaskError: An id is none of the tasks'.
             InputError: No task matches.
         """
-        query = TaskQuery(
-            apps=self.apps,
-            min_apps=self.min_apps,
-            max_apps=self.max_apps,
-            difficulties=self.difficulties,
-        )
-        if query == TaskQuery() and not self.ids:
+        if not (self.ids or self.narrows):
             return self
-        return self.model_copy(update={"ids": tuple(select_tasks(known, query, self.ids))})
+        return self.model_copy(update={"ids": select_tasks(known, self, self.ids)})
 
 
 class RuleOptions(Record):

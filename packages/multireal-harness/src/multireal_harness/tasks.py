@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import PositiveInt, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record, Task
@@ -50,9 +50,16 @@ class TaskQuery(Record):
     """
 
     apps: tuple[str, ...] = ()
-    min_apps: int | None = None
-    max_apps: int | None = None
+    min_apps: PositiveInt | None = None
+    max_apps: PositiveInt | None = None
     difficulties: tuple[str, ...] = ()
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves out any task."""
+        return any(
+            getattr(self, each) != kind.default for each, kind in TaskQuery.model_fields.items()
+        )
 
 
 def load_tasks(directory: Path | str) -> list[Task]:

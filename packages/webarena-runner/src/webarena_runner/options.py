@@ -24,7 +24,7 @@ __all__ = ["WebArenaRunOptions", "WebArenaTaskOptions"]
 _BUILT_IN = "the built-in world"
 
 
-class WebArenaTaskOptions(TaskOptions):
+class WebArenaTaskOptions(TaskQuery, TaskOptions):
     """The options that choose tasks: ids and ranges like `0-50`, and the fields of `TaskQuery`.
 
     Attributes:
@@ -32,12 +32,6 @@ class WebArenaTaskOptions(TaskOptions):
     """
 
     world: Literal["real", "built-in"] = "real"
-    sites: tuple[str, ...] = ()
-    exact_sites: bool = False
-    without_sites: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    templates: tuple[str, ...] = ()
-    hard: bool | None = None
 
     def with_ids(self, known: Sequence[Task]) -> Self:
         """Return the options with the ids of the tasks that ranges, filters and the world select.
@@ -52,19 +46,10 @@ class WebArenaTaskOptions(TaskOptions):
 
             scripted = set(map(str, scripted_task_ids()))
             known, owner = [task for task in known if task.task_id in scripted], _BUILT_IN
-        query = TaskQuery(
-            ids=",".join(self.ids) or None,
-            sites=self.sites,
-            exact_sites=self.exact_sites,
-            without_sites=self.without_sites,
-            types=self.types,
-            templates=self.templates,
-            hard=self.hard,
-        )
-        if query == TaskQuery() and owner == BENCHMARK:
+        if owner == BENCHMARK and not (self.ids or self.narrows):
             return self
-        ids = tuple(task.task_id for task in select_tasks(known, query, owner))
-        return self.model_copy(update={"ids": ids})
+        chosen = select_tasks(known, self, ",".join(self.ids) or None, owner)
+        return self.model_copy(update={"ids": tuple(task.task_id for task in chosen)})
 
 
 class WebArenaRunOptions(WebArenaTaskOptions, RunOptions):

@@ -50,7 +50,6 @@ class TaskQuery(Record):
     agent the answer.
 
     Attributes:
-        ids: Task ids and ranges, e.g. `"0-50,132"`.
         sites: Only tasks that use any of these sites; with `exact_sites`, exactly these.
         without_sites: No tasks that use any of these.
         types: Some of `MUTATE`, `NAVIGATE`, `RETRIEVE`.
@@ -58,13 +57,19 @@ class TaskQuery(Record):
         hard: True for the hard subset of 258, False for the rest.
     """
 
-    ids: str | None = None
     sites: tuple[str, ...] = ()
     exact_sites: bool = False
     without_sites: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     hard: bool | None = None
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves out any task."""
+        return any(
+            getattr(self, each) != kind.default for each, kind in TaskQuery.model_fields.items()
+        )
 
 
 def load_tasks(dataset: Path | None = None) -> list[Task]:
@@ -95,8 +100,16 @@ def dataset_path() -> Path:
     return evaluator_folder() / _DATASET
 
 
-def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMARK) -> list[Task]:
-    """Return the tasks that match `wanted`, in their order; `owner` is named in errors.
+def select_tasks(
+    tasks: Sequence[Task], wanted: TaskQuery, ids: str | None = None, owner: str = BENCHMARK
+) -> list[Task]:
+    """Return the tasks that match `wanted`, in their order.
+
+    Args:
+        tasks: The tasks.
+        wanted: What they must match.
+        ids: Task ids and ranges, e.g. `"0-50,132"`; by default all.
+        owner: Whose tasks they are, in errors.
 
     Raises:
         UnknownTaskError: An id does not exist.
@@ -106,9 +119,9 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMAR
     types = tuple(each.upper() for each in wanted.types)
     _refuse_unknown("task type", types, TASK_TYPES)
     known = [task.task_id for task in tasks]
-    ids = None if wanted.ids is None else set(parse_ids(wanted.ids, known, owner))
+    named = set(known if ids is None else parse_ids(ids, known, owner))
     chosen = wanted.model_copy(update={"types": types})
-    left = [t for t in tasks if (ids is None or t.task_id in ids) and _fits(t, chosen)]
+    left = [task for task in tasks if task.task_id in named and _fits(task, chosen)]
     if not left:
         raise InputError(f"none of the {len(tasks)} tasks of {owner} fits the filter")
     return left
