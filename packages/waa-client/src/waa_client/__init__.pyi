@@ -4,7 +4,6 @@ from .options import WaaTaskOptions as WaaTaskOptions
 from .runs import run as run
 from .tasks import TaskQuery as TaskQuery
 from .tasks import load_tasks as load_tasks
-from .tasks import resolve_task_id as resolve_task_id
 from .tasks import select_tasks as select_tasks
 from .vm import SyncVmClient as SyncVmClient
 from .vm import VmClient as VmClient

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from waa_client.timing import Clock, Timing
     from waa_client.vm import VmOptions
 
-__all__ = ["SETUP", "Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
+__all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 
 SETUP = "setup.json"
 """The file with the outcome of each step of the set-up."""

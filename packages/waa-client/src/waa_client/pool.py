@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.scheduling import MachineLocks
 
-__all__ = ["Machine", "Machines", "VmPool", "vm_resource", "vm_urls"]
+__all__ = ["Machine", "Machines", "VmPool"]
 
 _LONGEST_REST_S = 600.0
 

@@ -23,15 +23,10 @@ if TYPE_CHECKING:
     from bench_core.records import Task
 
 __all__ = [
-    "FLAGGED",
     "MEANINGS",
     "NoteKind",
     "TaskNote",
-    "files_of",
-    "health_text",
-    "task_flags",
     "task_notes",
-    "task_warnings",
 ]
 
 NoteKind = Literal[

@@ -24,13 +24,8 @@ __all__ = [
     "TASKS_VARIABLE",
     "TaskQuery",
     "Variant",
-    "find_examples",
-    "is_infeasible",
     "load_tasks",
-    "read_index",
-    "resolve_task_id",
     "select_tasks",
-    "task_folders",
 ]
 
 BENCHMARK = "waa"

@@ -16,7 +16,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from bench_core.errors import InputError
 from bench_core.records import Record
 
-__all__ = ["TIMINGS", "Clock", "RealClock", "Timing", "timing_of"]
+__all__ = ["TIMINGS", "Clock", "Timing"]
 
 
 class Timing(Record):

@@ -19,7 +19,7 @@ from waa_client.desktop import View
 
 if TYPE_CHECKING:
     from bench_core.agents import Action, Decision, Declaration, Observation, Screen
-    from bench_core.models import Part, ToolCall
+    from bench_core.models import ImagePart, ToolCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -110,7 +110,7 @@ class _Vision(ToolCalling):
         self._notes = notes[:_MOST_NOTES]
         return ()
 
-    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+    def show(self, observation: Observation, *, results: bool) -> tuple[TextPart | ImagePart, ...]:
         """Return the notes and the screen; see `Dialect`."""
         parts = super().show(observation, results=results)
         return (TextPart(text=f"Your notes:\n{self._notes}"), *parts) if self._notes else parts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Task
 
-__all__ = ["BuiltInDesktops", "Found", "built_in_world", "look_around"]
+__all__ = ["BuiltInDesktops", "Found", "built_in_world"]
 
 
 class Found(Record):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.built_in.solution_steps import Step
 
-__all__ = ["Solution", "action_of", "demo_tasks", "pixel_targets", "solution_of", "solutions"]
+__all__ = ["Solution", "action_of", "demo_tasks", "solutions"]
 
 _DEMO = (
     "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS",

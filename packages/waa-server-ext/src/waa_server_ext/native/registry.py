@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import Fidelity
 
-__all__ = ["EXTRAS", "Declaration", "Kind", "declared", "find", "getter", "metric"]
+__all__ = ["Declaration", "Kind", "declared", "find", "getter", "metric"]
 
 Kind = Literal["getter", "metric"]
 

@@ -15,8 +15,8 @@ from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.evaluation.verdicts import Verdict
-from waa_server_ext.fixture import loopback_addresses
 from waa_server_ext.fixture.replay import ReplayVm
+from waa_server_ext.fixture.vm import loopback_addresses
 from waa_server_ext.server.journal import stored_verdicts
 from waa_server_ext.vm.client import VM_PORT, BodyStore
 

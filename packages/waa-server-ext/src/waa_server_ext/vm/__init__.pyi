@@ -1,9 +1,4 @@
-from .client import BodyStore as BodyStore
-from .client import VmHttp as VmHttp
-from .client import VmResponse as VmResponse
 from .client import VmTransportError as VmTransportError
-from .client import vm_address as vm_address
 from .exchanges import Body as Body
 from .exchanges import Exchange as Exchange
-from .local_server import LocalServer as LocalServer
 from .state import VmState as VmState

@@ -1,8 +1,5 @@
 from .builder import PRIMARY as PRIMARY
 from .builder import Builder as Builder
-from .dialogs import FileDialog as FileDialog
-from .dialogs import MessageBox as MessageBox
-from .dialogs import PromptBox as PromptBox
 from .geometry import Area as Area
 from .geometry import Rect as Rect
 from .menus import Menu as Menu
@@ -11,5 +8,4 @@ from .nodes import Node as Node
 from .nodes import Style as Style
 from .text_field import TextField as TextField
 from .windows import Desktop as Desktop
-from .windows import OkCancel as OkCancel
 from .windows import Window as Window
