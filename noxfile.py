@@ -334,9 +334,9 @@ def _exploits(session: nox.Session) -> None:
     needed = [*group("parallel"), *groups("test"), "waa-server-ext[accessibility,simulate]"]
     install(session, packages(), needed)
     provide_chromium(session)
-    unguarded = package("multireal-harness").folder / "tests" / "test_exploits.py"
-    session.run("pytest", *PARALLEL, str(unguarded), env={"EXPLOITS": "all"})
-    session.run("python", "-m", "nox_support.audit_table", "--write", *session.posargs)
+    unguarded = "integration_tests/test_exploits_apps.py"
+    session.run("pytest", *PARALLEL, unguarded, env={"EXPLOITS": "all"})
+    session.run("python", "-m", "integration_tests.exploits.table", "--write")
 
 
 PAGES = {

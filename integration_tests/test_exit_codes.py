@@ -84,7 +84,6 @@ llm-judge show-prompt FILE:case.json
 llm-judge stress FILE:case.json -m =scripted --cache OUT-FOLDER
 llm-judge verify FILE:verdict.json --case FILE:case.json
 llm-judge verify =verdict.json --state TEXT:state.json
-multireal-harness audit read-task-file --out OUT-FOLDER
 multireal-harness check-state FILE:state.json --tasks-dir built-in --seeds FILE:state.json
 multireal-harness compare-states FILE:state.json FILE:state.json
 multireal-harness demo --out OUT-FOLDER
@@ -98,7 +97,6 @@ multireal-harness rescore RUN:multireal
 multireal-harness run --world built-in -t dining-mail-2 --agent do-nothing --out OUT-FOLDER
 multireal-harness run --world built-in --agent tool-calling --model FILE:model.yaml --dry-run
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --run RUN:multireal
-waa-client audit hang-search --out OUT-FOLDER
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
 waa-client demo --out OUT-FOLDER
 waa-client evaluate =waa-task --tasks-dir FOLDER:waa-tasks --evaluate =nowhere
@@ -127,7 +125,6 @@ waa-server-ext simulate --port 0 --record OUT-FILE
 waa-server-ext simulate --port 0 --snapshot OUT-FILE
 waa-server-ext simulate --port 0 --scene TEXT:labels.jsonl
 waa-server-ext uninstall --server MISSING-FILE
-webarena-runner audit navigate-passwd --out OUT-FOLDER
 webarena-runner auth capture --config FILE:sites.yaml
 webarena-runner auth check --config FILE:sites.yaml
 webarena-runner config init --out OUT-FILE

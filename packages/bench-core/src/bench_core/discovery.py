@@ -47,7 +47,6 @@ PluginKind = Literal[
     "reporter",
     "world",
     "stopping_rule",
-    "exploit",
     "provider",
 ]
 
@@ -69,7 +68,6 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
         "webarena": "webarena-runner",
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
-    "exploit": {},
     "provider": {"process": "bench-core", "qemu": "bench-core"},
 }
 """What adds Proctor's own plugins, as an argument of pip, for the message that one is not installed."""

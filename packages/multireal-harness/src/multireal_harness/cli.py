@@ -11,10 +11,8 @@ import click
 from bench_core import exit_codes
 from bench_core.cli import (
     FiniteRange,
-    audit_options,
     demo_out_option,
     demo_workers_option,
-    execute_audit,
     execute_demo,
     execute_doctor,
     execute_prepared,
@@ -313,18 +311,6 @@ def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **j
         as_json=as_json,
         columns=DEMO_COLUMNS,
     )
-
-
-@main.command()
-@audit_options
-def audit(*, ids: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Try to score on the built-in apps without doing the task; exit code 1 if something goes undetected."""
-    from bench_core.audit import exploits_of
-    from multireal_harness.audit_world import audit_world
-    from multireal_harness.exploits import EXPLOITS
-
-    known = exploits_of("multireal", EXPLOITS)
-    execute_audit(audit_world, known, ids=ids, out=out, as_json=as_json)
 
 
 @main.command("generate-ground-truth")

@@ -16,7 +16,6 @@ EXAMPLES = {
     "rescore": "multireal-harness rescore runs/first",
     "doctor": "multireal-harness doctor --world built-in",
     "demo": "multireal-harness demo --out runs/demo",
-    "audit": "multireal-harness audit --out runs/audit",
     "generate-ground-truth": (
         "multireal-harness generate-ground-truth truth/ --world built-in --agent "
         "scripted --judge llm-judge"

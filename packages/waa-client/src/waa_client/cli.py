@@ -12,9 +12,7 @@ from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
     FiniteRange,
-    audit_options,
     demo_out_option,
-    execute_audit,
     execute_demo,
     execute_doctor,
     execute_prepared,
@@ -258,15 +256,6 @@ def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) 
     from waa_client.probe import vm_checks
 
     execute_doctor(vm_checks(vms, evaluators, act=act), as_json=as_json)
-
-
-@main.command()
-@audit_options
-def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
-    """Try exploits against the built-in desktop, and honest agents beside them; exit code 1 when one is undetected."""
-    from waa_client.audit import audit_world, exploits
-
-    execute_audit(audit_world, exploits(), ids=ids, out=out, as_json=as_json)
 
 
 @main.command("import-vanilla")

@@ -17,7 +17,6 @@ EXAMPLES = {
         "--tasks-dir WindowsAgentArena --evaluate http://localhost:5050"
     ),
     "probe": "waa-client probe --vm localhost",
-    "audit": "waa-client audit --out runs/audit",
     "import-vanilla": (
         "waa-client import-vanilla results/ --tasks-dir WindowsAgentArena --out runs/imported"
     ),

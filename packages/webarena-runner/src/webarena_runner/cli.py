@@ -11,10 +11,8 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
-    audit_options,
     demo_out_option,
     demo_workers_option,
-    execute_audit,
     execute_demo,
     execute_doctor,
     execute_prepared,
@@ -310,23 +308,6 @@ def doctor(*, as_json: bool, **options: Any) -> None:
     from webarena_runner.doctor import checks
 
     execute_doctor(checks(**options), as_json=as_json)
-
-
-@main.command()
-@audit_options
-@click.option(
-    "--every-task", is_flag=True, help="Run the honest agent on all tasks of the stand-in sites."
-)
-def audit(*, ids: tuple[str, ...], every_task: bool, out: Path | None, as_json: bool) -> None:  # fmt: skip
-    """Try to score on the stand-in sites without doing the task; exit code 1 if something goes undetected."""
-    from functools import partial
-
-    from bench_core.audit import exploits_of
-    from webarena_runner.audit_world import audit_world
-    from webarena_runner.exploits import EXPLOITS
-
-    world, known = partial(audit_world, every_task=every_task), exploits_of("webarena", EXPLOITS)
-    execute_audit(world, known, ids=ids, out=out, as_json=as_json)
 
 
 @main.command()

@@ -24,7 +24,6 @@ EXAMPLES = {
     "submission": "webarena-runner submission runs/first",
     "scorability": "webarena-runner scorability",
     "doctor": "webarena-runner doctor --world built-in",
-    "audit": "webarena-runner audit --out runs/audit",
     "demo": "webarena-runner demo --out runs/demo",
 }
 """Command lines by the words of the command."""

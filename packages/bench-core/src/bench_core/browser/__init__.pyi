@@ -6,7 +6,6 @@ from .connection import CdpConnection as CdpConnection
 from .connection import CdpError as CdpError
 from .endpoints import websocket_url as websocket_url
 from .executable import find_chromium as find_chromium
-from .exploit_agent import ExploitAgent as ExploitAgent
 from .gateway import Gateway as Gateway
 from .gateway import open_gateway as open_gateway
 from .guard import BrowserGuard as BrowserGuard

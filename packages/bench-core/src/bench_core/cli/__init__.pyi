@@ -1,6 +1,4 @@
 from .amounts import FiniteRange as FiniteRange
-from .audit import audit_options as audit_options
-from .audit import execute_audit as execute_audit
 from .commands import execute_prepared as execute_prepared
 from .commands import execute_rescore as execute_rescore
 from .commands import execute_run as execute_run
