@@ -212,6 +212,7 @@ LOOKING: dict[str, tuple[str, Answer, Answer]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", LOOKING)
 async def test_thirty_steps_change_nothing_that_was_sent(
     provider: str,

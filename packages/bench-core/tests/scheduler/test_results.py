@@ -53,6 +53,7 @@ def test_as_many_trials_run_at_once_as_there_are_workers(world: World) -> None:
     assert len(world.sink.lines) == 7
 
 
+@pytest.mark.slow
 def test_a_trial_is_made_when_it_starts(world: World) -> None:
     made: list[int] = []
 
