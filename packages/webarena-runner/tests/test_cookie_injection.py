@@ -4,7 +4,7 @@ import pytest
 
 from bench_core.browser import launch_chromium
 from bench_core.errors import EnvironmentFaultError
-from webarena_runner.login.cookie_injection import inject_cookies
+from webarena_runner.login.browser_login import inject_cookies
 
 pytestmark = pytest.mark.browser
 

@@ -12,9 +12,8 @@ from variants import wrong_variants
 
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.reference_solutions.answers import answer_for
 from webarena_runner.reference_solutions.traffic import traffic_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world.scripts import demo_task_ids
 

@@ -16,8 +16,7 @@ from webarena_runner.answers import answer_text, read_answer, without_patterns
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.extraction import Extraction, Restated, by_model, by_rules, restated
-from webarena_runner.reference_solutions.answers import answer_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:

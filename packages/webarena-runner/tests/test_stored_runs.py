@@ -27,8 +27,7 @@ from webarena_runner.config import default_config
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, write_answer
 from webarena_runner.evaluators import ForeignEvaluator
 from webarena_runner.imported import import_results
-from webarena_runner.reference_solutions.answers import answer_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:

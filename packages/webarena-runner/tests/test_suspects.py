@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from bench_core.records import Status
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.reference_solutions.answers import answer_for
 from webarena_runner.reference_solutions.scorability import shipped_notes
 from webarena_runner.reference_solutions.traffic import navigation, traffic_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_for, write_trial
 from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import load_tasks
 

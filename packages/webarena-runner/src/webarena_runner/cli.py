@@ -111,17 +111,6 @@ def _extract_options(command: _Command) -> _Command:
     return command
 
 
-def _agent_options(command: _Command) -> _Command:
-    """Add the options for the agent's model and answers."""
-    command = _extract_options(command)
-    for option in (
-        click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
-                     help="Call the model by Proctor's adapters or by browser-use's own chat classes."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 @main.command()
 @task_options
 @_query_options
@@ -147,7 +136,9 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @_query_options
 @_environment_options
 @_site_use_options
-@_agent_options
+@click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
+              help="Call the model by Proctor's adapters or by browser-use's own chat classes.")  # fmt: skip
+@_extract_options
 @run_options(agent="browser-use", workers=None)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
@@ -288,13 +279,12 @@ def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(found.model_copy(update={"notes": notes}).model_dump_json(indent=2))
         return
-    rows = [(note.kind, note.task_id, note.reason) for note in sorted(notes, key=_by_kind)]
+    rows = [
+        (note.kind, note.task_id, note.reason)
+        for note in sorted(notes, key=lambda each: (each.kind, int(each.task_id)))
+    ]
     click.echo(render_table(("note", "task", "reason"), rows))
     click.echo(f"\n{len({n.task_id for n in notes})} of {len(chosen)} tasks have a note")
-
-
-def _by_kind(note: Any) -> tuple[str, int]:
-    return note.kind, int(note.task_id)
 
 
 @main.command()

@@ -290,14 +290,21 @@ def _filled(name: str, site: Any) -> Any:
     """Return the full form of a site, with defaults, from a short form or a bare URL."""
     if not isinstance(site, str | dict):
         return site
-    site = _mapping(site)
+    site, facts = _mapping(site), SITE_FACTS.get(name)
     short = {"url", "aliases", "username", "password"}
     full = {key: value for key, value in site.items() if key not in short}
     if site.get("url"):
         full["urls"] = [site["url"], *site.get("aliases", ())]
     if full.get("urls"):
-        full["urls"] = [_with_default_path(name, url) for url in full["urls"]]
-    account = SITE_FACTS[name].account if name in SITE_FACTS else None
+        # without `/admin` in the URL every network check of the shop's back office scores 0
+        path = facts.base_path if facts else ""
+        full["urls"] = [
+            url.rstrip("/") + path
+            if path and isinstance(url, str) and not urlsplit(url).path.strip("/")
+            else url
+            for url in full["urls"]
+        ]
+    account = facts.account if facts else None
     if full.get("credentials") is None and account:
         username, password = account
         full["credentials"] = {
@@ -305,14 +312,6 @@ def _filled(name: str, site: Any) -> Any:
             "password": site.get("password") or password,
         }
     return full
-
-
-def _with_default_path(name: str, url: Any) -> Any:
-    path = SITE_FACTS[name].base_path if name in SITE_FACTS else ""
-    # without `/admin` in the URL every network check of the shop's back office scores 0
-    if path and isinstance(url, str) and not urlsplit(url).path.strip("/"):
-        return url.rstrip("/") + path
-    return url
 
 
 def _from_variables(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -338,7 +337,9 @@ def _read_file(path: Path) -> dict[str, Any]:
         what = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot read the configuration {path}: {what}") from error
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
-        return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}
+        # its keys are `__SHOPPING__` or `shopping`
+        given = data["environments"].items()
+        return {str(key).strip("_").lower(): _from_official(value) for key, value in given}
     if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):
         raise InputError(f"{path} has no 'sites': see docs/webarena.md for the form")
     for name, site in data["sites"].items():
@@ -349,11 +350,6 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _mapping(site: Any) -> dict[str, Any]:
     return {"url": site} if isinstance(site, str) else dict(site)
-
-
-def _site_of(key: str) -> str:
-    """Return a site's name from webarena-verified's key, `__SHOPPING__` or `shopping`."""
-    return str(key).strip("_").lower()
 
 
 def _from_official(entry: Any) -> dict[str, Any]:

@@ -24,8 +24,7 @@ from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.browsers import open_alone
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import Extraction, restated
-from webarena_runner.login.browser_login import log_in_live
-from webarena_runner.login.cookie_injection import inject_cookies
+from webarena_runner.login.browser_login import inject_cookies, log_in_live
 from webarena_runner.login.http_login import cdp_cookies, enter_all
 from webarena_runner.recording import HarRecorder, RecordingLimits
 from webarena_runner.recording.link import CONNECTION_ERRORS
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from webarena_runner.browsers import KeptBrowser, Lease
     from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.login.session import SiteSession
+    from webarena_runner.login.cookie_files import SiteSession
     from webarena_runner.recording import Har
 
 __all__ = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeInt
@@ -152,15 +153,14 @@ def import_results(
     chosen = list({task_id: known[task_id] for task_id, _ in found}.values())
     _refuse_none(results, chosen)
     strange = [each.name for each in experiments if _task_id(each) not in known]
-    numbers: dict[str, int] = {}
+    taken: Counter[str] = Counter()
+    keys = []
     for task_id, _ in found:
-        numbers[task_id] = numbers.get(task_id, 0) + 1
-    info = _info(chosen, agent, model, "browsergym", trials=max(numbers.values()))
-    taken: dict[str, int] = {}
+        taken[task_id] += 1
+        keys.append(TrialKey(task_id=task_id, trial=taken[task_id]))
+    info = _info(chosen, agent, model, "browsergym", trials=max(taken.values()))
     with RunFolder.create(out, info, chosen, redactor=redactor) as run:
-        for task_id, each in found:
-            taken[task_id] = taken.get(task_id, 0) + 1
-            key = TrialKey(task_id=task_id, trial=taken[task_id])
+        for key, (_, each) in zip(keys, found, strict=True):
             run.new_attempt(key)
             run.append(each.result(BENCHMARK, key, agent, model))
         run.finish("finished")

@@ -33,21 +33,31 @@ def as_evaluation(
     failure = classify_failure(status, evaluation, steps=steps)
     cause = suspect_cause(status, evaluation)
     final, error = _final_status(status, evaluation)
+    # of tasks whose score has a known defect
+    known = (f"task-{note.kind}" for note in installed_notes().of(task_id))
+    official = evaluation.official
+    details: dict[str, Any] = {
+        "official": {
+            "status": evaluation.official_status,
+            "score": evaluation.official_score,
+            "evaluator_checksum": official.get("webarena_verified_evaluator_checksum"),
+            "data_checksum": official.get("webarena_verified_data_checksum"),
+        },
+        "failure_evidence": failure and failure[1],
+    }
+    if cause is not None and evaluation.traffic_fault is not None:
+        details["suspect_evidence"] = evaluation.traffic_fault.evidence
     return TrialEvaluation(
         score=evaluation.score,
         status=final,
         method=evaluation.method,
         checks=evaluation.checks,
-        flags=(*_task_flags(task_id), *evaluation.flags),
+        flags=(*known, *evaluation.flags),
         failure_mode=FailureMode(failure[0]) if failure else None,
         suspect=(SuspectCause(cause),) if cause else (),
         error=error,
         findings=_findings(evaluation),
-        details={
-            **_official(evaluation),
-            "failure_evidence": failure and failure[1],
-            **_evidence_of(cause, evaluation),
-        },
+        details=details,
     )
 
 
@@ -66,17 +76,6 @@ def _findings(evaluation: Evaluation) -> tuple[IntegrityFinding, ...]:
     )
 
 
-def _evidence_of(cause: str | None, evaluation: Evaluation) -> dict[str, str]:
-    if cause is None or evaluation.traffic_fault is None:
-        return {}
-    return {"suspect_evidence": evaluation.traffic_fault.evidence}
-
-
-def _task_flags(task_id: str) -> tuple[str, ...]:
-    """Return flags for tasks whose score has a known defect."""
-    return tuple(f"task-{note.kind}" for note in installed_notes().of(task_id))
-
-
 def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status | None, ErrorInfo | None]:
     """Return status and error: unreadable answers are the agent's errors, an undecided evaluator is not."""
     if evaluation.score is None:
@@ -89,15 +88,3 @@ def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status | None
             kind="MalformedAnswer", message=message, phase="answer"
         )
     return None, None
-
-
-def _official(evaluation: Evaluation) -> dict[str, Any]:
-    official = evaluation.official
-    return {
-        "official": {
-            "status": evaluation.official_status,
-            "score": evaluation.official_score,
-            "evaluator_checksum": official.get("webarena_verified_evaluator_checksum"),
-            "data_checksum": official.get("webarena_verified_data_checksum"),
-        },
-    }

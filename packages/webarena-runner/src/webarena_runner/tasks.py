@@ -173,7 +173,9 @@ def _fits(task: Task, wanted: TaskQuery) -> bool:
 
 def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
     sites = tuple(sorted(row["sites"]))  # the data set has both gitlab-reddit and reddit-gitlab
-    kind = _expected_type(row)
+    # all 812 tasks have exactly one of these evaluators
+    answer = next(each for each in row["eval"] if each["evaluator"] == "AgentResponseEvaluator")
+    kind = str(answer["expected"]["task_type"]).upper()
     # the data set's own `require_reset` is false for all tasks, so the expected type decides
     mode = "exclusive" if kind == "MUTATE" else "shared"
     template = str(row["intent_template_id"])
@@ -194,13 +196,6 @@ def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
     )
 
 
-def _expected_type(row: Mapping[str, Any]) -> str:
-    """Return the expected type, which every task's one AgentResponseEvaluator has."""
-    # all 812 tasks have exactly one of these evaluators
-    answer = next(each for each in row["eval"] if each["evaluator"] == "AgentResponseEvaluator")
-    return str(answer["expected"]["task_type"]).upper()
-
-
 def _difficulty(*, hard: bool) -> str:
     return "hard" if hard else "not-hard"
 
@@ -216,7 +211,8 @@ def _expand(part: str, known: Sequence[str], owner: str) -> list[str]:
     numbers = sorted(int(each) for each in known)
     for end in (low, high):
         if end not in numbers:
-            raise UnknownTaskError(owner, str(end), _nearest(end, numbers))
+            near = sorted(sorted(numbers, key=lambda number: abs(number - end))[:3])
+            raise UnknownTaskError(owner, str(end), list(map(str, near)))
     return [str(number) for number in numbers if low <= number <= high]
 
 

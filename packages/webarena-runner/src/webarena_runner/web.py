@@ -62,7 +62,6 @@ class Page:
     url: str
     status: int
     text: str
-    hops: tuple[str, ...] = ()
 
 
 class WebClient:
@@ -92,16 +91,15 @@ class WebClient:
 
     def _follow(self, method: str, url: str, body: bytes | None) -> Page:
         deadline = time.monotonic() + self.timeout_s
-        hops: list[str] = []
-        while len(hops) <= _MAX_HOPS:
+        first = url
+        for _ in range(_MAX_HOPS + 1):
             status, location, text = self._exchange(method, url, body, deadline)
-            hops.append(url)
             if status not in _REDIRECTS or not location:
-                return Page(url, status, text, tuple(hops))
+                return Page(url, status, text)
             url = urljoin(url, location)
             if status not in _KEEPS_METHOD:
                 method, body = "GET", None
-        raise EnvironmentFaultError(f"{hops[0]} redirects more than {_MAX_HOPS} times")
+        raise EnvironmentFaultError(f"{first} redirects more than {_MAX_HOPS} times")
 
     def _exchange(
         self, method: str, url: str, body: bytes | None, deadline: float
@@ -171,24 +169,19 @@ def parse_cookie(line: str, url: str) -> Cookie | None:
     parts = urlsplit(url)
     # a dot at the beginning has no meaning (RFC 6265, section 5.2.3)
     domain = attributes.get("domain", "").lstrip(".").lower()
+    # the default is the path up to its last slash (RFC 6265, section 5.1.4)
+    path = attributes.get("path", "")
     return Cookie(
         name=name.strip(),
         value=value.strip(),
         domain=domain or (parts.hostname or "").lower(),
-        path=_cookie_path(attributes.get("path", ""), parts.path),
+        path=path if path.startswith("/") else parts.path.rpartition("/")[0] or "/",
         host_only=not domain,
         expires=_expiry(attributes),
         secure="secure" in attributes,
         http_only="httponly" in attributes,
         same_site=attributes.get("samesite") or None,
     )
-
-
-def _cookie_path(given: str, requested: str) -> str:
-    if given.startswith("/"):
-        return given
-    # the default is the path up to its last slash (RFC 6265, section 5.1.4)
-    return requested.rpartition("/")[0] or "/"
 
 
 def _expiry(attributes: dict[str, str]) -> float | None:

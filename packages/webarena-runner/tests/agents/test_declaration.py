@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from bench_core.agents import answer_problem
 from webarena_runner.agents.declaration import Declaration, answer_schema, instructions
 from webarena_runner.answers import AGENT_STATUSES
-from webarena_runner.reference_solutions.answers import answer_for
+from webarena_runner.reference_solutions.trials import answer_for
 from webarena_runner.tasks import load_tasks
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webarena_runner.recording.cookies import parse_cookie, parse_set_cookie
+from webarena_runner.recording.entries import parse_cookie, parse_set_cookie
 
 
 def test_a_cookie_header_is_split_into_pairs() -> None:

@@ -15,7 +15,6 @@ from variants import wrong_variants
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.reference_solutions.answers import answer_for
 from webarena_runner.reference_solutions.examples import example
 from webarena_runner.reference_solutions.scorability import (
     dataset_checksum,
@@ -23,7 +22,7 @@ from webarena_runner.reference_solutions.scorability import (
     shipped_notes,
 )
 from webarena_runner.reference_solutions.traffic import traffic_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import scripted_task_ids
 

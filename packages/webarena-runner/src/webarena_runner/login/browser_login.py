@@ -1,4 +1,7 @@
-"""Login through the browser itself, where a plain form over HTTP is not enough."""
+"""Login through the browser itself, where a plain form over HTTP is not enough, and cookies of logins for it.
+
+Cookies are read back after they were set, because Chromium drops some without an error.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ from bench_core.errors import EnvironmentFaultError
 from webarena_runner.site_facts import SITE_FACTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from webarena_runner.config import SiteConfig
 
-__all__ = ["log_in_live"]
+__all__ = ["inject_cookies", "log_in_live"]
 
 _POLL_S = 0.1
 
@@ -24,6 +29,33 @@ _FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
 _STATE = """document.readyState !== 'complete' ? null
   : document.querySelectorAll('input[type=password]').length === 1 ? 'out' : 'in'"""
+
+
+async def inject_cookies(
+    ws_url: str, cookies: Sequence[Mapping[str, Any]], context_id: str | None = None
+) -> None:
+    """Set `cookies`, parameters of CDP's `Storage.setCookies`, for all tabs of the browser.
+
+    With a `context_id` they are set for those of that browser context alone.
+
+    Raises:
+        EnvironmentFaultError: The browser cannot be reached, or did not keep one of them.
+    """
+    from cdp_use.client import CDPClient  # only needed where a browser runs
+
+    within = {} if context_id is None else {"browserContextId": context_id}
+    try:
+        async with CDPClient(ws_url) as cdp:
+            await cdp.send_raw("Storage.setCookies", {"cookies": list(cookies), **within})
+            # `setCookies` reports success even for a cookie that Chromium drops
+            kept = (await cdp.send_raw("Storage.getCookies", within))["cookies"]
+    except (OSError, RuntimeError, WebSocketException) as error:
+        raise EnvironmentFaultError(f"cookies cannot be set in the browser: {error}") from error
+    present = {_identity(cookie) for cookie in kept}
+    lost = [cookie for cookie in cookies if _identity(cookie) not in present]
+    if lost:
+        names = ", ".join(f"{cookie['name']} of {cookie['domain']}" for cookie in lost)
+        raise EnvironmentFaultError(f"the browser did not keep the login cookies {names}")
 
 
 async def log_in_live(
@@ -112,3 +144,9 @@ async def _attached(cdp: Any, context_id: str | None) -> str:
     )
     attached = await cdp.send_raw("Target.attachToTarget", {"targetId": page, "flatten": True})
     return str(attached["sessionId"])
+
+
+def _identity(cookie: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    # Chromium returns the domain of a cookie for subdomains with a dot
+    domain = str(cookie["domain"]).lstrip(".")
+    return str(cookie["name"]), domain, str(cookie["path"]), str(cookie["value"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,12 +18,19 @@ from webarena_runner.web import Cookie
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webarena_runner.login.session import SiteSession
-
-__all__ = ["CookieFile", "read_cookies", "write_cookies"]
+__all__ = ["CookieFile", "SiteSession", "read_cookies", "write_cookies"]
 
 _STALE_S = 60.0
 """A login that expires within a minute is not used: it would expire in the trial."""
+
+
+@dataclass(frozen=True)
+class SiteSession:
+    """The cookies of one logged-in user on one site."""
+
+    site: str
+    username: str
+    cookies: tuple[Cookie, ...]
 
 
 class CookieFile(Record):

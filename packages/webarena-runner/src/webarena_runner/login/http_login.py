@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from bench_core.errors import EnvironmentFaultError
-from webarena_runner.login.cookie_files import read_cookies, write_cookies
-from webarena_runner.login.session import SiteSession
+from webarena_runner.login.cookie_files import SiteSession, read_cookies, write_cookies
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.web import Cookie, Page, WebClient
 

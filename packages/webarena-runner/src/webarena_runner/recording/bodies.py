@@ -10,7 +10,7 @@ from webarena_runner.recording.link import CONNECTION_ERRORS
 
 if TYPE_CHECKING:
     from webarena_runner.recording.exchanges import Hop
-    from webarena_runner.recording.limits import RecordingLimits
+    from webarena_runner.recording.har import RecordingLimits
     from webarena_runner.recording.link import Link
 
 __all__ = ["Bodies"]

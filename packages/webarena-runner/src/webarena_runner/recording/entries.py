@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
-
-from webarena_runner.recording.cookies import parse_cookie, parse_set_cookie
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Headers = list[dict[str, str]]
 
-__all__ = ["NO_RESPONSE", "UNFINISHED", "entry", "timestamp"]
+__all__ = ["NO_RESPONSE", "UNFINISHED", "entry", "parse_cookie", "parse_set_cookie", "timestamp"]
 
 NO_RESPONSE = -1
 """The status of a request that got no response, as the evaluator expects it (0 fails)."""
@@ -24,6 +24,8 @@ NO_RESPONSE = -1
 UNFINISHED = "unfinished when the recording ended"
 """Why a request has no end."""
 _PROTOCOLS = {"h2": "HTTP/2.0", "h3": "HTTP/3.0", "http/1.1": "HTTP/1.1", "http/1.0": "HTTP/1.0"}
+_COOKIE_TEXTS = {"path": "path", "domain": "domain", "samesite": "sameSite"}
+_COOKIE_FLAGS = {"httponly": "httpOnly", "secure": "secure"}
 _NAVIGATION_ACCEPT = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,"
     "*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
@@ -60,9 +62,38 @@ def timestamp(wall_time: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def parse_cookie(header: str) -> list[dict[str, Any]]:
+    """Return HAR cookies of a request's `Cookie` header."""
+    pairs = (pair.strip().partition("=") for pair in header.split(";"))
+    return [{"name": name, "value": value} for name, separator, value in pairs if separator]
+
+
+def parse_set_cookie(line: str) -> dict[str, Any] | None:
+    """Return the HAR cookie of one `Set-Cookie` line; None when a browser would ignore it."""
+    pair, *attributes = line.split(";")
+    name, separator, value = pair.partition("=")
+    if not separator:
+        name, value = "", pair
+    if not (name.strip() or value.strip()):
+        return None
+    cookie: dict[str, Any] = {"name": name.strip(), "value": value.strip()}
+    for attribute in attributes:
+        name, _, setting = (each.strip() for each in attribute.strip().partition("="))
+        key = name.lower()
+        if key in _COOKIE_TEXTS:
+            cookie[_COOKIE_TEXTS[key]] = setting
+        elif key in _COOKIE_FLAGS:
+            cookie[_COOKIE_FLAGS[key]] = True
+        elif key == "expires":
+            with contextlib.suppress(ValueError):  # not a date: browsers ignore it too
+                cookie["expires"] = parsedate_to_datetime(setting).isoformat()
+    return cookie
+
+
 def _request(exchange: Exchange) -> dict[str, Any]:
     hop = exchange.hop
     headers, synthesised = _request_headers(exchange)
+    asked = parse_qsl(urlsplit(hop.url).query, keep_blank_values=True)
     request: dict[str, Any] = {
         "method": hop.method,
         "url": hop.url,
@@ -71,7 +102,7 @@ def _request(exchange: Exchange) -> dict[str, Any]:
             cookie for value in _values(headers, "cookie") for cookie in parse_cookie(value)
         ],
         "headers": headers,
-        "queryString": _query(hop.url),
+        "queryString": [{"name": name, "value": value} for name, value in asked],
         "headersSize": -1,
         "bodySize": _posted_size(hop, headers),
     }
@@ -133,9 +164,14 @@ def _post_data(hop: Hop, headers: Headers) -> dict[str, Any]:
 
 def _response(exchange: Exchange) -> dict[str, Any]:
     hop = exchange.hop
-    headers = _response_headers(exchange)
+    headed = exchange.received or hop.response
+    headers = _pairs(headed.headers) if headed else []
     locations = _values(headers, "location")
-    status = _status(exchange)
+    # the renderer's status: a revalidated document is 200 for the page and 304 on the wire
+    answered = hop.response or exchange.received
+    status = answered.status if answered else NO_RESPONSE
+    text = exchange.received.text if exchange.received is not None else None
+    head = len(text.encode()) if text else -1
     response: dict[str, Any] = {
         "status": status,
         "statusText": hop.response.status_text if hop.response else "",
@@ -147,37 +183,17 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         "headers": headers,
         "content": _content(hop),
         "redirectURL": locations[0] if locations else "",
-        "headersSize": _header_size(exchange),
-        "bodySize": _transferred_body(exchange),
+        "headersSize": head,
+        "bodySize": -1 if hop.transferred is None or head < 0 else max(0, hop.transferred - head),
     }
-    response.update(_response_extras(exchange, status))
-    return response
-
-
-def _response_extras(exchange: Exchange, status: int) -> dict[str, Any]:
-    hop = exchange.hop
-    extras: dict[str, Any] = {}
     if hop.failure is not None or hop.is_pending:
-        extras["_failureText"] = hop.failure or UNFINISHED
+        response["_failureText"] = hop.failure or UNFINISHED
     # the page's status is recorded, as by Playwright, the benchmark's own recorder
     if exchange.received is not None and exchange.received.status != status:
-        extras["_networkStatus"] = exchange.received.status
+        response["_networkStatus"] = exchange.received.status
     if hop.transferred is not None:
-        extras["_transferSize"] = hop.transferred
-    return extras
-
-
-def _status(exchange: Exchange) -> int:
-    """Return the renderer's status: a revalidated document is 200 for the page and 304 on the wire."""
-    if exchange.hop.response is not None:
-        return exchange.hop.response.status
-    return exchange.received.status if exchange.received is not None else NO_RESPONSE
-
-
-def _response_headers(exchange: Exchange) -> Headers:
-    if exchange.received is not None:
-        return _pairs(exchange.received.headers)
-    return _pairs(exchange.hop.response.headers) if exchange.hop.response else []
+        response["_transferSize"] = hop.transferred
+    return response
 
 
 def _content(hop: Hop) -> dict[str, Any]:
@@ -249,11 +265,6 @@ def _http_version(hop: Hop) -> str:
     return _PROTOCOLS.get(protocol, protocol.upper() or "unknown")
 
 
-def _query(url: str) -> Headers:
-    pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-    return [{"name": name, "value": value} for name, value in pairs]
-
-
 def _pairs(headers: Mapping[str, str]) -> Headers:
     """Return name-value pairs; the protocol joins repeated headers with line feeds."""
     return [
@@ -279,14 +290,3 @@ def _posted_size(hop: Hop, headers: Headers) -> int:
     if not hop.has_body:
         return 0
     return len(hop.body) if hop.body is not None else -1
-
-
-def _header_size(exchange: Exchange) -> int:
-    text = exchange.received.text if exchange.received is not None else None
-    return len(text.encode()) if text else -1
-
-
-def _transferred_body(exchange: Exchange) -> int:
-    size = _header_size(exchange)
-    transferred = exchange.hop.transferred
-    return max(0, transferred - size) if transferred is not None and size >= 0 else -1

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import BrowserError
 from webarena_runner.recording.bodies import Bodies
 from webarena_runner.recording.exchanges import Traffic
-from webarena_runner.recording.har import Har, build_har
-from webarena_runner.recording.limits import RecordingLimits
+from webarena_runner.recording.har import Har, RecordingLimits, build_har
 from webarena_runner.recording.link import CONNECTION_ERRORS, Link
 from webarena_runner.recording.unreported import Unreported
 

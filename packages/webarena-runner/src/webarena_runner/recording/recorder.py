@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from webarena_runner.recording.har import Har
-    from webarena_runner.recording.limits import RecordingLimits
+    from webarena_runner.recording.har import Har, RecordingLimits
 
 __all__ = ["HarRecorder"]
 

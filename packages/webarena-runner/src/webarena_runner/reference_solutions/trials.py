@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from webarena_runner.evaluation import HAR_FILE, write_answer, write_config
-from webarena_runner.reference_solutions.answers import answer_for
+from webarena_runner.patterns import is_pattern
+from webarena_runner.reference_solutions.examples import example
 from webarena_runner.reference_solutions.traffic import traffic_for
 
 if TYPE_CHECKING:
@@ -18,7 +19,27 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["write_trial"]
+__all__ = ["answer_for", "write_trial"]
+
+
+def answer_for(task: Task) -> dict[str, JsonValue]:
+    """Return the expected answer in the response format; of alternatives, the first.
+
+    Raises:
+        ValueError: It contains a pattern for which no example is found.
+    """
+    definitions: Any = task.config["eval"]
+    wanted = next(each for each in definitions if each["evaluator"] == "AgentResponseEvaluator")
+    expected = wanted["expected"]
+    schema = wanted.get("results_schema") or {}
+    items = schema.get("items", {}) if isinstance(schema, dict) else {}
+    data = expected.get("retrieved_data")
+    return {
+        "task_type": str(expected["task_type"]).upper(),
+        "status": str(expected["status"]).upper(),
+        "retrieved_data": None if data is None else [_plain(each, items) for each in data],
+        "error_details": None,
+    }
 
 
 def write_trial(
@@ -44,3 +65,16 @@ def write_trial(
     }
     (folder / HAR_FILE).write_text(json.dumps({"log": log}), encoding="utf-8")
     return folder
+
+
+def _plain(value: Any, schema: Any) -> Any:
+    """Return an expected value; a list is alternatives unless the schema says that it is a list."""
+    schema = schema if isinstance(schema, dict) else {}
+    if isinstance(value, dict):
+        fields = schema.get("properties", {})
+        return {key: _plain(each, fields.get(key, {})) for key, each in value.items()}
+    if isinstance(value, list):
+        if schema.get("type") == "array":
+            return [_plain(each, schema.get("items", {})) for each in value]
+        return _plain(value[0], schema)
+    return example(value) if is_pattern(value) else value
