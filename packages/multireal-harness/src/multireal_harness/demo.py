@@ -123,30 +123,23 @@ def run_demo(
                 provenance=provenance(task_set_hash(tasks)),
                 locks=NoLocks(),
             )
-            spec = _spec(agent, solution, workers)
+            spec = RunSpec(
+                tasks=TaskFilter(),
+                agent=agent,
+                workers=workers,
+                world="built-in",
+                limits=Limits(max_steps=60, time_limit_s=120),
+                timeouts=Timeouts(evaluation_grace_s=240),
+                config={"solution": solution},
+            )
             outcome = run_benchmark_sync(
                 benchmark, spec, out / name, run_environment=run_environment, guard=True
             )
-            judged = _judged(out / name)
+            results = read_run(out / name).results.values()
+            judged = sum("judge" in result.details for result in results)
             runs.append(
                 JudgedDemoRun.of(agent, outcome, expected=expected, run=name, judged=judged)
             )
             if runs[-1].stopped:
                 break
     return runs
-
-
-def _spec(agent: str, solution: str, workers: int) -> RunSpec:
-    return RunSpec(
-        tasks=TaskFilter(),
-        agent=agent,
-        workers=workers,
-        world="built-in",
-        limits=Limits(max_steps=60, time_limit_s=120),
-        timeouts=Timeouts(evaluation_grace_s=240),
-        config={"solution": solution},
-    )
-
-
-def _judged(folder: Path) -> int:
-    return sum("judge" in result.details for result in read_run(folder).results.values())

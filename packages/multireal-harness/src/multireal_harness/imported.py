@@ -6,7 +6,8 @@ Trials without a readable end state keep the score that agisdk reports, marked a
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeInt
 
@@ -111,8 +112,11 @@ def import_results(
             f"{results} has no results of a known task: no folder with summary_info.json that names one"
         )
     chosen = list({task.task_id: task for task, _ in found}.values())
-    counts: dict[str, int] = {}
-    keys = [_next(counts, task) for task, _ in found]
+    counts: Counter[str] = Counter()
+    keys = []
+    for task, _ in found:
+        counts[task.task_id] += 1
+        keys.append(TrialKey(task_id=task.task_id, trial=counts[task.task_id]))
     benchmark = MultiRealBenchmark(list(chosen), rules=rules)
     info = describe_run(
         benchmark=BENCHMARK,
@@ -156,11 +160,6 @@ def _short(task_id: str) -> str:
     return task_id.removeprefix("browsergym/").removeprefix("multi.")
 
 
-def _next(counts: dict[str, int], task: Task) -> TrialKey:
-    counts[task.task_id] = counts.get(task.task_id, 0) + 1
-    return TrialKey(task_id=task.task_id, trial=counts[task.task_id])
-
-
 def _result(
     benchmark: MultiRealBenchmark,
     results: Path,
@@ -172,7 +171,11 @@ def _result(
     model: str | None,
 ) -> TrialResult:
     folder = run.new_attempt(key)
-    states = _states(results, experiment)
+    try:
+        file = f"{experiment.name}/{_STATE}"
+        states = decode_json(read_inside(results, file, most=_MOST_STATE))
+    except (OSError, ValueError, RefusedFileError):
+        states = None
     if not isinstance(states, dict):
         return experiment.result(BENCHMARK, key, agent, model)
     TrialArtifacts(folder).write_state(states)
@@ -182,13 +185,6 @@ def _result(
     except EvaluationError as error:
         return _unscored(experiment, key, agent, model, str(error))
     return scored.model_copy(update={"artifacts": describe_artifacts(folder)})
-
-
-def _states(results: Path, experiment: BrowserGymExperiment) -> Any:
-    try:
-        return decode_json(read_inside(results, f"{experiment.name}/{_STATE}", most=_MOST_STATE))
-    except (OSError, ValueError, RefusedFileError):
-        return None
 
 
 def _unscored(

@@ -164,8 +164,14 @@ def select_tasks(
         InputError: No task uses an app of the query, or no task matches.
     """
     known = {task.task_id for task in tasks}
-    wanted = {_known_id(each, known) for each in ids}
-    _refuse_unknown_apps(tasks, query)
+    wanted = set()
+    for name in ids:
+        full = (name, *(f"{prefix}.{name}" for prefix in _PREFIXES))
+        wanted.add(next((each for each in full if each in known), name))
+    apps = {app for task in tasks for app in task.groups["app"]}
+    if unknown := sorted(set(query.apps) - apps):
+        unused = ", ".join(map(repr, unknown))
+        raise InputError(f"no task uses {unused}: the apps are {', '.join(sorted(apps))}")
     chosen = tuple(
         task.task_id
         for task in tasks
@@ -228,13 +234,6 @@ def _prefix(definition: Definition) -> str:
     return definition.version if definition.version in _PREFIXES else "v1"
 
 
-def _known_id(name: str, known: set[str]) -> str:
-    if name in known:
-        return name
-    found = [f"{prefix}.{name}" for prefix in _PREFIXES if f"{prefix}.{name}" in known]
-    return found[0] if found else name
-
-
 def _fits(definition: Definition, query: TaskQuery) -> bool:
     count = len(definition.sites)
     return (
@@ -243,11 +242,3 @@ def _fits(definition: Definition, query: TaskQuery) -> bool:
         and (query.max_apps is None or count <= query.max_apps)
         and (not query.difficulties or definition.difficulty in query.difficulties)
     )
-
-
-def _refuse_unknown_apps(tasks: Sequence[Task], query: TaskQuery) -> None:
-    known = {app for task in tasks for app in task.groups["app"]}
-    unknown = sorted(set(query.apps) - known)
-    if unknown:
-        have = ", ".join(sorted(known))
-        raise InputError(f"no task uses {', '.join(map(repr, unknown))}: the apps are {have}")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from bench_core.records import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pydantic import JsonValue
 
-    from bench_core.records.judge import CriterionVerdict, Verdict
+    from bench_core.records.judge import Verdict
     from multireal_harness.definitions import Eval
     from multireal_harness.eval_rules.decisions import Judgement
 
@@ -59,36 +59,20 @@ def with_judgement(checks: Sequence[Check], verdict: Verdict | None) -> tuple[Ch
         return tuple(checks)
     by_id = {each.criterion_id: each for each in verdict.criteria}
     judged = [by_id.get(criterion_id(index)) for index in range(len(checks))]
-    together = _together(_PASSED.get(each.verdict) if each else None for each in judged)
+    passed = [_PASSED.get(each.verdict) if each else None for each in judged]
+    together = False if False in passed else None if None in passed else True
     if not any(judged) or together is not verdict.passed:
-        return (*checks, _whole(verdict))
-    return tuple(
-        found
-        for check, one in zip(checks, judged, strict=True)
-        for found in _side_by_side(check, one)
-    )
-
-
-def _side_by_side(check: Check, verdict: CriterionVerdict | None) -> tuple[Check, ...]:
-    if verdict is None:
-        return (check,)
-    passed = _PASSED.get(verdict.verdict)
-    if passed is check.passed:
-        reason = check.reason or verdict.reason or None
-        return (check.model_copy(update={"decided_by": "both", "reason": reason}),)
-    judged = Check(
-        criterion=check.criterion, passed=passed, reason=verdict.reason or None, decided_by="judge"
-    )
-    return (check, judged)
-
-
-def _whole(verdict: Verdict) -> Check:
-    return Check(
-        criterion="the task", passed=verdict.passed, reason=reason_of(verdict), decided_by="judge"
-    )
-
-
-def _together(passed: Iterable[bool | None]) -> bool | None:
-    """Return False if any is False, else None if any is unknown, else True."""
-    known = list(passed)
-    return False if False in known else None if None in known else True
+        why = reason_of(verdict)
+        whole = Check(criterion="the task", passed=verdict.passed, reason=why, decided_by="judge")
+        return (*checks, whole)
+    found: list[Check] = []
+    for check, one, result in zip(checks, judged, passed, strict=True):
+        if one is not None and result is check.passed:
+            reason = check.reason or one.reason or None
+            found.append(check.model_copy(update={"decided_by": "both", "reason": reason}))
+            continue
+        found.append(check)
+        if one is not None:
+            known = {"criterion": check.criterion, "passed": result, "reason": one.reason or None}
+            found.append(Check(**known, decided_by="judge"))
+    return tuple(found)

@@ -47,11 +47,24 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
         state_file, script = Path(folder) / "state.json", Path(folder) / one.script
         state_file.write_text(json.dumps(state), encoding="utf-8")
         script.write_text(source, encoding="utf-8")
-        ran = _run(
-            one.script,
-            [sys.executable, "-I", "-c", _LAUNCHER, str(script), str(state_file)],
-            folder,
-        )
+        try:
+            ran = subprocess.run(  # noqa: S603  # the task set's own script, with limits
+                [sys.executable, "-I", "-c", _LAUNCHER, str(script), str(state_file)],
+                capture_output=True,
+                check=False,
+                cwd=folder,
+                encoding="utf-8",
+                errors="replace",
+                env={"PYTHONIOENCODING": "utf-8"},
+                timeout=_TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired:
+            why = f"did not end within {_TIMEOUT_S} s"
+            raise EvaluationError(f"the eval script {one.script!r} {why}") from None
+        except OSError as error:
+            raise EvaluationError(
+                f"the eval script {one.script!r} cannot be run: {error}"
+            ) from error
     printed = ran.stdout.strip()
     if ran.returncode != 0 and not printed:
         last = ran.stderr.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
@@ -66,23 +79,3 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
         reason="it printed more than its verdict" if unclear else None,
         decided_by="script",
     )
-
-
-def _run(name: str, command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(  # noqa: S603  # the task set's own script, with limits
-            command,
-            capture_output=True,
-            check=False,
-            cwd=folder,
-            encoding="utf-8",
-            errors="replace",
-            env={"PYTHONIOENCODING": "utf-8"},
-            timeout=_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise EvaluationError(
-            f"the eval script {name!r} did not end within {_TIMEOUT_S} s"
-        ) from None
-    except OSError as error:
-        raise EvaluationError(f"the eval script {name!r} cannot be run: {error}") from error

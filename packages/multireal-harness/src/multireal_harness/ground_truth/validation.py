@@ -147,7 +147,19 @@ def validate_ground_truth(
         if definition is None:
             unmatched[each.path.name] = _proposals(each.name, states, known)
             continue
-        found = _outcomes(definition, states, each, match)
+        state = scoring_state(definition, dict(states))
+        found = [
+            EvalOutcome(
+                task_id=definition.id,
+                source=each.source,
+                variant=stem(each.path) if each.source == "negative" else "",
+                index=index,
+                criterion=one.criterion,
+                **_outcome(one, state, match),
+            )
+            for index, one in enumerate(definition.evals)
+            if one.kind == "jmespath"
+        ]
         evals += found
         case = str(each.path)
         # negatives are broken on purpose
@@ -158,7 +170,26 @@ def validate_ground_truth(
         if any(one.outcome != "todo" for one in found):
             passed[case] = all(one.outcome in {"pass", "todo"} for one in found)
             truths[case] = each.passes
-    return _report(truth, evals, symptoms, unmatched, passed, truths)
+    outcomes = Counter(each.outcome for each in evals if each.source != "negative")
+    decided = sum(outcomes[each] for each in ("pass", "fail", "error"))
+    tasks: dict[str, bool] = {}
+    for each in truth:
+        case = str(each.path)
+        if case in passed:
+            name = each.name.removeprefix("multi.")
+            tasks[name] = tasks.get(name, True) and passed[case] == truths[case]
+    counted = Counter[str](each.source for each in truth if each.path.name not in unmatched)
+    return TruthReport(
+        states=dict(counted),
+        unmatched=unmatched,
+        outcomes={each: outcomes[each] for each in ("pass", "fail", "error", "todo")},
+        pass_rate=wilson(outcomes["pass"], decided) if decided else None,
+        tasks=tasks,
+        accuracy=accuracy(passed, truths) if passed else None,
+        symptoms=symptoms,
+        evals=tuple(evals),
+        limits=_limits(counted, symptoms, truths),
+    )
 
 
 def corrected_rate(rate: Interval, known: Accuracy) -> Interval | None:
@@ -197,25 +228,6 @@ def _rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float 
     return min(1.0, max(0.0, (rate + specificity - 1) / power))
 
 
-def _outcomes(
-    definition: Definition, states: Mapping[str, Any], file: TruthFile, match: Match
-) -> list[EvalOutcome]:
-    state = scoring_state(definition, dict(states))
-    variant = stem(file.path) if file.source == "negative" else ""
-    return [
-        EvalOutcome(
-            task_id=definition.id,
-            source=file.source,
-            variant=variant,
-            index=index,
-            criterion=one.criterion,
-            **_outcome(one, state, match),
-        )
-        for index, one in enumerate(definition.evals)
-        if one.kind == "jmespath"
-    ]
-
-
 def _outcome(one: Eval, state: Any, match: Match) -> dict[str, Any]:
     if one.is_todo:
         return {"outcome": "todo"}
@@ -237,37 +249,6 @@ def _proposals(
     return tuple(
         dict.fromkeys([*(each for each in alike if each in same_apps), *alike, *same_apps])
     )[:3]
-
-
-def _report(
-    truth: Sequence[TruthFile],
-    evals: list[EvalOutcome],
-    symptoms: dict[str, tuple[Symptom, ...]],
-    unmatched: dict[str, tuple[str, ...]],
-    passed: dict[str, bool],
-    truths: dict[str, bool],
-) -> TruthReport:
-    right = [each for each in evals if each.source != "negative"]
-    outcomes = Counter(each.outcome for each in right)
-    decided = sum(outcomes[each] for each in ("pass", "fail", "error"))
-    tasks: dict[str, bool] = {}
-    for file in truth:
-        case = str(file.path)
-        if case in passed:
-            name = file.name.removeprefix("multi.")
-            tasks[name] = tasks.get(name, True) and passed[case] == truths[case]
-    counted = Counter(each.source for each in truth if each.path.name not in unmatched)
-    return TruthReport(
-        states=dict(counted),
-        unmatched=unmatched,
-        outcomes={each: outcomes[each] for each in ("pass", "fail", "error", "todo")},
-        pass_rate=wilson(outcomes["pass"], decided) if decided else None,
-        tasks=tasks,
-        accuracy=accuracy(passed, truths) if passed else None,
-        symptoms=symptoms,
-        evals=tuple(evals),
-        limits=_limits({str(source): count for source, count in counted.items()}, symptoms, truths),
-    )
 
 
 def _limits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_core.errors import UnknownTaskError
 from multireal_harness.states.files import load_states, read_states
@@ -13,7 +13,6 @@ from multireal_harness.tasks import BENCHMARK, load_definitions, resolve_tasks_d
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from multireal_harness.definitions import Definition
     from multireal_harness.states.health import Symptom
 
 __all__ = ["check_files", "symptoms_text"]
@@ -38,42 +37,28 @@ def check_files(
     untouched = {} if seeds is None else read_states(seeds).apps
     first = {app: state.get("initialstate") for app, state in untouched.items()}
     files = load_states(path) if path.is_dir() else [read_states(path)]
-    return {
-        str(each.path): _symptoms(_task(known, task or each.task_id), each.apps, first)
-        for each in files
-    }
+    found = {}
+    for each in files:
+        name = task or each.task_id
+        definition = known.get(name.removeprefix("multi."))
+        if definition is None:
+            near = [one for one in known if set(one.split("-")) & set(name.split("-"))][:3]
+            raise UnknownTaskError(BENCHMARK, name, near)
+        asked = goal_symptoms(definition, each.apps)
+        symptoms = [*asked, *check_states(definition, each.apps, seeds=first)]
+        found[str(each.path)] = sorted(symptoms, key=lambda one: not one.serious)
+    return found
 
 
 def symptoms_text(found: dict[str, list[Symptom]]) -> str:
     """Return the symptoms as text, file by file."""
     lines = []
     for name, symptoms in found.items():
-        lines.append(f"{name}: {_verdict(symptoms)}")
+        serious = sum(each.serious for each in symptoms)
+        usable = "usable, with notes" if symptoms else "sound"
+        lines.append(f"{name}: {f'{serious} serious symptoms' if serious else usable}")
         lines += [
             f"  {'serious' if each.serious else 'note   '}  {each.app}: {each.code}: {each.message}"
             for each in symptoms
         ]
     return "\n".join(lines)
-
-
-def _symptoms(definition: Definition, apps: dict[str, Any], first: dict[str, Any]) -> list[Symptom]:
-    found = [
-        *goal_symptoms(definition, apps),
-        *check_states(definition, apps, seeds=first),
-    ]
-    return sorted(found, key=lambda each: not each.serious)
-
-
-def _verdict(symptoms: list[Symptom]) -> str:
-    serious = sum(each.serious for each in symptoms)
-    if serious:
-        return f"{serious} serious symptoms"
-    return "usable, with notes" if symptoms else "sound"
-
-
-def _task(known: dict[str, Definition], name: str) -> Definition:
-    found = known.get(name.removeprefix("multi."))
-    if found is None:
-        near = [each for each in known if set(each.split("-")) & set(name.split("-"))][:3]
-        raise UnknownTaskError(BENCHMARK, name, near)
-    return found

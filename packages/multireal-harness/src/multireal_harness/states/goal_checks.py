@@ -10,7 +10,7 @@ from bench_core.records.judge import JudgeCase
 from multireal_harness.states.health import Symptom, has_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from multireal_harness.definitions import Definition, Eval
 
@@ -30,31 +30,28 @@ def goal_symptoms(definition: Definition, states: Mapping[str, Any]) -> list[Sym
     `doubts` method, such as `llm-judge`, compare the goal's texts, addresses and bounds with the states.
     """
     known = {app: state for app, state in states.items() if state}
-    return [*_untouched(definition, known), *_doubts(definition, known)]
-
-
-def _untouched(definition: Definition, states: Mapping[str, Any]) -> Iterator[Symptom]:
-    for app, state in states.items():
+    found = []
+    for app, state in known.items():
         wanted = next((each for each in definition.evals if _asks_for_change(each, app)), None)
         if wanted is not None and not has_changes(state):
             message = f'nothing has changed in it, and an eval says: "{wanted.description}"'
-            yield Symptom(code="goal_violated", app=app, message=message)
+            found.append(Symptom(code="goal_violated", app=app, message=message))
+    case = JudgeCase(
+        case_id=definition.id,
+        goal=definition.goal,
+        state=known,
+        metadata={"apps": list(definition.apps)},
+    )
+    for plugin in find_plugins("judge") if known else ():
+        doubts = getattr(load_plugin("judge", plugin.name), "doubts", None)
+        found += [
+            Symptom(code="goal_violated", app=plugin.name, message=each.message)
+            for each in (doubts(case) if doubts is not None else ())
+        ]
+    return found
 
 
 def _asks_for_change(one: Eval, app: str) -> bool:
     text = one.description
     named = app.casefold() in text.casefold()
     return named and _DONE.search(text) is not None and _NOT_DONE.search(text) is None
-
-
-def _doubts(definition: Definition, states: Mapping[str, Any]) -> Iterator[Symptom]:
-    case = JudgeCase(
-        case_id=definition.id,
-        goal=definition.goal,
-        state=dict(states),
-        metadata={"apps": list(definition.apps)},
-    )
-    for plugin in find_plugins("judge") if states else ():
-        doubts = getattr(load_plugin("judge", plugin.name), "doubts", None)
-        for each in doubts(case) if doubts is not None else ():
-            yield Symptom(code="goal_violated", app=plugin.name, message=each.message)
