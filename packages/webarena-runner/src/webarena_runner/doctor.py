@@ -41,8 +41,6 @@ from webarena_runner.tasks import load_tasks
 from webarena_runner.world.launch import built_in_world, environment_of, real_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from webarena_runner.config import EnvironmentConfig
 
 __all__ = ["checks"]
@@ -72,7 +70,13 @@ def checks(
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
         Check("sealing", sealing_check),
-        Check("memory", _memory),
+        Check(
+            "memory",
+            partial(
+                ok,
+                f"room for {default_workers()} trials at once, which is what `run` uses by default",
+            ),
+        ),
         Check("scorable tasks", _scorability),
         *agent_checks(agent, model),
         *price_checks(model),
@@ -88,13 +92,8 @@ def checks(
     except InputError as error:
         named = config_file is not None or host is not None
         return [*found, Check("sites", partial(_no_sites, str(error), named=named))]
-    return [*found, *_site_checks(config)]
-
-
-def _site_checks(config: EnvironmentConfig) -> Iterator[Check]:
-    for name in config.sites:
-        yield Check(f"site {name}", partial(_site, config, name))
-    yield Check("session cookies", partial(_cookies, config))
+    found += [Check(f"site {name}", partial(_site, config, name)) for name in config.sites]
+    return [*found, Check("session cookies", partial(_cookies, config))]
 
 
 def _pins() -> CheckResult:
@@ -156,10 +155,6 @@ class _OnePage(BoundedHandler):
         self.send_header("Content-Type", "text/html")
         self.end_headers()
         self.wfile.write(b"<!doctype html><title>doctor</title><p>doctor</p>")
-
-
-def _memory() -> CheckResult:
-    return ok(f"room for {default_workers()} trials at once, which is what `run` uses by default")
 
 
 def _scorability() -> CheckResult:

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from webarena_runner.browsers import KeptBrowser, Lease
     from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.login.cookie_files import SiteSession
     from webarena_runner.recording import Har
 
 __all__ = [
@@ -135,7 +134,10 @@ async def open_environment(
     """
     given = _Conditions(task, config, context, settings, redactor, private or Private(), kept)
     urls = config.render(start_urls(task), given.sites)
-    sessions, live = await _open_sites(given)
+    # over HTTP where that works; at the other sites the browser must log in
+    sessions, live = await enter_all(config, given.sites, settings.site_s, settings.auth_folder)
+    reached = {session.site for session in sessions}
+    await _require_sites(config, set(given.sites) - reached, settings.site_s)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     watch = IntegrityWatch(watched=True)
     options = replace(settings.chromium, hidden=context.hidden)
@@ -144,7 +146,10 @@ async def open_environment(
         chromium = lease.chromium
         if kept is None and chromium.pid is not None:
             context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
-        await _log_in(lease, given, sessions, live)
+        ws_url, within = chromium.ws_url, lease.context_id
+        await _answered(inject_cookies(ws_url, cdp_cookies(sessions), within))
+        for name in live:
+            await _answered(log_in_live(ws_url, name, config.site(name), context_id=within))
         async with HarRecorder(
             chromium.cdp_url, limits=settings.recording, tab_setup=setup
         ) as recorder:
@@ -152,30 +157,17 @@ async def open_environment(
             environment.integrity = watch
             try:
                 opening = open_tabs(
-                    chromium.ws_url,
+                    ws_url,
                     urls,
                     settings.start_page_s,
                     before=recorder.attached,
-                    context_id=lease.context_id,
+                    context_id=within,
                 )
                 await _answered(opening)
-                environment.watch_port()  # the harness has made its own connections
+                environment.port_watch.arm()  # the harness has made its own connections
                 yield environment
             finally:
                 await environment.stop_recording()
-
-
-async def _log_in(
-    lease: Lease, given: _Conditions, sessions: list[SiteSession], live: list[str]
-) -> None:
-    url, within = lease.chromium.ws_url, lease.context_id
-    await _answered(inject_cookies(url, cdp_cookies(sessions), within))
-    for name in live:
-        await _answered(log_in_live(url, name, given.config.site(name), context_id=within))
-
-
-def _port(url: str) -> int:
-    return urlsplit(url).port or 0
 
 
 async def _answered(work: Awaitable[None]) -> None:
@@ -184,15 +176,6 @@ async def _answered(work: Awaitable[None]) -> None:
         await work
     except CONNECTION_ERRORS as error:
         raise EnvironmentFaultError(f"Chromium does not answer: {error!r}") from error
-
-
-async def _open_sites(given: _Conditions) -> tuple[list[SiteSession], list[str]]:
-    """Log in over HTTP where that works; also return the sites where the browser must log in."""
-    settings = given.settings
-    entered = await enter_all(given.config, given.sites, settings.site_s, settings.auth_folder)
-    reached = {session.site for session in entered[0]}
-    await _require_sites(given.config, set(given.sites) - reached, settings.site_s)
-    return entered
 
 
 async def _require_sites(config: EnvironmentConfig, sites: Iterable[str], timeout_s: float) -> None:
@@ -227,14 +210,11 @@ class SiteEnvironment(TrialEnvironment):
         self._given = given
         self._lease = lease
         self._recorder = recorder
-        self._port_watch = PortWatch(_port(chromium.cdp_url), lambda: lease.own_ports)
+        port = urlsplit(chromium.cdp_url).port or 0
+        self.port_watch = PortWatch(port, lambda: lease.own_ports)
         self._har: Har | None = None
         self._act: str | None = None
         self._fault: BrowserError | None = None
-
-    def watch_port(self) -> None:
-        """Note from now on who connects to Chromium past the gateway."""
-        self._port_watch.arm()
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
@@ -266,20 +246,17 @@ class SiteEnvironment(TrialEnvironment):
         """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
-        await self._port_watch.report(self.integrity.note_act)
+        await self.port_watch.report(self.integrity.note_act)
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
+        # answers that no site gave; only sites that write down what they were asked can say so
+        served = self._given.private.served
+        if served is not None:
+            for method, url in unserved(self._har.document, served()):
+                detail = f"{method} {url}"
+                self.integrity.note(IntegrityCode.FORGED_TRAFFIC, "succeeded", detail)
         # Only known keys are removed from evidence: what is scored must be what was recorded.
-        self._compare_traffic(self._har)
         self._har.write(self._given.context.folder / HAR_FILE, self._without_secrets)
         self.details["browser"] = dict(self._har.document["log"]["browser"])
-
-    def _compare_traffic(self, har: Har) -> None:
-        """Flag answers that no site gave; only sites that write down what they were asked can say so."""
-        served = self._given.private.served
-        if served is None:
-            return
-        for method, url in unserved(har.document, served()):
-            self.integrity.note(IntegrityCode.FORGED_TRAFFIC, "succeeded", f"{method} {url}")
 
     async def capture(self, ending: AgentEnding) -> None:
         """Write the answer beside the traffic.

@@ -56,7 +56,16 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
     for site in sites:
         config.site(site)
     _refuse_shared_cookies(tasks, config)
-    _refuse_unusable_agent(spec)
+    with agent_of(spec) as agent:
+        agent_name = agent.name
+    if agent_name == "scripted" and spec.world != "built-in":
+        raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
+    # elsewhere the agent itself looks before the run begins
+    here = not spec.agent_process.is_foreign
+    if agent_name == "browser-use" and here and "replay_calls" not in spec.config:
+        from bench_core.browser_use import open_chat  # imports browser-use
+
+        open_chat(_trial_of(spec))
     if spec.config.get("extract") == "model":
         name = spec.config.get("extract_model") or spec.model
         if name is None:
@@ -102,20 +111,6 @@ def _refuse_shared_cookies(tasks: Sequence[Task], config: EnvironmentConfig) -> 
                 f"other's session cookie in task {hurt[0]}: give them host names of their own, "
                 f"e.g. {names[0].replace('_', '-')}.localhost"
             )
-
-
-def _refuse_unusable_agent(spec: RunSpec) -> None:
-    with agent_of(spec) as agent:
-        name = agent.name
-    if name == "scripted" and spec.world != "built-in":
-        raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
-    here = (
-        not spec.agent_process.is_foreign
-    )  # elsewhere the agent itself looks before the run begins
-    if name == "browser-use" and here and "replay_calls" not in spec.config:
-        from bench_core.browser_use import open_chat  # imports browser-use
-
-        open_chat(_trial_of(spec))
 
 
 def _trial_of(spec: RunSpec) -> TrialContext:

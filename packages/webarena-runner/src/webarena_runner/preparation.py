@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from bench_core.trial import Benchmark
     from webarena_runner.options import WebArenaRunOptions
-    from webarena_runner.world.launch import Environment
 
 __all__ = ["prepared_run"]
 
@@ -66,7 +65,12 @@ def _on_real(
     make: Callable[..., Benchmark], options: WebArenaRunOptions, *, begins: bool, checked: bool
 ) -> Iterator[PreparedRun]:
     environment = real_environment(options.config_file, options.host)
-    spec = options.spec(config={**_site_config(options, environment), **options.agent_config()})
+    # what is the default is left out
+    config: dict[str, Any] = {"sites": environment.config.public()}
+    policies = parse_policies(options.resets, environment.config.sites)
+    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
+        config |= {"resets": chosen, "reset_batch": options.reset_batch}
+    spec = options.spec(config={**config, **options.agent_config()})
     out = options.folder(BENCHMARK, spec)
     environment, resets = with_resets(environment, options.resets, options.reset_batch, out)
     warnings: list[str] = []
@@ -122,13 +126,3 @@ def _recipe(options: WebArenaRunOptions) -> Recipe | None:
     # the sites were reset before the run
     given = options.model_copy(update={"resets": ()}).model_dump(mode="json")
     return Recipe(prepare="webarena_runner.runs:prepare_in_worker", options=given)
-
-
-def _site_config(options: WebArenaRunOptions, environment: Environment) -> dict[str, Any]:
-    """Return the run's configuration of the sites, without defaults."""
-    config: dict[str, Any] = {"sites": environment.config.public()}
-    policies = parse_policies(options.resets, environment.config.sites)
-    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
-        config["resets"] = chosen
-        config["reset_batch"] = options.reset_batch
-    return config

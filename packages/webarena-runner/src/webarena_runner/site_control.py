@@ -172,14 +172,10 @@ def _call_hook(config: EnvironmentConfig, name: str, deadline: float) -> None:
                 f"{page.text[:200]}"
             )
         return
-    _run_hook(hook, name, left)
-
-
-def _run_hook(hook: str, name: str, timeout_s: float) -> None:
     words = [word.replace("{site}", name) for word in shlex.split(hook)]
     try:
         ran = subprocess.run(  # noqa: S603  # the user's own command
-            words, capture_output=True, text=True, timeout=timeout_s, check=False
+            words, capture_output=True, text=True, timeout=left, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentFaultError(
@@ -199,7 +195,7 @@ def _recreate(config: EnvironmentConfig, name: str, deadline: float) -> None:
     try:
         _remove(manager)
         manager.start(
-            port=_port(config.site(name).url, name),
+            port=urlsplit(config.site(name).url).port or SITE_FACTS[name].port,
             env_ctrl_port=manager.config.host_env_ctrl_port,
             wait=False,  # it would ask Python's resolver for `*.localhost`
             data_dir=folder,
@@ -228,25 +224,18 @@ def _remove(manager: Any) -> None:
 def _wait(config: EnvironmentConfig, name: str, deadline: float) -> None:
     while True:
         left = deadline - time.monotonic()
-        fault = _unusable(config, name, min(_PROBE_S, max(1.0, left)))
+        within = min(_PROBE_S, max(1.0, left))
+        fault = site_fault(config, name, within)
+        if fault is None and SITE_FACTS[name].login_path is not None:
+            try:
+                log_in(config.site(name), name, within)
+            except EnvironmentFaultError as error:  # it does not accept its user
+                fault = str(error)
         if fault is None:
             return
         if left <= _POLL_S:
             raise EnvironmentFaultError(f"the site {name!r} did not come up in time: {fault}")
         time.sleep(_POLL_S)
-
-
-def _unusable(config: EnvironmentConfig, name: str, timeout_s: float) -> str | None:
-    """Return why a site cannot be used: it does not answer, or does not accept its user."""
-    if fault := site_fault(config, name, timeout_s):
-        return fault
-    if SITE_FACTS[name].login_path is None:
-        return None
-    try:
-        log_in(config.site(name), name, timeout_s)
-    except EnvironmentFaultError as error:
-        return str(error)
-    return None
 
 
 def _require_docker(config: EnvironmentConfig, name: str) -> None:
@@ -263,7 +252,3 @@ def _manager(config: EnvironmentConfig, name: str) -> Any:
     container = evaluator_module("environments.container.manager").ContainerManager
     site = evaluator_module("types.task").WebArenaSite(name)
     return container(site=site, hostname=str(urlsplit(config.site(name).url).hostname))
-
-
-def _port(url: str, name: str) -> int:
-    return urlsplit(url).port or SITE_FACTS[name].port

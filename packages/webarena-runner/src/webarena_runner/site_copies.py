@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench_core.machines import JournaledProvider, Machine
     from bench_core.records import Task
-    from webarena_runner.config import EnvironmentConfig, SiteConfig
+    from webarena_runner.config import EnvironmentConfig
 
 __all__ = [
     "choose_copies",
@@ -57,7 +57,11 @@ _KEPT_S = 30 * 24 * 3600.0
 
 def copy_config(config: EnvironmentConfig, copies: Mapping[str, int]) -> EnvironmentConfig:
     """Return the configuration of a trial that uses these copies of sites, by the sites' names."""
-    sites = {name: _shifted(site, copies.get(name, 0)) for name, site in config.sites.items()}
+    sites = dict(config.sites)
+    for name, site in config.sites.items():
+        if copy := copies.get(name, 0):
+            urls = tuple(_other_port(url, copy) for url in site.urls)
+            sites[name] = site.model_copy(update={"urls": urls})
     return config.model_copy(update={"sites": sites})
 
 
@@ -126,7 +130,10 @@ def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
     if shared:
         spec["binds"] = shared
     if own:
-        spec["volumes"] = {_in_names(each): {"path": path} for each, path in own.items()}
+        spec["volumes"] = {
+            each.removeprefix("webarena_verified_").replace("_", "-"): {"path": path}
+            for each, path in own.items()
+        }
     return spec
 
 
@@ -216,21 +223,11 @@ def image_volumes(container: Any) -> dict[str, str]:
     return {each.volume_name: each.mount_path for each in volumes if each.source_tar is None}
 
 
-def _shifted(site: SiteConfig, copy: int) -> SiteConfig:
-    if not copy:
-        return site
-    return site.model_copy(update={"urls": tuple(_other_port(url, copy) for url in site.urls)})
-
-
 def _other_port(url: str, copy: int) -> str:
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     port = (parts.port or 80) + _STEP * copy
     return urlunsplit(parts._replace(netloc=f"{host}:{port}"))
-
-
-def _in_names(volume: str) -> str:
-    return volume.removeprefix("webarena_verified_").replace("_", "-")
 
 
 def _key(config: EnvironmentConfig, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -85,15 +86,11 @@ def package_run(
     with TemporaryDirectory() as place:  # of an object store
         for each in results:
             with trial_files(run, each, lambda file: file.path in _PACKAGED) as folder:
-                _copy(folder, Path(place) / each.task_id)
+                to = Path(place) / each.task_id
+                to.mkdir()
+                for file in filter(partial(file_inside, folder), _PACKAGED):
+                    shutil.copyfile(folder / file, to / file)
         return _package(Path(place), out, name, as_folder=as_folder)
-
-
-def _copy(folder: Path, to: Path) -> None:
-    to.mkdir()
-    for name in _PACKAGED:
-        if file_inside(folder, name):
-            shutil.copyfile(folder / name, to / name)
 
 
 def _package(trials: Path, out: Path, name: str | None, *, as_folder: bool) -> Package:

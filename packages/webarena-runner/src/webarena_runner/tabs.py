@@ -100,17 +100,15 @@ async def _settle(cdp: Any, session: str, url: str, timeout_s: float) -> None:
             answer = {}
         seen = answer.get("result", {}).get("value") or {}
         if seen.get("status"):  # 0 is the status of the document before it
-            _refuse_error(url, seen)
+            if seen["status"] == _TOO_MANY or seen["status"] >= _SERVER_ERROR:
+                raise EnvironmentFaultError(
+                    f"the start page {url} answers with status {seen['status']}"
+                )
+            if seen["loaded"] and not seen["shown"]:
+                raise EnvironmentFaultError(f"the start page {url} is empty")
             if seen["loaded"]:
                 return
         if past > _SETTLE_S and seen.get("shown", True):
             return
         await asyncio.sleep(_POLL_S)
     raise EnvironmentFaultError(f"the start page {url} shows nothing after {timeout_s:g} s")
-
-
-def _refuse_error(url: str, seen: dict[str, Any]) -> None:
-    if seen["status"] == _TOO_MANY or seen["status"] >= _SERVER_ERROR:
-        raise EnvironmentFaultError(f"the start page {url} answers with status {seen['status']}")
-    if seen["loaded"] and not seen["shown"]:
-        raise EnvironmentFaultError(f"the start page {url} is empty")

@@ -45,6 +45,8 @@ class Response:
     @classmethod
     def of(cls, response: Params) -> Response:
         """Return the fields of the protocol's `Response` that a HAR needs."""
+        cache = "prefetch" if response.get("fromPrefetchCache") else None
+        cache = "disk" if response.get("fromDiskCache") else cache
         return cls(
             status=response["status"],
             status_text=response.get("statusText", ""),
@@ -54,7 +56,7 @@ class Response:
             address=response.get("remoteIPAddress"),
             connection=response.get("connectionId"),
             timing=response.get("timing"),
-            cache=_cache_of(response),
+            cache=cache,
             from_service_worker=response.get("fromServiceWorker", False),
         )
 
@@ -255,7 +257,10 @@ class Traffic:
             chain.recovered, chain.hops = chain.hops, []
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
-            _end_by_redirect(previous, params)
+            previous.response = Response.of(params["redirectResponse"])
+            previous.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
+            previous.ended = params["timestamp"]
+            previous.content_note = "the browser keeps no bodies of redirects"
         # data: and blob: are no traffic of a site, and an entry without a URL fails the evaluator
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
@@ -306,7 +311,9 @@ class Traffic:
         hop = self._open(params)
         if hop is not None:
             hop.ended = params["timestamp"]
-            hop.failure = _failure_text(params)
+            cors = params.get("corsErrorStatus", {}).get("corsError")
+            details = params.get("errorText"), params.get("blockedReason"), cors
+            hop.failure = " ".join(filter(None, details)) or "failed"
         return hop
 
     def _abandon(self, document: Hop) -> None:
@@ -354,25 +361,6 @@ def inline_body(request: Params) -> bytes | None:
     if not entries and "postData" in request:
         return str(request["postData"]).encode(errors="surrogatepass")
     return None
-
-
-def _end_by_redirect(hop: Hop, params: Params) -> None:
-    hop.response = Response.of(params["redirectResponse"])
-    hop.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
-    hop.ended = params["timestamp"]
-    hop.content_note = "the browser keeps no bodies of redirects"
-
-
-def _cache_of(response: Params) -> str | None:
-    if response.get("fromDiskCache"):
-        return "disk"
-    return "prefetch" if response.get("fromPrefetchCache") else None
-
-
-def _failure_text(params: Params) -> str:
-    cors = params.get("corsErrorStatus", {}).get("corsError")
-    details = [params.get("errorText"), params.get("blockedReason"), cors]
-    return " ".join(detail for detail in details if detail) or "failed"
 
 
 def _spread(hops: Iterable[Hop], reports: Iterable[_T]) -> list[_T | None]:

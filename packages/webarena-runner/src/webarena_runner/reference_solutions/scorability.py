@@ -118,9 +118,11 @@ def derive_notes(tasks: Iterable[Task]) -> Scorability:
 
 
 def _notes(task: Task, config: EnvironmentConfig, folder: Path) -> list[Note]:
+    probed = any("dummy_bin" in str(each["url"]) for each in _expected_requests(task))
+    script: tuple[Kind, str] = "contact-probe", "needs the script that reports unsent contact forms"
     found = [
         _unreachable(task, config, folder),
-        _contact_probe(task),
+        script if probed else None,
         _free(task, config, folder),
         _cheap(task),
     ]
@@ -166,13 +168,6 @@ def _beyond_browsers(task: Task) -> tuple[Kind, str] | None:
         if is_get and scripted and task_type(task) == "NAVIGATE":
             return "no-browser", f"{urls[0]} is called by a script; only documents are evaluated"
     return None
-
-
-def _contact_probe(task: Task) -> tuple[Kind, str] | None:
-    probed = any("dummy_bin" in str(each["url"]) for each in _expected_requests(task))
-    return (
-        ("contact-probe", "needs the script that reports unsent contact forms") if probed else None
-    )
 
 
 def _free(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[Kind, str] | None:
