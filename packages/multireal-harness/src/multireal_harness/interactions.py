@@ -59,10 +59,8 @@ class Interactions:
         label, name, value = (event.get(each) for each in ("label", "name", "value"))
         if isinstance(label, str) and (label in self.pressed or len(self.pressed) < _MOST):
             self.pressed[label] += 1
-        if isinstance(name, str) and isinstance(value, str):
-            self._type(name, value)
-
-    def _type(self, name: str, value: str) -> None:
+        if not isinstance(name, str) or not isinstance(value, str):
+            return
         if name not in self.typed and len(self.typed) >= _MOST:
             return
         held = self.typed.setdefault(name, [])

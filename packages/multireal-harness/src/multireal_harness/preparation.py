@@ -107,7 +107,7 @@ def _prepared(
     run_environment = RunEnvironment(
         # no locks: each trial has a browser context of its own, and all state is in it
         provenance=provenance(task_set_hash(known)),
-        price_of=_price_of(config),
+        price_of=partial(_price_of, config),
         locks=NoLocks(),
         open_model=opener,
         upstream=config.upstream if config else None,
@@ -210,12 +210,9 @@ def _notes(config: ModelConfig | None) -> list[str]:
     return [exposed, *notes]
 
 
-def _price_of(config: ModelConfig | None) -> Callable[[str], object | None]:
+def _price_of(config: ModelConfig | None, model: str) -> object | None:
+    if config is not None and config.prices:
+        return {"model": config.model, **config.public()}
     from bench_core.models import price_row  # only where a model runs
 
-    def price_of(model: str) -> object | None:
-        if config is not None and config.prices:
-            return {"model": config.model, **config.public()}
-        return price_row(model)
-
-    return price_of
+    return price_row(model)

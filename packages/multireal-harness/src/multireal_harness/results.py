@@ -63,6 +63,20 @@ def as_evaluation(
 ) -> TrialEvaluation:
     """Return an evaluation as the fields of a trial's record."""
     fault = _traffic_fault(evaluation, trial)
+    details: dict[str, Any] = {
+        "official": evaluation.official,
+        "fixed": evaluation.fixed,
+        "confidence": evaluation.confidence,
+    }
+    if evaluation.verdict is not None:
+        details["judge"] = _summary(evaluation.verdict)
+    if evaluation.grades:
+        details["answer_grades"] = {n: _summary(each) for n, each in evaluation.grades.items()}
+    mode = _failure_mode(evaluation, trial)
+    if fault is not None:
+        details["suspect_evidence"] = fault.evidence
+        if fault.cause is not SuspectCause.ENVIRONMENT_FAULT:  # faults of the browser are no mode
+            mode = FailureMode(fault.cause.value)
     return TrialEvaluation(
         score=evaluation.score,
         status=evaluation.status,
@@ -70,17 +84,11 @@ def as_evaluation(
         confidence=CONFIDENCE[evaluation.confidence],
         checks=evaluation.checks,
         flags=evaluation.flags,
-        failure_mode=_named(fault) or _failure_mode(evaluation, trial),
+        failure_mode=mode,
         suspect=() if fault is None else (fault.cause,),
         error=evaluation.error,
         profile=rules.profile,
-        details={
-            "official": evaluation.official,
-            "fixed": evaluation.fixed,
-            "confidence": evaluation.confidence,
-            **_judge_details(evaluation),
-            **({} if fault is None else {"suspect_evidence": fault.evidence}),
-        },
+        details=details,
     )
 
 
@@ -93,13 +101,6 @@ def _traffic_fault(evaluation: Evaluation, trial: TrialEvidence) -> AppTrafficFa
     if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
         return None
     return None if CLOSED_BROWSER in trial.flags else AppTrafficFault.model_validate(found)
-
-
-def _named(fault: AppTrafficFault | None) -> FailureMode | None:
-    """Return the failure mode with the name of the cause; faults of the browser have none."""
-    if fault is None or fault.cause is SuspectCause.ENVIRONMENT_FAULT:
-        return None
-    return FailureMode(fault.cause.value)
 
 
 def _failure_mode(evaluation: Evaluation, trial: TrialEvidence) -> FailureMode | None:
@@ -131,15 +132,6 @@ def _health(folder: Path, details: Any) -> StateHealth:
     except (FileNotFoundError, RecordError):
         return "suspect"
     return "suspect" if any(each["serious"] for each in symptoms) else "healthy"
-
-
-def _judge_details(evaluation: Evaluation) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if evaluation.verdict is not None:
-        found["judge"] = _summary(evaluation.verdict)
-    if evaluation.grades:
-        found["answer_grades"] = {n: _summary(each) for n, each in evaluation.grades.items()}
-    return found
 
 
 def _summary(verdict: Verdict) -> dict[str, Any]:

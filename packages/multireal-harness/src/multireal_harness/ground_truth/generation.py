@@ -12,6 +12,7 @@ from bench_core.records import Record
 from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json, read_run, trial_files
 from multireal_harness.definitions import definition_of
 from multireal_harness.ground_truth.mutations import negatives_of
+from multireal_harness.states.files import stem
 from multireal_harness.states.health import check_states
 from multireal_harness.stored_judgements import stored_judgement
 
@@ -40,8 +41,8 @@ class Kept(Record):
 
 def known_tasks(truth: Path, *, force: bool = False) -> set[str]:
     """Return the tasks that need no synthetic state: those with a manual or a synthetic one."""
-    manual = {_stem(path) for path in (truth / "manual").glob("*.json*")}
-    synthetic = {_stem(path) for path in (truth / "synthetic").glob("*.json.gz")}
+    manual = {stem(path) for path in (truth / "manual").glob("*.json*")}
+    synthetic = {stem(path) for path in (truth / "synthetic").glob("*.json.gz")}
     return manual if force else manual | synthetic
 
 
@@ -133,7 +134,3 @@ def _confidence(verdict: Verdict | None) -> float:
     # a model's confidence in itself is not calibrated, so a measured one comes first
     given = verdict.confidence if verdict.confidence is not None else verdict.raw_confidence
     return 0.0 if given is None else given
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".provenance")

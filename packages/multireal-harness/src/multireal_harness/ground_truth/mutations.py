@@ -14,10 +14,9 @@ from multireal_harness.lint.syntax import walk
 from multireal_harness.states.health import has_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from multireal_harness.definitions import Definition
-    from multireal_harness.lint.syntax import Node
 
 __all__ = ["negatives_of"]
 
@@ -86,17 +85,12 @@ def _asked_texts(definition: Definition) -> list[str]:
     for one in definition.evals:
         if one.kind != "jmespath" or one.expected_value is not True:
             continue
-        for each in _nodes(one.query):
+        try:
+            parsed: Any = compile_query(one.query).parsed
+        except QueryError:
+            continue
+        for each in walk(parsed):
             value = each.get("value")
             if each["type"] == "literal" and isinstance(value, str) and len(value) >= _SHORTEST:
                 texts[value] = None
     return list(texts)
-
-
-def _nodes(query: str) -> Iterable[Node]:
-    """Return the nodes of a query; none for one that does not compile."""
-    try:
-        parsed: Any = compile_query(query).parsed
-    except QueryError:
-        return ()
-    return walk(parsed)

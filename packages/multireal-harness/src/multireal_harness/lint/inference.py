@@ -115,7 +115,11 @@ class _Walk:
         known = [each for each in sides if not each.unknown and each.kinds != {"null"}]
         if tree["value"] in _ORDERINGS and any("number" not in each.kinds for each in known):
             self._note("ordering_of_text", tree)
-        elif tree["value"] == "eq" and len(known) == len(sides) and not _overlap(*known):
+        elif (
+            tree["value"] == "eq"
+            and len(known) == len(sides)
+            and not known[0].kinds & known[1].kinds
+        ):
             self._note("never_equal", tree, f"{_kinds(known[0])} and {_kinds(known[1])}")
         return _BOOLEAN
 
@@ -147,16 +151,12 @@ class _Walk:
             self._note("wrong_arguments", tree, f"{len(arguments)} given, {wanted} wanted")
             return
         for wanted_kinds, shape in zip(signature, arguments, strict=False):
-            self._check_kind(tree, wanted_kinds["types"], shape)
-
-    def _check_kind(self, tree: Node, wanted: list[str], shape: Shape) -> None:
-        kinds = {each.partition("-")[0] for each in wanted}
-        if not wanted or "expref" in kinds or shape.unknown or shape.kinds == {"null"}:
-            return
-        if not shape.kinds & kinds:
-            self._note(
-                "wrong_arguments", tree, f"{' or '.join(sorted(kinds))} wanted, not {_kinds(shape)}"
-            )
+            kinds = {each.partition("-")[0] for each in wanted_kinds["types"]}
+            if not kinds or "expref" in kinds or shape.unknown or shape.kinds == {"null"}:
+                continue
+            if not shape.kinds & kinds:
+                wanted = " or ".join(sorted(kinds))
+                self._note("wrong_arguments", tree, f"{wanted} wanted, not {_kinds(shape)}")
 
     def on_literal(self, tree: Node, _: Shape) -> Shape:
         return learn([tree["value"]])
@@ -191,10 +191,6 @@ def _reads_fields(tree: Node) -> bool:
     if tree["type"] in {"field", "subexpression"}:
         return tree["type"] == "field" or _reads_fields(tree["children"][0])
     return any(_reads_fields(each) for each in tree["children"] if isinstance(each, dict))
-
-
-def _overlap(one: Shape, other: Shape) -> bool:
-    return bool(one.kinds & other.kinds)
 
 
 def _field_values(shape: Shape) -> Shape:

@@ -79,23 +79,12 @@ def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None
 
 def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> Definition:
     """Return a task in which every eval with a usable rewrite is rewritten."""
-    fixes = {
-        each.index: each.fix
-        for each in lint_task(definition, schemas)
-        if each.fix and each.fix.usable
-    }
-    evals = tuple(
-        one
-        if index not in fixes
-        else one.model_copy(
-            update={
-                "query": fixes[index].query,
-                "expected_value": fixes[index].expected_value,
-            }
-        )
-        for index, one in enumerate(definition.evals)
-    )
-    return definition.model_copy(update={"evals": evals})
+    evals = list(definition.evals)
+    for each in lint_task(definition, schemas):
+        if each.fix and each.fix.usable:
+            update = each.fix.model_dump(include={"query", "expected_value"})
+            evals[each.index] = evals[each.index].model_copy(update=update)
+    return definition.model_copy(update={"evals": tuple(evals)})
 
 
 def apply_fixes(raw: dict[str, Any], reports: Sequence[EvalReport]) -> dict[str, Any]:

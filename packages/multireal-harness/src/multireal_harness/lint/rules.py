@@ -60,7 +60,12 @@ def lint_eval(
 ) -> EvalReport:
     """Return the findings about one eval, and its rewrite where one is known."""
     try:
-        found, fix = _linted(definition, one, schemas)
+        parsed: Any = compile_query(one.query).parsed
+        tree = normalise(parsed)
+        found = list(_findings(definition, one, tree, schemas))
+        fix = fix_of(one, tree, found, positive=_is_positive(one))
+        if fix is not None:
+            fix = _checked(definition, one, fix, schemas)
     except QueryError as error:
         found, fix = [finding("does_not_compile", error.reason)], None
     except RecursionError:
@@ -78,16 +83,6 @@ def lint_eval(
     )
 
 
-def _linted(
-    definition: Definition, one: Eval, schemas: Schemas | None
-) -> tuple[list[Finding], Fix | None]:
-    parsed: Any = compile_query(one.query).parsed
-    tree = normalise(parsed)
-    found = list(_findings(definition, one, tree, schemas))
-    fix = fix_of(one, tree, found, positive=_is_positive(one))
-    return found, None if fix is None else _checked(definition, one, fix, schemas)
-
-
 def _checked(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | None) -> Fix:
     """Lint a rewrite itself, which may still be wrong, or be satisfied by doing nothing."""
     mended = one.model_copy(update={"query": fix.query, "expected_value": fix.expected_value})
@@ -103,7 +98,9 @@ def _checked(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | Non
 def _findings(
     definition: Definition, one: Eval, tree: Node, schemas: Schemas | None
 ) -> Iterator[Finding]:
-    result, found = infer(tree, _root(definition, schemas))
+    whole = ANY if schemas is None else schemas.state(definition.apps)
+    split = schemas is not None and not definition.multi
+    result, found = infer(tree, whole.fields[definition.apps[0]] if split else whole)
     yield from found
     yield from _wrong_result(one, result)
     yield from _foreign_apps(definition, tree)
@@ -114,13 +111,6 @@ def _findings(
     yield from _literals(definition, tree)
     if schemas is not None:
         yield from _on_untouched(definition, one, tree, schemas)
-
-
-def _root(definition: Definition, schemas: Schemas | None) -> Shape:
-    if schemas is None:
-        return ANY
-    whole = schemas.state(definition.apps)
-    return whole if definition.multi else whole.fields[definition.apps[0]]
 
 
 def _wrong_result(one: Eval, result: Shape) -> Iterator[Finding]:

@@ -85,8 +85,9 @@ def merge(one: Shape, other: Shape) -> Shape:
     return Shape(
         one.kinds | other.kinds,
         {key: merge(one.fields.get(key, NOTHING), other.fields.get(key, NOTHING)) for key in names},
-        _closed(one) and _closed(other),
-        _merged_item(one.item, other.item),
+        # an object that was always empty has no known names either
+        (one.closed or not one.fields) and (other.closed or not other.fields),
+        merge(one.item, other.item) if one.item and other.item else one.item or other.item,
     )
 
 
@@ -173,14 +174,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "string" if isinstance(value, str) else "number"
-
-
-def _closed(shape: Shape) -> bool:
-    """Return whether unknown names are wrong: an object that was always empty has no known names either."""
-    return shape.closed or not shape.fields
-
-
-def _merged_item(one: Shape | None, other: Shape | None) -> Shape | None:
-    if one is None or other is None:
-        return one or other
-    return merge(one, other)

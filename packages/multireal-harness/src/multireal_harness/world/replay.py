@@ -154,37 +154,30 @@ def _without(things: list[Any], ident: str) -> list[Any]:
     return [each for each in things if each["id"] != ident]
 
 
-def _read_mail(state: _State, payload: Any) -> None:
-    _one(state["email"]["emails"], payload["id"])["isRead"] = True
+def _marks(name: str) -> Callable[[_State, Any], None]:
+    def mark(state: _State, payload: Any) -> None:
+        _one(state["email"]["emails"], payload["id"])[name] = True
+
+    return mark
+
+
+def _keeps_in(part: str, name: str) -> Callable[[_State, Any], None]:
+    def keep(state: _State, payload: Any) -> None:
+        state[part][name] = [*_without(state[part][name], payload["id"]), payload]
+
+    return keep
+
+
+def _removes_from(part: str, name: str) -> Callable[[_State, Any], None]:
+    def remove(state: _State, payload: Any) -> None:
+        state[part][name] = _without(state[part][name], payload["id"])
+
+    return remove
 
 
 def _star(state: _State, payload: Any) -> None:
     mail = _one(state["email"]["emails"], payload["id"])
     mail["starred"] = not mail["starred"]
-
-
-def _trash(state: _State, payload: Any) -> None:
-    _one(state["email"]["emails"], payload["id"])["trash"] = True
-
-
-def _keep_mail(state: _State, payload: Any) -> None:
-    emails = state["email"]["emails"]
-    state["email"]["emails"] = [*_without(emails, payload["id"]), payload]
-
-
-def _keep_event(state: _State, payload: Any) -> None:
-    events = state["calendar"]["myEvents"]
-    state["calendar"]["myEvents"] = [*_without(events, payload["id"]), payload]
-
-
-def _delete_event(state: _State, payload: Any) -> None:
-    events = state["calendar"]["myEvents"]
-    state["calendar"]["myEvents"] = _without(events, payload["id"])
-
-
-def _cancel_booking(state: _State, payload: Any) -> None:
-    bookings = state["booking"]["bookingDetails"]
-    state["booking"]["bookingDetails"] = _without(bookings, payload["id"])
 
 
 def _toggle_saved(state: _State, payload: Any) -> None:
@@ -205,20 +198,20 @@ _WITHOUT_CHANGE = frozenset({"submit", "flightSearch/search", "search/stays"})
 _ACTIONS: Mapping[str, Mapping[str, Callable[[_State, Any], None]]] = MappingProxyType(
     {
         "mail": {
-            "email/markRead": _read_mail,
+            "email/markRead": _marks("isRead"),
             "email/star": _star,
-            "email/trash": _trash,
-            "email/send": _keep_mail,
-            "email/saveDraft": _keep_mail,
+            "email/trash": _marks("trash"),
+            "email/send": _keeps_in("email", "emails"),
+            "email/saveDraft": _keeps_in("email", "emails"),
         },
         "calendar": {
-            "calendar/createEvent": _keep_event,
-            "calendar/updateEvent": _keep_event,
-            "calendar/deleteEvent": _delete_event,
+            "calendar/createEvent": _keeps_in("calendar", "myEvents"),
+            "calendar/updateEvent": _keeps_in("calendar", "myEvents"),
+            "calendar/deleteEvent": _removes_from("calendar", "myEvents"),
         },
         "dining": {
             "booking/confirm": _adds_to("booking", "bookingDetails"),
-            "booking/cancel": _cancel_booking,
+            "booking/cancel": _removes_from("booking", "bookingDetails"),
             "review/post": _adds_to("review", "reviews"),
             "savedRestaurants/toggle": _toggle_saved,
         },
