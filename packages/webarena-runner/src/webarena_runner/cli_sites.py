@@ -86,9 +86,9 @@ def init(host: str, out: Path) -> None:
     "--official", is_flag=True, help="In the format of webarena-verified's own configuration."
 )
 @json_option
-def show(config_file: Path | None, host: str | None, *, official: bool, as_json: bool) -> None:
+def show(*, official: bool, as_json: bool, **where: Any) -> None:
     """Show the configuration from file and variables, with passwords blanked."""
-    found = _config(config_file, host)
+    found = _config(**where)
     if official or as_json:
         click.echo(json.dumps(found.official() if official else found.described(), indent=2))
         return
@@ -109,15 +109,13 @@ def sites() -> None:
 @sites.command()
 @_site_options
 @json_option
-def status(
-    config_file: Path | None, host: str | None, names: tuple[str, ...], **options: Any
-) -> None:
+def status(names: tuple[str, ...], *, as_json: bool, **where: Any) -> None:
     """Show for each site whether it answers and how it is reset; exit code 1 if one is down."""
     from webarena_runner.site_control import site_status
 
-    found = _config(config_file, host)
+    found = _config(**where)
     statuses = [site_status(each, name) for name, each in _copies(found, names)]
-    if options["as_json"]:
+    if as_json:
         click.echo(json.dumps([each.model_dump(mode="json") for each in statuses], indent=2))
     else:
         rows = [
@@ -133,9 +131,7 @@ def status(
 @sites.command()
 @_site_options
 @_timeout_option
-def start(
-    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
-) -> None:
+def start(names: tuple[str, ...], timeout: float, **where: Any) -> None:
     """Recreate the sites' containers and wait until they can be used.
 
     First says how much disk and memory they need and how much is free; refuses what does not fit.
@@ -143,7 +139,7 @@ def start(
     from webarena_runner.site_control import start_site
     from webarena_runner.site_needs import site_needs
 
-    found = _config(config_file, host)
+    found = _config(**where)
     needs = site_needs(found, _names(found, names))
     click.echo(needs.text(), err=True)
     for warning in needs.check():
@@ -154,11 +150,11 @@ def start(
 
 @sites.command()
 @_site_options
-def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> None:
+def stop(names: tuple[str, ...], **where: Any) -> None:
     """Remove the sites' containers with all changes."""
     from webarena_runner.site_control import stop_site
 
-    found = _config(config_file, host)
+    found = _config(**where)
     for name, each in _copies(found, names):
         stop_site(each, name)
         click.echo(f"{_called(each, name)}: stopped")
@@ -167,9 +163,7 @@ def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> 
 @sites.command()
 @_site_options
 @_timeout_option
-def reset(
-    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
-) -> None:
+def reset(names: tuple[str, ...], timeout: float, **where: Any) -> None:
     """Reset the sites to their initial state, once no trial uses them."""
     import asyncio  # with the rest
     from functools import partial
@@ -178,7 +172,7 @@ def reset(
     from webarena_runner.reset import Resets, parse_policies
     from webarena_runner.site_control import reset_site
 
-    found = _config(config_file, host)
+    found = _config(**where)
     chosen = _names(found, names)
     policies = parse_policies(["before-run"], chosen)
     resets = Resets(found, policies, do=partial(reset_site, timeout_s=timeout))
@@ -197,14 +191,12 @@ def auth() -> None:
 @auth.command()
 @_site_options
 @_folder_option
-def capture(
-    config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path
-) -> None:
+def capture(names: tuple[str, ...], folder: Path, **where: Any) -> None:
     """Log in to the sites and store the cookies, readable by you alone."""
     from webarena_runner.login.cookie_files import write_cookies
     from webarena_runner.login.http_login import log_in
 
-    found = _config(config_file, host)
+    found = _config(**where)
     for name in _with_accounts(found, names):
         path = write_cookies(folder, log_in(found.site(name), name), found.site(name).url)
         click.echo(f"{name}: {path}")
@@ -214,18 +206,11 @@ def capture(
 @_site_options
 @_folder_option
 @json_option
-def check(
-    config_file: Path | None,
-    host: str | None,
-    names: tuple[str, ...],
-    folder: Path,
-    *,
-    as_json: bool,
-) -> None:
+def check(names: tuple[str, ...], folder: Path, *, as_json: bool, **where: Any) -> None:
     """Check whether the stored logins still work; exit code 1 if one does not, 3 if a site does not answer."""
     from webarena_runner.login.http_login import is_logged_in, kept_login
 
-    found = _config(config_file, host)
+    found = _config(**where)
     states = {}
     for name in _with_accounts(found, names):
         kept = kept_login(found.site(name), name, folder)
@@ -242,10 +227,10 @@ def check(
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
-def _config(path: Path | None, host: str | None) -> EnvironmentConfig:
+def _config(*, config_file: Path | None, host: str | None) -> EnvironmentConfig:
     from webarena_runner.world.launch import real_environment
 
-    return real_environment(path, host).config
+    return real_environment(config_file, host).config
 
 
 def _copies(

@@ -27,7 +27,6 @@ from bench_core.models import paid_checks, price_checks
 from bench_core.play import play_checks
 from bench_core.protocols import TrialContext
 from bench_core.run_folder import package_versions
-from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
 from webarena_runner.login.http_login import log_in
@@ -39,6 +38,8 @@ from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world.launch import built_in_world, environment_of, real_environment
+from webarena_runner.world.messages import Request, Response, html
+from webarena_runner.world.server import SiteServer
 
 if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
@@ -131,30 +132,24 @@ def _recording() -> CheckResult:
 
 async def _record_one() -> bool:
     # over plain HTTP, which browser-use's own recording leaves out
-    with BoundedServer(("127.0.0.1", 0), _OnePage) as server:
-        server.start()
-        url = f"http://127.0.0.1:{server.server_port}/doctor"
-        try:
-            async with (
-                launch_chromium(ChromiumOptions()) as chromium,
-                HarRecorder(chromium.cdp_url) as recorder,
-            ):
-                await open_tabs(chromium.ws_url, [url])
-                har = await recorder.stop()
-        finally:
-            server.stop()
+    server = SiteServer(_OnePage(), "127.0.0.1")
+    server.start()
+    url = f"{server.origin}/doctor"
+    try:
+        async with (
+            launch_chromium(ChromiumOptions()) as chromium,
+            HarRecorder(chromium.cdp_url) as recorder,
+        ):
+            await open_tabs(chromium.ws_url, [url])
+            har = await recorder.stop()
+    finally:
+        server.stop()
     return any(entry["request"]["url"] == url for entry in har.entries)
 
 
-class _OnePage(BoundedHandler):
-    protocol_version = "HTTP/1.0"  # the page ends with the connection
-
-    def do_GET(self) -> None:
-        """Answer any request with the same page."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>doctor</title><p>doctor</p>")
+class _OnePage:
+    def handle(self, _: Request) -> Response:
+        return html("<!doctype html><title>doctor</title><p>doctor</p>")
 
 
 def _scorability() -> CheckResult:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import resources
 from typing import Literal, get_args
+
+from pydantic import TypeAdapter
 
 __all__ = ["SITES", "SITE_FACTS", "SiteFacts", "SiteName"]
 
@@ -48,57 +51,11 @@ class SiteFacts:
     shm_mb: int | None = None
 
 
-SITE_FACTS: dict[str, SiteFacts] = {
-    # GitLab's image has no login header.
-    "gitlab": SiteFacts(
-        port=8023,
-        image_gb=31.6,
-        memory_gb=4,
-        shm_mb=2048,
-        account=("byteblaze", "hello1234"),
-        login_path="/users/sign_in",
-        logout_path="/users/sign_out",
-        private_path="/dashboard/todos",
-        health_path="/users/sign_in",
-    ),
-    # webarena-verified's documentation and compose file publish the map on 3030 instead.
-    "map": SiteFacts(port=3000, other_ports=(3030,), image_gb=3.3, data_gb=60.0),
-    "reddit": SiteFacts(
-        port=9999,
-        image_gb=8.4,
-        account=("MarvelsGrantMan136", "test1234"),
-        login_path="/login",
-        private_path="/user/{username}/edit_biography",
-        login_header="X-Postmill-Auto-Login",
-        logout_path="/logout",
-        health_path="/login",
-    ),
-    "shopping": SiteFacts(
-        port=7770,
-        image_gb=13.3,
-        account=("emma.lopez@gmail.com", "Password.123"),
-        login_path="/customer/account/login/",
-        private_path="/customer/account/",
-        login_header="X-M2-Customer-Auto-Login",
-        logout_path="/customer/account/logout",
-        health_path="/customer/account/login/",
-    ),
-    "shopping_admin": SiteFacts(
-        port=7780,
-        image_gb=2.9,
-        base_path="/admin",
-        account=("admin", "admin1234"),
-        login_path="",
-        private_path="",
-        login_header="X-M2-Admin-Auto-Login",
-        logout_path="/admin/auth/logout",
-        login_field="login[password]",
-        health_path="",
-    ),
-    # The data set's start URL of this site is the whole path of its landing page.
-    "wikipedia": SiteFacts(
-        port=8888,
-        base_path="/wikipedia_en_all_maxi_2022-05/A/User:The_other_Kiwix_guy/Landing",
-        health_path="",
-    ),
-}
+SITE_FACTS = TypeAdapter(dict[str, SiteFacts]).validate_json(
+    resources.files(__package__).joinpath("site_facts.json").read_bytes()
+)
+"""Each site's facts by its name, from `site_facts.json`.
+
+GitLab's image has no login header. Of the map, webarena-verified's documentation and compose file publish 3030
+instead. The data set's start URL of wikipedia is the whole path of its landing page.
+"""
