@@ -14,8 +14,8 @@ from bench_core.redaction import Redactor
 from webarena_runner.browsers import KeptBrowser
 from webarena_runner.environment import (
     RECORDING_FULL,
+    Conditions,
     EnvironmentSettings,
-    Private,
     open_environment,
 )
 from webarena_runner.evaluation import ANSWER_FILE, RECORD_FILE, evaluate, write_config
@@ -137,11 +137,17 @@ class WebArenaBenchmark:
         # before the agent begins: scoring needs it even where the trial breaks off
         write_config(context.folder, config)
         began, served = time.monotonic(), self.sites.served
-        private = Private(self.sites.ports, None if served is None else lambda: served(began))
-        opened = open_environment(
-            task, config, context, self._settings, self._redactor, private, kept
+        given = Conditions(
+            task,
+            config,
+            context,
+            self._settings,
+            self._redactor,
+            self.sites.ports,
+            None if served is None else lambda: served(began),
+            kept,
         )
-        async with opened as environment:
+        async with open_environment(given) as environment:
             environment.timings.update(reset_s)
             yield environment
 

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTACT_PROBE",
     "RECORDING_FULL",
+    "Conditions",
     "EnvironmentSettings",
-    "Private",
     "SiteEnvironment",
     "open_environment",
 ]
@@ -84,56 +84,45 @@ class EnvironmentSettings:
 
 
 @dataclass(frozen=True)
-class Private:
-    """What the harness knows of the sites of a trial and the agent does not.
+class Conditions:
+    """The trial for which sites are opened.
 
     Attributes:
+        task: Its task.
+        config: The URLs and accounts of the sites.
+        context: Its limits, folder and processes.
+        settings: Time limits, and how Chromium is started.
+        redactor: Removes keys from what is written.
         ports: Ports of this machine that no agent may open, and what opening one is.
-        served: What the sites were asked since the trial began, by method and URL; None where they
-            write nothing down.
+        served: What the sites were asked since the trial began, by method and URL, which the agent does not
+            know; None where they write nothing down.
+        kept: The Chromium in which it gets a context; None for one of its own.
     """
-
-    ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
-    served: Callable[[], Collection[tuple[str, str]]] | None = None
-
-
-@dataclass(frozen=True)
-class _Conditions:
-    """The arguments with which a trial's environment is opened."""
 
     task: Task
     config: EnvironmentConfig
     context: TrialContext
     settings: EnvironmentSettings
     redactor: Redactor
-    private: Private
-    kept: KeptBrowser | None
+    ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
+    served: Callable[[], Collection[tuple[str, str]]] | None = None
+    kept: KeptBrowser | None = None
 
     @property
     def sites(self) -> tuple[str, ...]:
+        """The names of the sites."""
         return tuple(task_sites(self.task))
 
 
 @asynccontextmanager
-async def open_environment(
-    task: Task,
-    config: EnvironmentConfig,
-    context: TrialContext,
-    settings: EnvironmentSettings,
-    redactor: Redactor,
-    private: Private | None = None,
-    kept: KeptBrowser | None = None,
-) -> AsyncIterator[SiteEnvironment]:
+async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
     """Open a fresh browser on the task's sites, logged in and with its traffic recorded.
-
-    What is `private` of the sites is kept from the agent, or its evidence held against it. The browser is
-    a Chromium of its own, or a context of the one that is `kept`.
 
     Raises:
         EnvironmentFaultError: A site, Chromium or the recorder failed.
     """
-    given = _Conditions(task, config, context, settings, redactor, private or Private(), kept)
-    urls = config.render(start_urls(task), given.sites)
+    config, context, settings, kept = given.config, given.context, given.settings, given.kept
+    urls = config.render(start_urls(given.task), given.sites)
     # over HTTP where that works; at the other sites the browser must log in
     sessions, live = await enter_all(config, given.sites, settings.site_s, settings.auth_folder)
     reached = {session.site for session in sessions}
@@ -142,7 +131,7 @@ async def open_environment(
     watch = IntegrityWatch(watched=True)
     options = replace(settings.chromium, hidden=context.hidden)
     opened = open_alone if kept is None else kept.open
-    async with opened(options, given.private.ports, watch) as lease:
+    async with opened(options, given.ports, watch) as lease:
         chromium = lease.chromium
         if kept is None and chromium.pid is not None:
             context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
@@ -191,7 +180,7 @@ class SiteEnvironment(TrialEnvironment):
 
     def __init__(
         self,
-        given: _Conditions,
+        given: Conditions,
         urls: list[str],
         lease: Lease,
         recorder: HarRecorder,
@@ -249,7 +238,7 @@ class SiteEnvironment(TrialEnvironment):
         await self.port_watch.report(self.integrity.note_act)
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # answers that no site gave; only sites that write down what they were asked can say so
-        served = self._given.private.served
+        served = self._given.served
         if served is not None:
             for method, url in unserved(self._har.document, served()):
                 detail = f"{method} {url}"
