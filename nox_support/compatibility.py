@@ -134,8 +134,8 @@ def _computer_use(line: str, parallel: Sequence[str], session: nox.Session) -> N
     # browser-use and webarena-verified pin other versions, which no episode needs
     session.install("--no-deps", *SDK_LINES[line])
     provide_chromium(session)
-    tests = "integration_tests/test_computer_use.py"
-    session.run("pytest", *parallel, tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
+    tests = [f"integration_tests/test_{each}.py" for each in ("computer_use", "readers")]
+    session.run("pytest", *parallel, *tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
 
 
 def _reference_loops(session: nox.Session) -> None:
