@@ -13,6 +13,7 @@ import pytest
 from nox_support.packages import CORE, Package, packages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -46,15 +47,18 @@ class Installed:
 
 @pytest.fixture(scope="module", params=packages(), ids=lambda each: each.name)
 def installed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, dist: Path
+    request: pytest.FixtureRequest,
+    made_once: Callable[[str, Callable[[Path], object]], Path],
+    dist: Path,
 ) -> Installed:
     package: Package = request.param
-    folder = tmp_path_factory.mktemp(package.name)
-    subprocess.run([sys.executable, "-m", "virtualenv", "-q", folder], check=True)
-    alone = Installed(package, folder)
-    options = ["--quiet", "--no-compile", "--find-links", str(dist)]
-    alone.run("python", "-m", "pip", "install", *options, package.name)
-    return alone
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "virtualenv", "-q", folder], check=True)
+        options = ["--quiet", "--no-compile", "--find-links", str(dist)]
+        Installed(package, folder).run("python", "-m", "pip", "install", *options, package.name)
+
+    return Installed(package, made_once(f"alone-{package.name}", make))
 
 
 def test_the_package_imports_and_knows_its_version(installed: Installed) -> None:
