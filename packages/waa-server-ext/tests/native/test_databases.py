@@ -27,7 +27,7 @@ WRITES = (
     "SELECT load_extension('{out}')",
     "BEGIN IMMEDIATE",
 )
-LARGE = ("hex(zeroblob(400000000))", "printf('%.*c', 90000000, 'x')")
+LARGE = ("hex(zeroblob(400000000))", "printf('%.*c', 900000000, 'x')")
 
 
 @pytest.fixture
