@@ -89,7 +89,17 @@ class Connection:
             on_frame: Receives every message but the answers to `spend`.
             on_end: Called when the run is gone; by default no one waits for this process then.
         """
-        threading.Thread(target=self._listen, args=(on_frame, on_end), daemon=True).start()
+
+        def listen() -> None:
+            with contextlib.suppress(FrameError):
+                while (frame := self.receive()) is not None:
+                    if frame["type"] == "answer":
+                        self._waiting.pop(frame["id"]).put(frame)
+                    else:
+                        on_frame(frame)
+            on_end()
+
+        threading.Thread(target=listen, daemon=True).start()
 
     def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
         """Report a model call and wait for the permission to go on."""
@@ -99,17 +109,6 @@ class Connection:
         decision = answer.get()
         if not decision["go"]:
             raise BudgetExceededError(str(decision["reason"]))
-
-    def _listen(
-        self, on_frame: Callable[[dict[str, Any]], object], on_end: Callable[[], object]
-    ) -> None:
-        with contextlib.suppress(FrameError):
-            while (frame := self.receive()) is not None:
-                if frame["type"] == "answer":
-                    self._waiting.pop(frame["id"]).put(frame)
-                else:
-                    on_frame(frame)
-        on_end()
 
 
 class PipeMeter:

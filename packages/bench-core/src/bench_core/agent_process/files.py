@@ -55,7 +55,8 @@ class AgentFiles:
                 inside = path.relative_to(self.folder)
                 target = self._trial / inside
                 with contextlib.suppress(OSError):
-                    if self._is_taken(target) or not stat.S_ISREG(path.lstat().st_mode):
+                    taken = os.path.lexists(target) or target.is_relative_to(self._stage)
+                    if taken or not stat.S_ISREG(path.lstat().st_mode):
                         refused.append(inside.as_posix())
                         continue
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,9 +64,6 @@ class AgentFiles:
                     shutil.move(path, target)  # perhaps to another file system
         shutil.rmtree(self._stage, ignore_errors=True)
         return refused
-
-    def _is_taken(self, target: Path) -> bool:
-        return os.path.lexists(target) or target.is_relative_to(self._stage)
 
     def _redact(self, path: Path) -> None:
         if path.suffix.lower() not in _TEXT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.__about__ import __version__
-from bench_core.agent_process.named_files import described_files, named_files
 from bench_core.agent_process.uv_environments import environment_of
 from bench_core.errors import InputError
 from bench_core.records import AgentProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from bench_core.run_spec import AgentProcessSpec
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ForeignProgram", "foreign_program", "name_of_command"]
 
+_SHOWN = 16
+_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.mjs")
+_SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"})
+_RELATIVE = re.compile(r"""["'](\.{1,2}/[^"'\n]+)["']""")
+_PYTHON_IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+_BESIDE = ("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock")
+"""They say which versions of foreign packages a script gets."""
 _UV = "uv:"
 _PROBE_S = 120.0
 _OF_TOOLS = frozenset({"pip", "uv", "wheel"})
@@ -104,7 +111,15 @@ def foreign_program(wanted: AgentProcessSpec) -> ForeignProgram | None:
     if wanted.command is not None:
         program = _of_command(wanted.command)
     elif wanted.environment is not None:
-        program = _of_environment(wanted.environment, wanted.python)
+        if not wanted.environment.startswith(_UV):
+            raise InputError(
+                f"--agent-env {wanted.environment!r} is not of the form uv:REQUIREMENT, e.g. "
+                "uv:browser-use==0.13.14; environment variables are named by --agent-variables"
+            )
+        asked = tuple(wanted.environment.removeprefix(_UV).split())
+        program = _of_interpreter(str(environment_of(asked, wanted.python)))
+        record = program.record.model_copy(update={"kind": "uv", "requirements": asked})
+        program = replace(program, record=record)
     else:
         program = _of_interpreter(str(wanted.python))
     return replace(program, keeps=wanted.variables)
@@ -120,18 +135,6 @@ def _refuse_contradictions(wanted: AgentProcessSpec) -> None:
         raise InputError(
             "--agent-command is a program of its own: give it without --agent-python and --agent-env"
         )
-
-
-def _of_environment(environment: str, python: str | None) -> ForeignProgram:
-    if not environment.startswith(_UV):
-        raise InputError(
-            f"--agent-env {environment!r} is not of the form uv:REQUIREMENT, e.g. "
-            "uv:browser-use==0.13.14; environment variables are named by --agent-variables"
-        )
-    asked = tuple(environment.removeprefix(_UV).split())
-    program = _of_interpreter(str(environment_of(asked, python)))
-    record = program.record.model_copy(update={"kind": "uv", "requirements": asked})
-    return replace(program, record=record)
 
 
 def name_of_command(command: str) -> str:
@@ -197,8 +200,9 @@ def _of_command(command: str) -> ForeignProgram:
     found = shutil.which(words[0])
     if found is None:
         raise InputError(f"--agent-command: there is no program {words[0]!r}")
-    files = named_files([found, *words[1:]])
-    shown = described_files(files)
+    files = _named_files([found, *words[1:]])
+    digests = (hashlib.sha256(each.read_bytes()).hexdigest() for each in files)
+    shown = tuple(f"{at[:_SHOWN]} {each.name}" for each, at in zip(files, digests, strict=True))
     return ForeignProgram(
         command=(found, *words[1:]),
         record=AgentProgram(
@@ -229,3 +233,31 @@ def _words(command: str) -> list[str]:
 
 def _digest(facts: list[str]) -> str:
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _named_files(words: Iterable[str]) -> list[Path]:
+    """Return the files among a command's words and what they import from beside them, resolved.
+
+    Imports are found in the text: relative ones of JavaScript and TypeScript, and modules beside a Python
+    script. Packages that are installed elsewhere are known by the lock file beside the script.
+    """
+    found: dict[Path, None] = {}
+    open_ = [Path(word).resolve() for word in words if Path(word).is_file()]
+    while open_:
+        path = open_.pop(0)
+        if path in found:
+            continue
+        found[path] = None
+        open_ += [each.resolve() for each in _imports(path) if each.is_file()]
+    return list(found)
+
+
+def _imports(path: Path) -> Iterator[Path]:
+    if path.suffix in _SCRIPTS:
+        for name in _RELATIVE.findall(path.read_text(encoding="utf-8", errors="replace")):
+            yield from (Path(f"{path.parent / name}{ending}") for ending in _ENDINGS)
+        yield from (path.parent / name for name in _BESIDE)
+    elif path.suffix == ".py":
+        for name in _PYTHON_IMPORT.findall(path.read_text(encoding="utf-8", errors="replace")):
+            yield path.parent / f"{name}.py"
+            yield from (path.parent / name).glob("**/*.py")

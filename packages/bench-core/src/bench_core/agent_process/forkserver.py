@@ -62,7 +62,8 @@ def main(descriptor: int, settings: int) -> None:
         _prctl(_PR_SET_DUMPABLE, 0)
     foreign = begin["foreign"]
     if begin["preload"] is not None:
-        _preload(begin["preload"])
+        with contextlib.suppress(BaseException):  # each trial raises it again, and reports it
+            load_plugin("agent", begin["preload"])
     # a fork keeps only the thread that made it: what others hold would stay locked for ever
     threads = threading.active_count() - 1
     orders.send(json.dumps({"threads": threads, "refused": None}).encode())
@@ -82,11 +83,6 @@ def main(descriptor: int, settings: int) -> None:
                 os._exit(1)  # nothing that fails here may go on as the server
         for each in descriptors:
             os.close(each)
-
-
-def _preload(agent: str) -> None:
-    with contextlib.suppress(BaseException):  # each trial raises it again, and reports it
-        load_plugin("agent", agent)
 
 
 def _supervise(order: dict[str, Any], work: int, control: int) -> int:
@@ -186,7 +182,9 @@ class _Supervisor:
         left = _end_children()
         self._drain()
         code = os.waitstatus_to_exitcode(status)
-        self._report(code=code, left=left, output=self._printed())
+        cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
+        printed = bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
+        self._report(code=code, left=left, output=printed)
         return 0
 
     def _obey(self) -> None:
@@ -232,10 +230,6 @@ class _Supervisor:
         while self._tail and self._tail_size - len(self._tail[0]) >= _TAIL:
             self._tail_size -= len(self._tail[0])
             self._cut += len(self._tail.popleft())
-
-    def _printed(self) -> str:
-        cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
-        return bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
 
     def _report(self, **facts: Any) -> None:
         with contextlib.suppress(OSError):  # the run may be gone

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
-from bench_core.agent_process.model_calls import after_calls, reports_once, without_server
+from bench_core.agent_process.model_calls import ReportsOnce, after_calls, without_server
 from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.errors import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.agent_process.foreign import ForeignProgram
-    from bench_core.agent_process.launcher import Exit, Launcher, Started
+    from bench_core.agent_process.launcher import Exit, ForkLauncher, SpawnLauncher, Started
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
@@ -104,7 +104,7 @@ class IsolatedAgent:
     def __init__(
         self,
         reference: str,
-        launcher: Launcher,
+        launcher: ForkLauncher | SpawnLauncher,
         isolation: Isolation | None = None,
         code: AgentCode | None = None,
         foreign: ForeignProgram | None = None,
@@ -113,9 +113,14 @@ class IsolatedAgent:
         self.agent_code = code or AgentCode(process="own")
         self._launcher = launcher
         self._isolation = isolation or Isolation()
-        described = _description(self._ask("describe", **_survey(foreign)), reference)
+        described = _description(
+            self._ask("describe", **({} if foreign is None else {"survey": True})), reference
+        )
         if foreign is not None:
-            self._take(foreign, described.program or {})
+            found = described.program or {}
+            self.agent_code = code_of_foreign(self.agent_code, foreign, found)
+            trusted = foreign.is_python and is_proctors(str(found.get("place", "")))
+            self._isolation = replace(self._isolation, trusted=trusted, passes_guides=trusted)
         if described.in_process:
             raise SharedOnlyError(
                 f"the agent {reference!r} works on the opened environment itself (`in_process`), "
@@ -128,13 +133,6 @@ class IsolatedAgent:
                 setattr(self, each, value)
         for each in described.asked:
             setattr(self, each, partial(self._call, each))
-
-    def _take(self, foreign: ForeignProgram, found: dict[str, Any]) -> None:
-        """Note which program the agent is in its own environment, and how far it is trusted."""
-        code = code_of_foreign(self.agent_code, foreign, found)
-        trusted = foreign.is_python and is_proctors(str(found.get("place", "")))
-        self.agent_code = code
-        self._isolation = replace(self._isolation, trusted=trusted, passes_guides=trusted)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -153,7 +151,7 @@ class IsolatedAgent:
         calls = proxy.trial(context.meter, context.folder)
         error: BaseException | None = None
         try:
-            within = without_server(context).with_meter(reports_once(context.meter, calls))
+            within = without_server(context).with_meter(ReportsOnce(context.meter, calls))
             return await self._run(task, environment, within, calls.variables)
         except AgentProcessError as raised:
             error = raised
@@ -226,16 +224,12 @@ class IsolatedAgent:
         if last["type"] == "result":
             return last["value"]
         if last["type"] == "error":
-            raise InputError(_as_input(self.reference, error_of_frame(last), last.get("claims")))
+            info, cannot = error_of_frame(last), f"the agent {self.reference!r} cannot be loaded"
+            claimed = last.get("claims") == "input"
+            raise InputError(info.message if claimed else f"{cannot}: {info.kind}: {info.message}")
         raise InputError(
             f"the agent {self.reference!r} cannot be loaded: its process {ended.in_words()}"
         )
-
-
-def _as_input(reference: str, info: ErrorInfo, claims: object) -> str:
-    if claims == "input":
-        return info.message
-    return f"the agent {reference!r} cannot be loaded: {info.kind}: {info.message}"
 
 
 def _pickled(context: TrialContext) -> str | None:
@@ -273,10 +267,6 @@ def _description(value: object, reference: str) -> _Description:
         ) from None
 
 
-def _survey(foreign: ForeignProgram | None) -> dict[str, Any]:
-    return {} if foreign is None else {"survey": True}
-
-
 class _Conversation:
     """The exchange with one agent's process, from its order to its end."""
 
@@ -294,7 +284,9 @@ class _Conversation:
             with contextlib.suppress(ValueError):
                 self._context.processes.own(group)
         try:
-            return await self._work(order)
+            self._process.writer.write(hello() + order)
+            with self._silence.watched():
+                return await self._listen()
         except asyncio.CancelledError:
             if (hung := await self._stop()) is None:
                 raise
@@ -311,18 +303,18 @@ class _Conversation:
             for group in self._process.groups:
                 self._context.processes.disown(group)
 
-    async def _work(self, order: bytes) -> AgentOutcome:
-        self._process.writer.write(hello() + order)
-        with self._silence.watched():
-            return await self._listen()
-
     async def _listen(self) -> AgentOutcome:
         checked_hello(await self._next())
         while True:
             frame = await self._next()
             kind = frame["type"]
             if kind == "result":
-                return await self._reported(frame)
+                try:
+                    outcome = AgentOutcome.model_validate(frame.get("value"))
+                except ValidationError as error:
+                    raise FrameError(f"a report that cannot be read: {str(error)[:500]}") from None
+                await self._exits_within(_EXIT_S)
+                return outcome
             if kind == "error":
                 await self._exits_within(_EXIT_S)
                 raise self._raised(frame)
@@ -381,14 +373,6 @@ class _Conversation:
              "msg": "%s", "args": (str(text),)}
         )  # fmt: skip
         _log.handle(record)
-
-    async def _reported(self, frame: dict[str, Any]) -> AgentOutcome:
-        try:
-            outcome = AgentOutcome.model_validate(frame.get("value"))
-        except ValidationError as error:
-            raise FrameError(f"a report that cannot be read: {str(error)[:500]}") from None
-        await self._exits_within(_EXIT_S)
-        return outcome
 
     def _raised(self, frame: dict[str, Any]) -> Exception:
         """Return what an exception of the agent's means here.

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bench_core.agent_process.framing import MAX_LINE
 from bench_core.errors import EnvironmentFaultError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.sealing.files import SealedFiles
 
-__all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
+__all__ = ["Exit", "ForkLauncher", "SpawnLauncher", "Started", "launcher_for"]
 
 _START_S = 120.0
 _MAX_ORDER = 1 << 16
@@ -52,7 +53,16 @@ class Exit:
 
     def in_words(self) -> str:
         """Return the cause, with the last lines it printed."""
-        return self._cause() + self.last_lines()
+        if self.code is None:
+            return f"ended together with its supervisor{self.last_lines()}"
+        if self.code >= 0:
+            return f"ended with exit code {self.code}{self.last_lines()}"
+        try:
+            name = signal.Signals(-self.code).name
+        except ValueError:
+            name = f"signal {-self.code}"
+        hint = " (the system does that where memory is full)" if name == "SIGKILL" else ""
+        return f"was ended by {name}{hint}{self.last_lines()}"
 
     def last_lines(self) -> str:
         """Return what it printed last, or where in its code it was ended; empty where it was silent."""
@@ -62,56 +72,6 @@ class Exit:
         tail = "\n".join(shown)[-_TAIL_CHARS:]
         return f"; its last lines:\n{tail}" if tail else ""
 
-    def _cause(self) -> str:
-        if self.code is None:
-            return "ended together with its supervisor"
-        if self.code >= 0:
-            return f"ended with exit code {self.code}"
-        try:
-            name = signal.Signals(-self.code).name
-        except ValueError:
-            name = f"signal {-self.code}"
-        hint = " (the system does that where memory is full)" if name == "SIGKILL" else ""
-        return f"was ended by {name}{hint}"
-
-
-class Started(Protocol):
-    """An agent's process that runs."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    groups: tuple[int, ...]
-
-    def kill(self) -> None:
-        """End it and everything it started; where it hung is in what it printed."""
-        ...
-
-    async def exited(self) -> Exit:
-        """Wait until it has ended and nothing of it is left."""
-        ...
-
-
-class Launcher(Protocol):
-    """Starts processes of one agent."""
-
-    async def start(
-        self, memory: int | None = None, variables: Mapping[str, str] | None = None
-    ) -> Started:
-        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
-
-        Raises:
-            EnvironmentFaultError: The system does not let us.
-        """
-        ...
-
-    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
-        """Start one, write `lines`, and return all its output; blocks, and needs no event loop."""
-        ...
-
-    def close(self) -> None:
-        """Start no more; those that run are not touched."""
-        ...
-
 
 def launcher_for(
     agent: str,
@@ -120,7 +80,7 @@ def launcher_for(
     *,
     preload: bool = True,
     program: ForeignProgram | None = None,
-) -> Launcher:
+) -> ForkLauncher | SpawnLauncher:
     """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each.
 
     A foreign `program` takes the place of the interpreter of the run.
@@ -128,6 +88,32 @@ def launcher_for(
     if not sys.platform.startswith("linux"):
         return SpawnLauncher(variables, program)
     return ForkLauncher(agent, variables, sealed, preload=preload, program=program)
+
+
+class Started(ABC):
+    """An agent's process that runs."""
+
+    def __init__(
+        self, pid: int, scratch: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.groups: tuple[int, ...] = (pid,)
+        self._scratch = scratch
+        self._exit: asyncio.Task[Exit] | None = None
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it and everything it started; where it hung is in what it printed."""
+
+    async def exited(self) -> Exit:
+        """Wait until it has ended and nothing of it is left."""
+        if self._exit is None:
+            self._exit = asyncio.create_task(self._wait())
+        return await asyncio.shield(self._exit)
+
+    @abstractmethod
+    async def _wait(self) -> Exit: ...
 
 
 class ForkLauncher:
@@ -154,7 +140,13 @@ class ForkLauncher:
         program: ForeignProgram | None = None,
     ) -> None:
         self._preload: str | None = agent if preload and program is None else None
-        self._foreign = None if program is None else _as_settings(program, variables)
+        self._foreign: dict[str, Any] | None = None
+        if program is not None:
+            self._foreign = {
+                "command": program.command,
+                "is_python": program.is_python,
+                "variables": program.variables(variables),
+            }
         self._sealed = None if sealed is None else asdict(sealed)
         self._variables = dict(variables)
         self._server: subprocess.Popen[bytes] | None = None
@@ -164,50 +156,40 @@ class ForkLauncher:
     async def start(
         self, memory: int | None = None, variables: Mapping[str, str] | None = None
     ) -> Started:
-        """Start one; see `Launcher`."""
+        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
+
+        Raises:
+            EnvironmentFaultError: The system does not let us.
+        """
         scratch = _scratch()
         try:
-            return await self._start(memory, scratch, variables or {})
+            work, control, pid = await asyncio.to_thread(
+                self._fork, memory, scratch, variables or {}
+            )
+            reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
         except BaseException:
             remove_folder(scratch)
             raise
-
-    async def _start(
-        self, memory: int | None, scratch: Path, variables: Mapping[str, str]
-    ) -> Started:
-        work, control = await asyncio.to_thread(self._fork, memory, scratch, variables)
-        try:
-            pid = await asyncio.to_thread(_first_fact, control, "pid")
-        except EnvironmentFaultError:
-            work.close()
-            control.close()
-            raise
-        reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
         control.setblocking(False)  # its own name for it
-        return _Forked(reader, writer, control, pid, scratch)
+        return _Forked(pid, scratch, control, reader, writer)
 
     def ask(self, lines: bytes) -> tuple[bytes, Exit]:
-        """Start one and return its output; see `Launcher`."""
+        """Start one, write `lines`, and return all its output; blocks, and needs no event loop."""
         scratch = _scratch()
         try:
-            return self._ask(lines, scratch)
-        finally:
-            remove_folder(scratch)
-
-    def _ask(self, lines: bytes, scratch: Path) -> tuple[bytes, Exit]:
-        work, control = self._fork(None, scratch, {})
-        with work, control:
-            _first_fact(control, "pid")
-            work.settimeout(_START_S)
-            try:
+            work, control, _ = self._fork(None, scratch, {})
+            with work, control:
+                work.settimeout(_START_S)
                 with contextlib.suppress(ConnectionError):
                     work.sendall(lines)
                     work.shutdown(socket.SHUT_WR)  # nothing more is asked
                 output = _all_of(work)
                 control.settimeout(_START_S)
                 return output, _exit_in(_all_of(control))
-            except TimeoutError:
-                return b"", Exit(output=f"it wrote nothing for {_START_S:g} s")
+        except TimeoutError:
+            return b"", Exit(output=f"it wrote nothing for {_START_S:g} s")
+        finally:
+            remove_folder(scratch)
 
     def close(self) -> None:
         """End the process that is forked from; those that were forked go on."""
@@ -216,7 +198,7 @@ class ForkLauncher:
 
     def _fork(
         self, memory: int | None, scratch: Path, variables: Mapping[str, str]
-    ) -> tuple[socket.socket, socket.socket]:
+    ) -> tuple[socket.socket, socket.socket, int]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
         facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables)}
@@ -230,10 +212,23 @@ class ForkLauncher:
                 except OSError:
                     self._end()
                 else:
-                    return work, control
-        work.close()
-        control.close()
-        raise EnvironmentFaultError("processes for agents cannot be started: what forks them dies")
+                    break
+            else:
+                work.close()
+                control.close()
+                message = "processes for agents cannot be started: what forks them dies"
+                raise EnvironmentFaultError(message)
+        try:
+            control.settimeout(_START_S)
+            # one byte at a time: what follows the first line is for another reader
+            with control.makefile("rb", buffering=0) as report:
+                pid = int(json.loads(report.readline())["pid"])
+            control.settimeout(None)
+        except (OSError, ValueError, KeyError) as error:
+            work.close()
+            control.close()
+            raise EnvironmentFaultError(f"an agent's process did not start: {error}") from error
+        return work, control, pid
 
     def _begin(self) -> socket.socket:
         """Start the process that is forked from, which imports the agent where that is possible."""
@@ -295,32 +290,16 @@ class ForkLauncher:
             self._server = None
 
 
-class _Forked:
+class _Forked(Started):
     """A process under a supervisor, which ends it on request and reports how it ended."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        control: socket.socket,
-        pid: int,
-        scratch: Path,
-    ) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.groups: tuple[int, ...] = (pid,)
+    def __init__(self, pid: int, scratch: Path, control: socket.socket, *pipe: Any) -> None:
+        super().__init__(pid, scratch, *pipe)
         self._control = control
-        self._scratch = scratch
-        self._exit: asyncio.Task[Exit] | None = None
 
     def kill(self) -> None:
         with contextlib.suppress(OSError):
             self._control.send(b"k")
-
-    async def exited(self) -> Exit:
-        if self._exit is None:
-            self._exit = asyncio.create_task(self._wait())
-        return await asyncio.shield(self._exit)
 
     async def _wait(self) -> Exit:
         loop, report = asyncio.get_running_loop(), b""
@@ -340,23 +319,6 @@ def _scratch() -> Path:
         return owned_folder("proctor-agent")
     except OSError as error:
         raise EnvironmentFaultError(f"no temporary folder for an agent: {error}") from error
-
-
-def _first_fact(control: socket.socket, name: str) -> int:
-    """Return a field of a supervisor's first line."""
-    control.settimeout(_START_S)
-    line = b""
-    try:
-        while not line.endswith(b"\n"):
-            # one byte at a time: what follows is for another reader
-            byte = control.recv(1)
-            if not byte:
-                break
-            line += byte
-        control.settimeout(None)
-        return int(json.loads(line)[name])
-    except (OSError, ValueError, KeyError) as error:
-        raise EnvironmentFaultError(f"an agent's process did not start: {error}") from error
 
 
 def _all_of(end: socket.socket) -> bytes:
@@ -383,7 +345,8 @@ class SpawnLauncher:
         # where the run imports from, the worker does, too
         own = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._variables = program.variables(variables) if program else own
-        self._command = list(program.command) if program else _command()
+        worker = (sys.executable, "-m", "bench_core.cli.main", "agent-process")
+        self._command = program.command if program else worker
 
     async def start(
         self, memory: int | None = None, variables: Mapping[str, str] | None = None
@@ -411,7 +374,7 @@ class SpawnLauncher:
         return _Spawned(process, scratch)
 
     def ask(self, lines: bytes) -> tuple[bytes, Exit]:
-        """Start one and return its output; see `Launcher`."""
+        """Start one, write `lines`, and return all its output."""
         try:
             done = subprocess.run(  # noqa: S603  # our own program
                 self._command, input=lines, capture_output=True, check=False, env=self._variables,
@@ -425,26 +388,18 @@ class SpawnLauncher:
         """Do nothing: there is nothing to end."""
 
 
-def _as_settings(program: ForeignProgram, variables: Mapping[str, str]) -> dict[str, Any]:
-    facts = {"command": program.command, "is_python": program.is_python}
-    return {**facts, "variables": program.variables(variables)}
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-m", "bench_core.cli.main", "agent-process"]
-
-
-class _Spawned:
+class _Spawned(Started):
     """A process of a new interpreter, which leads a group of its own."""
 
     def __init__(self, process: asyncio.subprocess.Process, scratch: Path) -> None:
-        self.reader = cast("asyncio.StreamReader", process.stdout)
-        self.writer = cast("asyncio.StreamWriter", process.stdin)
-        self.groups: tuple[int, ...] = (process.pid,)
+        super().__init__(
+            process.pid,
+            scratch,
+            cast("asyncio.StreamReader", process.stdout),
+            cast("asyncio.StreamWriter", process.stdin),
+        )
         self._process = process
-        self._scratch = scratch
         self._output = asyncio.create_task(_ends_of(cast("asyncio.StreamReader", process.stderr)))
-        self._exit: asyncio.Task[Exit] | None = None
 
     def kill(self) -> None:
         with contextlib.suppress(OSError):
@@ -452,11 +407,6 @@ class _Spawned:
                 self._process.kill()
             else:
                 os.killpg(self._process.pid, signal.SIGKILL)
-
-    async def exited(self) -> Exit:
-        if self._exit is None:
-            self._exit = asyncio.create_task(self._wait())
-        return await asyncio.shield(self._exit)
 
     async def _wait(self) -> Exit:
         code = await self._process.wait()

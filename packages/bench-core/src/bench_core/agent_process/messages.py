@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from bench_core.__about__ import __version__
 from bench_core.agent_process.framing import PROTOCOL, FrameError, encode_line
@@ -54,9 +54,6 @@ class Spend(Record):
     source: str
     usage: Usage
     cost_usd: float | None = None
-
-
-_SPEND = TypeAdapter(Spend)
 
 
 def hello() -> bytes:
@@ -93,14 +90,13 @@ def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
     """
     fields = {name: value for name, value in frame.items() if name != "type"}
     try:
-        call = _SPEND.validate_python(fields)
+        call = Spend.model_validate(fields)
     except ValidationError as error:
         raise FrameError(f"not a model call: {error.errors(include_url=False)[0]['msg']}") from None
     reason = None
     try:
-        (meter.of(call.source) if call.source != "agent" else meter).spend(
-            call.usage, call.cost_usd
-        )
+        counted = meter if call.source == "agent" else meter.of(call.source)
+        counted.spend(call.usage, call.cost_usd)
     except BudgetExceededError as error:
         reason = str(error)
     return encode_line("answer", id=call.id, go=reason is None, reason=reason)

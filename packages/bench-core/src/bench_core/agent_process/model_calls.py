@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_CALLS",
     "ModelProxy",
+    "ReportsOnce",
     "TrialCalls",
     "Upstream",
     "after_calls",
-    "reports_once",
     "without_server",
 ]
 
@@ -100,8 +100,8 @@ NO_CALLS: ModelProxy = _NoCalls()
 """Stands for the proxy before a run has begun."""
 
 
-class _ReportsOnce:
-    """A meter that does not count again what the proxy has counted."""
+class ReportsOnce:
+    """A meter for what the agent itself reports, which does not count again what the proxy has counted."""
 
     def __init__(self, meter: Meter, calls: TrialCalls) -> None:
         self._meter = meter
@@ -109,6 +109,7 @@ class _ReportsOnce:
 
     @property
     def stopped(self) -> bool:
+        """Whether the budget is spent."""
         return bool(getattr(self._meter, "stopped", False))
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
@@ -120,12 +121,7 @@ class _ReportsOnce:
 
     def of(self, source: str) -> Meter:
         """Return the meter of another source, which counts likewise."""
-        return _ReportsOnce(self._meter.of(source), self._calls)
-
-
-def reports_once(meter: Meter, calls: TrialCalls) -> Meter:
-    """Return a meter for what the agent itself reports, of which the proxy counts a part."""
-    return _ReportsOnce(meter, calls)
+        return ReportsOnce(self._meter.of(source), self._calls)
 
 
 def without_server(context: TrialContext) -> TrialContext:

@@ -73,7 +73,10 @@ def opened_agent(
         memory=memory, redactor=redactor or Redactor.from_environment(), block_s=block_s
     )
     if model_proxy is not None:
-        _refuse_shared(process)
+        if process == "shared":
+            raise InputError(
+                "--model-proxy keeps the key from an agent, which `--agent-process shared` gives it: leave one out"
+            )
         process = "own"
         isolation = replace(isolation, model_proxy=model_proxy)
         variables_of_agent = {**agent_variables(None, variables), **model_proxy.variables}
@@ -143,10 +146,3 @@ def agent_of(spec: RunSpec) -> Iterator[Agent]:
     )
     with opened as (make, _):
         yield make()
-
-
-def _refuse_shared(process: AgentProcess | None) -> None:
-    if process == "shared":
-        raise InputError(
-            "--model-proxy keeps the key from an agent, which `--agent-process shared` gives it: leave one out"
-        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ _KINDS = frozenset(
     }
 )
 """Code, and what prompts are kept in. JSON is left out: agents write it beside their code."""
+_IMPORT = re.compile(r"(.*\.)?(import_module|__import__)", re.DOTALL)
 _SHOWN = 16
 _MOST_FILES = 500
 _PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
@@ -69,7 +71,8 @@ def describe_program(place: str, *, proctors: bool = False) -> dict[str, Any]:
         roots = packages[:1]
     whole, shown = hashlib.sha256(), []
     for root in roots:
-        for name, digest in _digests(root):
+        for name, file in [(root.name, root)] if root.is_file() else sorted(_files(root)):
+            digest = hashlib.sha256(file.read_bytes()).digest()
             whole.update(os.fsencode(name) + b"\0" + digest)
             path = name if root.is_file() else f"{root.name}/{name}"
             shown.append(f"{digest.hex()[:_SHOWN]} {path}")
@@ -154,15 +157,10 @@ def _imported_by(file: Path) -> set[str]:
             names |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             names.add(node.module)
-        elif isinstance(node, ast.Call) and _is_import(node):
+        elif isinstance(node, ast.Call) and _IMPORT.fullmatch(ast.unparse(node.func)):
             names |= {each.value for each in node.args[:1]
                       if isinstance(each, ast.Constant) and isinstance(each.value, str)}  # fmt: skip
     return {name.partition(".")[0] for name in names} - {""}
-
-
-def _is_import(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in {"import_module", "__import__"}
 
 
 def _find(module: str) -> tuple[Path, list[Path]] | None:
@@ -194,12 +192,6 @@ def _spec(name: str, path: list[str] | None) -> Any:
         if spec is not None:
             return spec
     return None
-
-
-def _digests(root: Path) -> Iterator[tuple[str, bytes]]:
-    files = [(root.name, root)] if root.is_file() else sorted(_files(root))
-    for name, file in files:
-        yield name, hashlib.sha256(file.read_bytes()).digest()
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:

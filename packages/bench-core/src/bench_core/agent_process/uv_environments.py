@@ -48,7 +48,8 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
         raise InputError("--agent-env uv: names no package, e.g. uv:browser-use==0.13.14")
     uv = _uv()
     name, content = own_wheel()
-    folder = cache_folder() / f"{_slug(requirements[0])}-{_key(requirements, python, content)}"
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", Path(requirements[0]).name).strip("-.")[:40]
+    folder = cache_folder() / f"{slug or 'agent'}-{_key(requirements, python, content)}"
     interpreter = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if (folder / _MADE).exists() and interpreter.exists():
         return interpreter
@@ -142,20 +143,17 @@ def _run(command: list[str], asked: str) -> str:
 
 
 def _key(requirements: tuple[str, ...], python: str | None, wheel: bytes) -> str:
-    files = {each: _content(each) for each in requirements if each.endswith(".txt")}
+    files = {}
+    for each in requirements:
+        if each.endswith(".txt"):
+            try:
+                files[each] = Path(each).read_text(encoding="utf-8")
+            except OSError as error:
+                raise InputError(
+                    f"--agent-env: the file {each!r} cannot be read: {error}"
+                ) from error
     made_on = python or [sys.executable, sys.version]
     facts = [sorted(requirements), files, _extras_of_run(), made_on, sys.platform]
     digest = hashlib.sha256(json.dumps(facts).encode())
     digest.update(wheel)
     return digest.hexdigest()[:_KEY]
-
-
-def _content(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--agent-env: the file {name!r} cannot be read: {error}") from error
-
-
-def _slug(requirement: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", Path(requirement).name).strip("-.")[:40] or "agent"

@@ -87,13 +87,17 @@ def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
         for guide in order.get("guides") or ():
             add_guide(**guide)
         # before it is imported, which may change what it is
-        program = _surveyed(order["agent"]) if order.get("survey") else None
+        program = survey_agent(order["agent"]) if order.get("survey") else None
+        if program is not None:
+            program["git"] = _plain(program.get("git"))
         agent = load_agent(order["agent"])
         if order["type"] == "work":
             # not `asyncio.run`: it waits for what the agent left running, threads included
-            return _result(
-                asyncio.new_event_loop().run_until_complete(_work(agent, order, connection))
-            )
+            outcome = asyncio.new_event_loop().run_until_complete(_work(agent, order, connection))
+            if isinstance(outcome, AgentOutcome):
+                return encode_line("result", value=_plain(outcome))
+            kind = type(outcome).__name__
+            return error_line(TypeError(f"the agent returned {kind} instead of an AgentOutcome"))
         if order["type"] == "ask":
             context = _with_opener(TrialContext.model_validate(order["context"]), order)
             answer = getattr(agent, order["method"])(*order["arguments"], context)
@@ -117,8 +121,15 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
     connection.listen(
         lambda frame: frame["type"] == "cancel" and loop.call_soon_threadsafe(work.cancel)
     )
-    if (seconds := order.get("sign_s")) is not None:
-        _give_signs(loop, seconds, connection)
+    seconds: Any = order.get("sign_s")
+
+    def sign() -> None:
+        """Say now and then that the loop turns; one that is blocked cannot."""
+        connection.send(encode_line("alive"))
+        loop.call_later(seconds, sign)
+
+    if seconds is not None:
+        loop.call_later(seconds, sign)
     try:
         return await awaitable_of(agent, agent.run(task, handle, context))
     except GeneratorExit as error:
@@ -130,28 +141,6 @@ def _with_opener(context: TrialContext, order: dict[str, Any]) -> TrialContext:
         return context
     opener = pickle.loads(base64.b64decode(order["opener"]))  # noqa: S301  # the run's own
     return context.with_model_opener(opener)
-
-
-def _surveyed(agent: str) -> dict[str, Any]:
-    found = survey_agent(agent)
-    return {**found, "git": _plain(found.get("git"))}
-
-
-def _give_signs(loop: asyncio.AbstractEventLoop, seconds: float, connection: Connection) -> None:
-    """Let the loop say now and then that it turns; one that is blocked cannot."""
-
-    def sign() -> None:
-        connection.send(encode_line("alive"))
-        loop.call_later(seconds, sign)
-
-    loop.call_later(seconds, sign)
-
-
-def _result(outcome: object) -> bytes:
-    if isinstance(outcome, AgentOutcome):
-        return encode_line("result", value=outcome.model_dump(mode="json"))
-    kind = type(outcome).__name__
-    return error_line(TypeError(f"the agent returned {kind} instead of an AgentOutcome"))
 
 
 def _as_reported(error: BaseException) -> BaseException:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
+from bench_core.agents.browser_input import Pointer, ask_browser, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
 from bench_core.agents.node_acts import NodeActs
 from bench_core.agents.observation_text import clicked_text
@@ -121,10 +121,13 @@ class BrowserEnvironment:
         raise AssertionError("unreachable: the last look returns or raises")
 
     async def _look(self, page: Any, timeout_ms: int) -> Observation:
+        from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
         if len(self._tabs.pages()) > 1:
             # pages open others by themselves, and Chromium may never draw a page behind another
             await page.bring_to_front()
-        await _settle(page)
+        with suppress(PlaywrightTimeoutError):  # one that never finishes loading is shown as it is
+            await page.wait_for_load_state("load", timeout=_SETTLE_MS)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
         look = await self._reader.look(page)
         changed = await self._changes.news(page)
@@ -238,7 +241,7 @@ class BrowserEnvironment:
         if node is not None:
             await self._acts.hover(page, node)
         if isinstance(action, MouseUp):
-            await pointer.release(page, at, action.button)
+            await pointer.press(page, at, action.button, up=True)
         else:
             await pointer.move(page, at)
             if isinstance(action, Scroll):
@@ -316,16 +319,6 @@ class BrowserEnvironment:
         return browser is not None and not browser.is_connected()
 
 
-async def _settle(page: Any) -> None:
-    """Give a page that is loading a moment; one that never finishes is shown as it is."""
-    from playwright.async_api import TimeoutError as PlaywrightTimeoutError
-
-    try:
-        await page.wait_for_load_state("load", timeout=_SETTLE_MS)
-    except PlaywrightTimeoutError:
-        return
-
-
 @asynccontextmanager
 async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnvironment]:
     """Attach to a running Chromium and open the start URLs that are not open yet.
@@ -355,7 +348,11 @@ async def _open(context: Any, handle: BrowserHandle) -> list[Any]:
     """Return the pages of the start URLs in their order: Chromium lists what was open before in none."""
     width, height = handle.viewport
     blank = [page for page in context.pages if page.url in {"about:blank", "chrome://newtab/"}]
-    opened = {url: page for page in context.pages for url in await _asked_for(page)}
+    opened: dict[str, Any] = {}
+    for page in context.pages:
+        history = await ask_browser(page, "Page.getNavigationHistory")
+        # an address that a page was opened with may have led to another
+        opened |= {str(entry["userTypedURL"]).rstrip("/"): page for entry in history["entries"]}
     found = []
     for url in handle.start_urls:
         page = opened.get(url.rstrip("/"))
@@ -366,13 +363,3 @@ async def _open(context: Any, handle: BrowserHandle) -> list[Any]:
     for page in context.pages:
         await page.set_viewport_size({"width": width, "height": height})
     return found
-
-
-async def _asked_for(page: Any) -> set[str]:
-    """Return the addresses that a page was opened with, each of which may have led to another."""
-    session = await page.context.new_cdp_session(page)
-    try:
-        history = await session.send("Page.getNavigationHistory")
-    finally:
-        await session.detach()
-    return {str(entry["userTypedURL"]).rstrip("/") for entry in history["entries"]}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Button
 
-__all__ = ["Pointer", "held", "hold", "key_name", "press"]
+__all__ = ["Pointer", "ask_browser", "held", "hold", "key_name", "press"]
 
 _NAMES = """
     Alt AltLeft AltRight ArrowDown ArrowLeft ArrowRight ArrowUp Backquote Backslash Backspace BracketLeft
@@ -89,6 +89,15 @@ async def hold(page: Any, keys: Sequence[str], seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
+async def ask_browser(page: Any, method: str, params: dict[str, Any] | None = None) -> Any:
+    """Send a command of CDP about a page, for what Playwright has no call for, and return its answer."""
+    session = await page.context.new_cdp_session(page)
+    try:
+        return await session.send(method, params)
+    finally:
+        await session.detach()
+
+
 class Pointer:
     """The mouse: Playwright knows where it is, but has no call for it.
 
@@ -132,21 +141,15 @@ class Pointer:
                 await pressed()
             await page.mouse.up(button=button, click_count=nth)
 
-    async def press(self, page: Any, at: tuple[float, float] | None, button: Button) -> None:
-        """Press a button and hold it."""
+    async def press(
+        self, page: Any, at: tuple[float, float] | None, button: Button, *, up: bool = False
+    ) -> None:
+        """Press a button and hold it, or release it."""
         await self.move(page, at)
         if button in _SIDE_BUTTONS:
-            await self._side(page, "mousePressed", button)
+            await self._side(page, "mouseReleased" if up else "mousePressed", button)
         else:
-            await page.mouse.down(button=button)
-
-    async def release(self, page: Any, at: tuple[float, float] | None, button: Button) -> None:
-        """Release a button."""
-        await self.move(page, at)
-        if button in _SIDE_BUTTONS:
-            await self._side(page, "mouseReleased", button)
-        else:
-            await page.mouse.up(button=button)
+            await (page.mouse.up if up else page.mouse.down)(button=button)
 
     async def drag(
         self,
@@ -168,14 +171,7 @@ class Pointer:
 
     async def _side(self, page: Any, kind: str, button: str) -> None:
         """Press a side button by CDP: Playwright's own API has three buttons."""
-        session = await page.context.new_cdp_session(page)
-        try:
-            await session.send(
-                "Input.dispatchMouseEvent",
-                {
-                    "type": kind, "x": self.at[0], "y": self.at[1], "button": button,
-                    "buttons": _SIDE_BUTTONS[button] if kind == "mousePressed" else 0, "clickCount": 1,
-                },
-            )  # fmt: skip
-        finally:
-            await session.detach()
+        held = _SIDE_BUTTONS[button] if kind == "mousePressed" else 0
+        x, y = self.at
+        event = {"type": kind, "x": x, "y": y, "button": button, "buttons": held, "clickCount": 1}
+        await ask_browser(page, "Input.dispatchMouseEvent", event)

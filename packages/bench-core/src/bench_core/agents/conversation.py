@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench_core.errors import AgentError
@@ -15,10 +16,9 @@ from bench_core.models.records import (
 )
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
+    from bench_core.agents.dialects import Declaration
     from bench_core.models.client import Model
-    from bench_core.models.records import Part, Reply, Tool
+    from bench_core.models.records import Part, Reply
     from bench_core.protocols import TrialContext
 
 __all__ = ["Conversation"]
@@ -28,47 +28,26 @@ _MOST_OUTPUT = 16_000
 _GONE = TextPart(text="(an earlier screenshot, no longer shown: only the latest are kept)")
 
 
+@dataclass
 class Conversation:
     """Keeps the turns of one trial and sends them all.
 
     Earlier turns are sent unchanged, which lets providers read them from their caches at a tenth of the
     price and less, and which models demand that keep their thinking from turn to turn.
 
-    Args:
+    Attributes:
+        declared: What each request says of the tools.
         images: At least how many of the latest screenshots are kept; None for all. Leaving out earlier ones
             changes earlier turns, so as many at once are left out, as soon as there are twice as many.
         exact: Whether never more than `images` are kept.
-        system: The system prompt.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        context: TrialContext,
-        *,
-        tools: tuple[Tool, ...],
-        native_tools: tuple[dict[str, JsonValue], ...] = (),
-        headers: dict[str, str] | None = None,
-        system: str | None,
-        images: int | None = None,
-        exact: bool = False,
-        max_output_tokens: int = _MOST_OUTPUT,
-        body: dict[str, JsonValue] | None = None,
-    ) -> None:  # fmt: skip
-        self._model = model
-        self._context = context
-        self._tools = tools
-        self._native_tools = native_tools
-        self._headers = headers or {}
-        self._system = system
-        self._images = images
-        self._exact = exact
-        self._max_output_tokens = max_output_tokens
-        self._body = dict(body or {})
-        if images is None and model.name.startswith("anthropic:"):
-            # the other providers cache by themselves
-            self._body.setdefault("cache_control", {"type": "ephemeral"})
-        self._turns: list[Message] = []
+    model: Model
+    context: TrialContext
+    declared: Declaration
+    images: int | None = None
+    exact: bool = False
+    _turns: list[Message] = field(default_factory=list)
 
     async def send(self, parts: tuple[Part, ...]) -> Reply:
         """Send the model a turn as it is, results of its calls included, and get its reply.
@@ -78,18 +57,33 @@ class Conversation:
             AgentError: The model declined, which is the agent's own end.
         """
         self._turns.append(Message(role="user", parts=parts))
-        reply = await self._model.complete(
+        messages = tuple(self._turns)
+        if self.images is not None:
+            left = self.images
+            if left and not self.exact:
+                inner = (
+                    part.content if isinstance(part, ToolResult) else (part,)
+                    for turn in messages
+                    for part in turn.parts
+                )  # fmt: skip
+                left += sum(isinstance(each, ImagePart) for part in inner for each in part) % left
+            messages = _thinned(messages, left)
+        body = dict(self.declared.body)
+        if self.images is None and self.model.name.startswith("anthropic:"):
+            # the other providers cache by themselves
+            body.setdefault("cache_control", {"type": "ephemeral"})
+        reply = await self.model.complete(
             ModelRequest(
-                messages=self._messages(),
-                system=self._system,
-                tools=self._tools,
-                native_tools=self._native_tools,
-                headers=self._headers,
-                body=self._body,
-                max_output_tokens=self._max_output_tokens,
-                trial=self._context.trial,
+                messages=messages,
+                system=self.declared.system,
+                tools=self.declared.tools,
+                native_tools=self.declared.native_tools,
+                headers=self.declared.headers,
+                body=body,
+                max_output_tokens=_MOST_OUTPUT,
+                trial=self.context.trial,
             ),
-            meter=self._context.meter,
+            meter=self.context.meter,
         )
         if reply.stop == "refusal":
             raise AgentError(f"the model declined: {reply.refusal or 'no reason given'}")
@@ -98,22 +92,8 @@ class Conversation:
             self._turns.append(reply.message)
         return reply
 
-    def _messages(self) -> tuple[Message, ...]:
-        if self._images is None:
-            return tuple(self._turns)
-        left = self._images
-        if left and not self._exact:
-            left += sum(map(_pictures, self._turns)) % left
-        return _thinned(self._turns, left)
 
-
-def _pictures(turn: Message) -> int:
-    """Count the pictures of a turn, those in results of calls included."""
-    inner = (part.content if isinstance(part, ToolResult) else (part,) for part in turn.parts)
-    return sum(isinstance(each, ImagePart) for parts in inner for each in parts)
-
-
-def _thinned(turns: list[Message], left: int) -> tuple[Message, ...]:
+def _thinned(turns: tuple[Message, ...], left: int) -> tuple[Message, ...]:
     """Replace all but the latest screenshots by a short text."""
     thinned: list[Message] = []
     for turn in reversed(turns):

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.agents.environment import Environment
-from bench_core.agents.remote_environment import connect_remote
+from bench_core.agents.remote_environment import RemoteEnvironment
 from bench_core.errors import InputError
 from bench_core.protocols import BrowserHandle, EnvironmentHandle, TextHandle
 
@@ -40,4 +40,5 @@ def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environmen
         from bench_core.agents.browser import connect_browser  # needs an extra
 
         return connect_browser(handle)
-    return connect_remote(handle)
+    remote = RemoteEnvironment(handle.url, headers=dict(handle.headers), timeout_s=handle.timeout_s)
+    return contextlib.nullcontext(remote)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import urllib.error
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -48,56 +49,41 @@ def http_agent(
     return LoopAgent(name, begin) if connect is None else LoopAgent(name, begin, connect=connect)
 
 
+@dataclass
 class _HttpStepper:
-    def __init__(
-        self,
-        url: str,
-        task: AgentTask,
-        context: TrialContext,
-        headers: dict[str, str],
-        timeout_s: float,
-    ) -> None:
-        self._url = url
-        self._task = task.model_dump(mode="json")
-        self._context = context
-        self._headers = headers
-        self._timeout_s = timeout_s
-        self._history: list[dict[str, Any]] = []
+    url: str
+    task: AgentTask
+    context: TrialContext
+    headers: dict[str, str]
+    timeout_s: float
+    history: list[dict[str, Any]] = field(default_factory=list)
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `StepAgent`."""
         body = {
-            "task": self._task,
+            "task": self.task.model_dump(mode="json"),
             "observation": observation.model_dump(mode="json"),
-            "history": self._history,
-            "trial": self._context.trial,
-            "seed": self._context.seed,
+            "history": self.history,
+            "trial": self.context.trial,
+            "seed": self.context.seed,
         }
-        decision = self._read(await self._ask(body))
-        self._history.append(decision.model_dump(mode="json"))
-        self._context.meter.spend(decision.usage, decision.cost_usd)
-        return decision
-
-    async def _ask(self, body: dict[str, Any]) -> Any:
         try:
-            return await asyncio.to_thread(
-                post_json, self._url, body, self._headers, self._timeout_s
-            )
+            reply = await asyncio.to_thread(post_json, self.url, body, self.headers, self.timeout_s)
+            decision = Decision.model_validate(reply)
         except urllib.error.HTTPError as error:
             refusal = error.read(_SHOWN).decode("utf-8", "replace")
             kind = EnvironmentFaultError if error.code in _GATEWAY else AgentError
-            raise kind(f"{self._url} answered HTTP {error.code}: {refusal}") from error
+            raise kind(f"{self.url} answered HTTP {error.code}: {refusal}") from error
         except OSError as error:
             raise EnvironmentFaultError(
-                f"the agent at {self._url} does not answer: {error}"
+                f"the agent at {self.url} does not answer: {error}"
             ) from error
-        except ValueError as error:
-            raise AgentError(f"{self._url} did not answer with JSON: {error}") from error
-
-    def _read(self, reply: Any) -> Decision:
-        try:
-            return Decision.model_validate(reply)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "reply"
-            raise AgentError(f"{self._url}: {where}: {first['msg']}") from error
+            raise AgentError(f"{self.url}: {where}: {first['msg']}") from error
+        except ValueError as error:
+            raise AgentError(f"{self.url} did not answer with JSON: {error}") from error
+        self.history.append(decision.model_dump(mode="json"))
+        self.context.meter.spend(decision.usage, decision.cost_usd)
+        return decision

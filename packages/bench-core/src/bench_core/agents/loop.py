@@ -110,7 +110,9 @@ class LoopAgent:
                 raise  # a missing cassette or key says nothing about the agent
             # The agent is foreign code: whatever it raises is its own failure, and recorded.
             except Exception as error:  # noqa: BLE001
-                trial.status, trial.error = Status.AGENT_ERROR, _describe(error)
+                trial.status, trial.error = Status.AGENT_ERROR, error_info(error, "agent")
+                if isinstance(error, BenchError):
+                    trial.error = trial.error.model_copy(update={"traceback": None})
             return trial.outcome()
 
 
@@ -141,10 +143,12 @@ class _Trial:
         for number in range(1, self._limit + 1):
             started, clock = datetime.now(timezone.utc), time.monotonic()
             observation = (await self._live.observe()).model_copy(update={"results": results})
-            decision = _decision(
-                self._stepper,
-                await awaitable_of(self._stepper, self._stepper.act(observation), "act"),
-            )
+            decision: Any = await awaitable_of(self._stepper, self._stepper.act(observation), "act")
+            if not isinstance(decision, Decision):  # foreign code may have got it wrong
+                raise AgentError(
+                    f"`act` of {type(self._stepper).__name__} returned {type(decision).__name__} instead of "
+                    "a Decision: write `return Decision(actions=(...,))`"
+                )
             self._decisions.append(decision)
             results, ended = await self._perform(decision)
             self._record(number, started, time.monotonic() - clock, observation, decision, results)
@@ -216,6 +220,9 @@ class _Trial:
         for place, result in enumerate(results, 1):
             if result.image is not None:
                 self._keep(f"step-{number:03d}-action-{place}", result.image)
+        if observation.marked is not None:
+            self._keep(f"step-{number:03d}-marked", observation.marked)
+        picture = observation.screenshot
         self._see(number, observation)
         self._artifacts.append_step(
             Step(
@@ -224,7 +231,7 @@ class _Trial:
                 duration_s=duration_s,
                 url=observation.url,
                 title=observation.title,
-                screenshot=self._screenshot(number, observation),
+                screenshot=picture and self._keep(f"step-{number:03d}", picture),
                 thought=decision.thought,
                 actions=tuple(a.model_dump(mode="json") for a in decision.actions),
                 results=tuple(result.text or result.error or "" for result in results),
@@ -253,14 +260,6 @@ class _Trial:
             )
         )
 
-    def _screenshot(self, number: int, observation: Observation) -> str | None:
-        picture = observation.screenshot
-        if observation.marked is not None:
-            self._keep(f"step-{number:03d}-marked", observation.marked)
-        if picture is None:
-            return None
-        return self._keep(f"step-{number:03d}", picture)
-
     def _keep(self, name: str, picture: ImagePart) -> str:
         file = f"screenshots/{name}.{picture.media_type.rpartition('/')[2]}"
         return self._artifacts.write_bytes(file, picture_bytes(picture.data))
@@ -282,18 +281,3 @@ class _Trial:
             error=self.error,
             details=dict(getattr(self._stepper, "details", {})),
         )
-
-
-def _decision(stepper: StepAgent, given: object) -> Decision:
-    """Return what `act` gave, which foreign code may have got wrong."""
-    if isinstance(given, Decision):
-        return given
-    raise AgentError(
-        f"`act` of {type(stepper).__name__} returned {type(given).__name__} instead of a Decision: "
-        "write `return Decision(actions=(...,))`"
-    )
-
-
-def _describe(error: Exception) -> ErrorInfo:
-    info = error_info(error, "agent")
-    return info.model_copy(update={"traceback": None}) if isinstance(error, BenchError) else info

@@ -120,7 +120,12 @@ def _label(
     for left, top in beside if len(taken) <= _MOST_PLACED else ():
         place = (left, top, left + width, top + height)
         on_it = left >= 0 and top >= 0 and place[2] <= size[0] and place[3] <= size[1]
-        if on_it and not any(_covers(place, other) for other in taken if not _around(other, own)):
+        covered = (
+            place[0] < other[2] and other[0] < place[2] and place[1] < other[3] and other[1] < place[3]
+            for other in taken
+            if not _around(other, own)
+        )  # fmt: skip
+        if on_it and not any(covered):
             return place
     left, top = max(right - width, 0), max(y, 0)
     return left, top, left + width, top + height
@@ -134,10 +139,6 @@ def _around(outer: _Box, inner: _Box) -> bool:
         and outer[2] >= inner[2]
         and outer[3] >= inner[3]
     )
-
-
-def _covers(one: _Box, other: _Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _mark(

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
-from bench_core.agents.dialects.coordinates import magnified
+from bench_core.agents.dialects.coordinates import fitted, magnified
 from bench_core.agents.environment import offered
 from bench_core.agents.observation_text import UNCHANGED, changed_parts
-from bench_core.agents.pictures import fitted
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import (
     EARLIER_FAILED,
@@ -28,13 +27,11 @@ from bench_core.models.records import ImagePart, OpaquePart, TextPart
 from bench_core.records import RefusedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pydantic import JsonValue
 
     from bench_core.agents.dialects import Dialect
     from bench_core.agents.environment import Environment
-    from bench_core.agents.records import Action, ActionResult, Tab
+    from bench_core.agents.records import Action, Tab
     from bench_core.models.client import Model
     from bench_core.models.records import Part, Reply, ToolCall
     from bench_core.protocols import TrialContext
@@ -122,7 +119,13 @@ class ModelStepper:
             observation = observation.model_copy(update={"screenshot": observation.marked})
         observation = self._fitted(observation)
         if self._conversation is None:
-            self._conversation = self._begin()
+            self._conversation = Conversation(
+                self._model,
+                self._context,
+                self._dialect.declare(self._screen),
+                images=self._images,
+                exact=self._dialect.exact,
+            )
             self._shown = observation
             shown = self._dialect.show(observation, results=False)
             parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
@@ -141,9 +144,12 @@ class ModelStepper:
             parts = (*parts, TextPart(text=_SAID_LEFT[left]))
         reply = await self._conversation.send(parts)
         actions, problem = self._read(reply)
-        flags = self._flags(reply)
+        flags = tuple(flag for call in reply.tool_calls for flag in self._dialect.flags(call))
+        opaque = (each for each in reply.message.parts if isinstance(each, OpaquePart))
+        aloud = [] if reply.text else [each.thought for each in opaque]
         intents = [self._dialect.thought(call) for call in reply.tool_calls]
-        if not actions and self._ends(reply):
+        ended = reply.stop == "end" and reply.text.strip() and not self._dialect.calls(reply)
+        if not actions and ended and self._dialect.text_ends:  # as the provider's own loop does
             actions, flags = (Done(answer=reply.text),), (*flags, "ended_by_text")
         self._useless = 0 if actions else self._useless + 1
         self._problem = problem or "no tool was called"
@@ -157,7 +163,7 @@ class ModelStepper:
         return Decision(
             actions=actions,
             refused=tuple(refused),
-            thought="\n".join(filter(None, (reply.text or _thoughts(reply), *intents))) or None,
+            thought="\n".join(filter(None, (reply.text, *aloud, *intents))) or None,
             usage=reply.usage,
             cost_usd=reply.cost_usd,
             model_reported=reply.model_reported,
@@ -165,20 +171,6 @@ class ModelStepper:
                 *(("truncated_reply",) if reply.stop == "length" else ()),
                 *dict.fromkeys(flags),
             ),
-        )
-
-    def _begin(self) -> Conversation:
-        declared = self._dialect.declare(self._screen)
-        return Conversation(
-            self._model,
-            self._context,
-            tools=declared.tools,
-            native_tools=declared.native_tools,
-            headers=declared.headers,
-            body=declared.body,
-            system=declared.system,
-            images=self._images,
-            exact=self._dialect.exact,
         )
 
     def _fitted(self, observation: Observation) -> Observation:
@@ -236,16 +228,15 @@ class ModelStepper:
         tabs = self._tabs
         for number, waiting in enumerate(self._pending, 1):
             own, results = results[: waiting.actions], results[waiting.actions :]
+            failed = next((each.error or "it failed" for each in own if not each.ok), None)
             answered.append(
                 Answered(
                     call=waiting.call,
                     results=own,
-                    error=waiting.error or _failure(own),
+                    error=waiting.error or failed,
                     observation=observation,
                     last=number == len(self._pending),
                     again=again,
-                    carried_out=waiting.error != EARLIER_FAILED
-                    and all(each.carried_out for each in own),
                     before=tabs,
                     earlier=tuple(answered),
                 )
@@ -253,7 +244,11 @@ class ModelStepper:
             tabs = next((each.tabs for each in reversed(own) if each.tabs), tabs)
         self._pending = []
         parts = [part for each in answered for part in self._dialect.answer(each)]
-        return _in_order(parts) if not self._textual else _as_text(parts)
+        if self._textual:  # a call that was read out of text has no id on the other side
+            contents = (part.content if part.type == "tool_result" else (part,) for part in parts)
+            return tuple(each for content in contents for each in content)
+        # results before anything else, as the APIs demand
+        return tuple(sorted(parts, key=lambda each: isinstance(each, TextPart | ImagePart)))
 
     def _read(self, reply: Reply) -> tuple[tuple[Action, ...], str]:
         """Return the actions of a reply, up to a call that makes no sense, and what is wrong with that."""
@@ -274,31 +269,12 @@ class ModelStepper:
                 problem = str(error)[:_MOST_SAID]
                 self._pending.append(_Call(call, 0, problem))
             else:
-                if self._dialect.pictures and number < len(calls):
-                    made = _then_shown(made)
+                shown = isinstance(made[-1], Screenshot | Done | Fail)
+                if self._dialect.pictures and number < len(calls) and not shown:
+                    made = (*made, Screenshot())  # before the actions of the next call
                 actions += made
                 self._pending.append(_Call(call, len(made), None))
         return tuple(actions), problem
-
-    def _flags(self, reply: Reply) -> tuple[str, ...]:
-        return tuple(flag for call in reply.tool_calls for flag in self._dialect.flags(call))
-
-    def _ends(self, reply: Reply) -> bool:
-        """Whether the provider's own loop ends with this reply, which has text and calls nothing."""
-        text = bool(reply.text.strip()) and reply.stop == "end"
-        return self._dialect.text_ends and text and not self._dialect.calls(reply)
-
-
-def _then_shown(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """Look at the screen after actions, before those of the next call."""
-    if isinstance(actions[-1], Screenshot | Done | Fail):
-        return actions
-    return (*actions, Screenshot())
-
-
-def _failure(results: Sequence[ActionResult]) -> str | None:
-    """Return why a call failed."""
-    return next((each.error or "it failed" for each in results if not each.ok), None)
 
 
 def _kept(call: ToolCall) -> JsonValue:
@@ -307,22 +283,3 @@ def _kept(call: ToolCall) -> JsonValue:
         return (call.raw or "")[:_MOST_KEPT]
     whole = json.dumps(call.arguments)
     return call.arguments if len(whole) <= _MOST_KEPT else whole[:_MOST_KEPT]
-
-
-def _thoughts(reply: Reply) -> str | None:
-    thoughts = [each.thought for each in reply.message.parts if isinstance(each, OpaquePart)]
-    return "\n".join(filter(None, thoughts)) or None
-
-
-def _in_order(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Put results before anything else, as the APIs demand."""
-    loose = [each for each in parts if isinstance(each, TextPart | ImagePart)]
-    return (*(each for each in parts if not isinstance(each, TextPart | ImagePart)), *loose)
-
-
-def _as_text(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the content of results: a call that was read out of text has no id on the other side."""
-    content: list[Part] = []
-    for part in parts:
-        content += part.content if part.type == "tool_result" else [part]
-    return tuple(content)

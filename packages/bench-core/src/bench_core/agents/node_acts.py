@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.agents.observation_text import typed_text
@@ -72,16 +73,12 @@ class NodeActs:
         for attempt in range(_TRIES):
             aim = await self.aim(target, press=True, still=attempt == 0)
             await self._pointer.move(page, aim.at)
-
-            async def press(pressed: Callable[[], Awaitable[None]]) -> None:
-                await self._pointer.click(page, None, button, count, pressed)
-
+            press = partial(self._pointer.click, page, None, button, count)
             seen = await self._watched(aim, _CLICK, press)
             if seen.get("down") or not seen.get("elsewhere", "covered"):
                 break
         me = f"element {target.element}"
-        if not seen.get("down") and not seen.get("inner"):
-            raise NoSuchTargetError(f"{me} {_missed(seen)}")
+        _refuse_missed(seen, me)
         if seen.get("clicks", count) < count and not seen["list"] and not seen["inner"]:
             if seen["gone"]:
                 why = "the page took it away when it was pressed"
@@ -104,8 +101,7 @@ class NodeActs:
             await pressed()
 
         seen = await self._watched(aim, _DOWN, press)
-        if not seen.get("down") and not seen.get("inner"):
-            raise NoSuchTargetError(f"element {target.element} {_missed(seen)}")
+        _refuse_missed(seen, f"element {target.element}")
 
     async def hover(self, page: Any, target: ElementRef) -> None:
         """Move the pointer onto a node."""
@@ -127,13 +123,9 @@ class NodeActs:
             await self._pointer.drag(page, places)
             return
         await self._pointer.move(page, places[0])
-
-        async def press(pressed: Callable[[], Awaitable[None]]) -> None:
-            await self._pointer.drag(page, places, pressed)
-
+        press = partial(self._pointer.drag, page, places)
         seen = await self._watched(aims[0], _DOWN, press)
-        if not seen.get("down") and not seen.get("inner"):
-            raise NoSuchTargetError(f"what was to be dragged {_missed(seen)}")
+        _refuse_missed(seen, "what was to be dragged")
 
     async def bring(self, target: ElementRef) -> None:
         """Scroll until a node is in view."""
@@ -399,13 +391,16 @@ async def _keys(page: Any, action: TypeText, before: str) -> None:
         await page.keyboard.press("Enter")
 
 
-def _missed(seen: dict[str, Any]) -> str:
-    """Return why a press did not reach its node."""
+def _refuse_missed(seen: dict[str, Any], me: str) -> None:
+    """Refuse a press that did not reach its node."""
+    if seen.get("down") or seen.get("inner"):
+        return
+    why = "was not pressed: the page kept the mouse from it"
     if seen.get("left"):
-        return "may not have been pressed: the page was left at that moment; look again"
-    if seen.get("elsewhere"):
-        return f"moved away as it was pressed, from under the mouse to where {seen['elsewhere']} is: nothing was pressed"
-    return "was not pressed: the page kept the mouse from it"
+        why = "may not have been pressed: the page was left at that moment; look again"
+    elif seen.get("elsewhere"):
+        why = f"moved away as it was pressed, from under the mouse to where {seen['elsewhere']} is: nothing was pressed"
+    raise NoSuchTargetError(f"{me} {why}")
 
 
 def _outer(frame: Any) -> tuple[Any, ...]:

@@ -50,19 +50,16 @@ def observation_parts(
     With `results`, the text begins with what became of the previous actions; without, each call is answered by
     itself.
     """
-    lines = [*(_results(observation) if results else ()), *_lines(observation)]
+    became = [
+        f"Result of action {number}: {as_shown(result_text(result), observation)}"
+        for number, result in enumerate(observation.results if results else (), 1)
+    ]
+    lines = [*became, *_lines(observation)]
     picture = observation.marked or observation.screenshot
     text = "\n".join(lines)
     if picture is None:
         return (TextPart(text=text or "(nothing to see)"),)
     return (TextPart(text=text), picture) if text else (picture,)
-
-
-def _results(observation: Observation) -> list[str]:
-    return [
-        f"Result of action {number}: {as_shown(result_text(result), observation)}"
-        for number, result in enumerate(observation.results, 1)
-    ]
 
 
 def result_text(result: ActionResult) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from bench_core.agents.browser_input import ask_browser
 from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS, lines_from
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import script
@@ -251,18 +252,9 @@ async def zoomed(page: Any, action: Zoom, viewport: tuple[int, int]) -> ImagePar
         )
     scale = min(_LARGEST_ZOOM, width / (right - left), height / (bottom - top))
     scroll = await page.evaluate("() => [scrollX, scrollY]")
-    session = await page.context.new_cdp_session(page)
-    try:
-        shot = await session.send(
-            "Page.captureScreenshot",
-            {
-                "format": "png",
-                "clip": {
-                    "x": left + scroll[0], "y": top + scroll[1], "width": right - left,
-                    "height": bottom - top, "scale": scale,
-                },
-            },
-        )  # fmt: skip
-    finally:
-        await session.detach()
+    clip = {
+        "x": left + scroll[0], "y": top + scroll[1], "width": right - left, "height": bottom - top,
+        "scale": scale,
+    }  # fmt: skip
+    shot = await ask_browser(page, "Page.captureScreenshot", {"format": "png", "clip": clip})
     return ImagePart.from_bytes(base64.b64decode(shot["data"]))

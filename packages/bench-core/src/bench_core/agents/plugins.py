@@ -143,10 +143,13 @@ class ComputerUsePlugin:
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
+        screen = environment.screen if isinstance(environment, DesktopHandle) else None
+        if isinstance(environment, BrowserHandle):
+            screen = environment.viewport
         async with model_of(context) as model:
             agent = computer_use_agent(
                 model,
-                screen=_screen_of(environment) or (1280, 720),
+                screen=screen or (1280, 720),
                 tool=_tool(context),
                 browser=isinstance(environment, BrowserHandle),
                 images=images_shown(context),
@@ -156,7 +159,8 @@ class ComputerUsePlugin:
 
 
 def _tool(context: TrialContext) -> str | None:
-    return _text(context, "dialect")
+    value = context.agent_option("dialect")
+    return str(value) if value else None
 
 
 def _refuse_dialect(model: str | None, tool: str | None, first: str, *others: str) -> None:
@@ -173,11 +177,6 @@ def _refuse_dialect(model: str | None, tool: str | None, first: str, *others: st
         _refuse_dialect(model, tool, *others)
 
 
-def _text(context: TrialContext, name: str) -> str | None:
-    value = context.agent_option(name)
-    return str(value) if value else None
-
-
 def images_shown(context: TrialContext) -> int | Literal["all"] | None:
     """Return how many of the latest screenshots an agent's model is shown, by its option `images`.
 
@@ -191,9 +190,3 @@ def images_shown(context: TrialContext) -> int | Literal["all"] | None:
         return images if images in {None, "all"} else int(images)
     except (TypeError, ValueError):
         raise InputError(f"the option images is a number or 'all', not {images!r}") from None
-
-
-def _screen_of(environment: EnvironmentHandle) -> tuple[int, int] | None:
-    if isinstance(environment, BrowserHandle):
-        return environment.viewport
-    return environment.screen if isinstance(environment, DesktopHandle) else None

@@ -288,14 +288,11 @@ def _separate(keys: tuple[str, ...]) -> tuple[str, ...]:
     >>> _separate(("ctrl+a",)), _separate(("ctrl", "+")), _separate(("ctrl++",))
     (('ctrl', 'a'), ('ctrl', '+'), ('ctrl', '+'))
     """
-    return tuple(name for key in keys for name in _parts_of(key))
-
-
-def _parts_of(key: str) -> list[str]:
-    if not key.strip("+"):
-        return [key]  # the key itself
-    last = ["+"] if key.endswith("++") else []
-    return [*(part for part in key.split("+") if part), *last]
+    names: list[str] = []
+    for key in keys:
+        parts = [part for part in key.split("+") if part]
+        names += [*parts, *(["+"] if key.endswith("++") else [])] if parts else [key]
+    return tuple(names)
 
 
 class PressKeys(InTab):

@@ -10,7 +10,7 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.environment import Environment
 
-__all__ = ["RemoteEnvironment", "connect_remote", "post_json", "serve_environment"]
+__all__ = ["RemoteEnvironment", "post_json", "serve_environment"]
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _UNAVAILABLE = 503
@@ -72,7 +72,10 @@ class RemoteEnvironment:
         try:
             return await asyncio.to_thread(post_json, url, body, self._headers, self._timeout_s)
         except urllib.error.HTTPError as error:
-            raise EnvironmentFaultError(f"{url}: {_body_of(error)}") from error
+            said = str(error)
+            with suppress(OSError, ValueError, KeyError, TypeError):  # no words of the environment
+                said = str(decode_json(error.read())["error"])
+            raise EnvironmentFaultError(f"{url}: {said}") from error
         except (OSError, ValueError) as error:
             raise EnvironmentFaultError(f"{url} does not answer: {error}") from error
 
@@ -84,33 +87,14 @@ def post_json(url: str, body: Any, headers: dict[str, str], timeout_s: float) ->
         OSError: No answer, or an HTTP error status (`urllib.error.HTTPError`).
         ValueError: The answer is not JSON.
     """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} is not an HTTP URL")
     data = None if body is None else json.dumps(body).encode("utf-8")
     request = urllib.request.Request(  # noqa: S310  # the user's own URL, checked to be HTTP
-        _http(url), data=data, headers={"content-type": "application/json", **headers}
+        url, data=data, headers={"content-type": "application/json", **headers}
     )
     with _OPENER.open(request, timeout=timeout_s) as answer:
         return decode_json(answer.read())
-
-
-def _body_of(error: urllib.error.HTTPError) -> str:
-    """Return what the environment says is wrong, or the bare status."""
-    try:
-        return str(decode_json(error.read())["error"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return str(error)
-
-
-def _http(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is not an HTTP URL")
-    return url
-
-
-@asynccontextmanager
-async def connect_remote(handle: DesktopHandle) -> AsyncIterator[RemoteEnvironment]:
-    """Connect to the environment behind a desktop's handle."""
-    headers, timeout_s = dict(handle.headers), handle.timeout_s
-    yield RemoteEnvironment(handle.url, headers=headers, timeout_s=timeout_s)
 
 
 @asynccontextmanager
@@ -130,10 +114,6 @@ async def serve_environment(
         await asyncio.to_thread(server.stop)
 
 
-async def _listed(environment: Environment) -> list[str]:
-    return sorted(await offered(environment))
-
-
 class _Server(BoundedServer):
     environment: Environment
     loop: asyncio.AbstractEventLoop
@@ -145,7 +125,7 @@ class _Handler(BoundedHandler):
     def do_GET(self) -> None:
         environment = self.server.environment
         if self.path == "/offers":
-            self._answer(_listed(environment))
+            self._answer(offered(environment))
         else:
             self._answer(environment.observe())
 
@@ -161,7 +141,8 @@ class _Handler(BoundedHandler):
         future = asyncio.run_coroutine_threadsafe(call, self.server.loop)
         try:
             answer = future.result()
-            value = answer if isinstance(answer, list) else answer.model_dump(mode="json")
+            kinds = isinstance(answer, frozenset)
+            value = sorted(answer) if kinds else answer.model_dump(mode="json")
             self._send(200, value)
         except EnvironmentFaultError as error:
             self._send(_UNAVAILABLE, {"error": str(error)})

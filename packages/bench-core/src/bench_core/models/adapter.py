@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from bench_core.models.errors import ModelError, classify, was_sent
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
-from bench_core.models.schema import parse_json
+from bench_core.models.schema import structured
 from bench_core.records.codec import decode_json, without_surrogates
 from bench_core.redaction import Redactor
 
@@ -141,7 +141,7 @@ class Adapter(ABC):
 
     def _reply(self, request: ModelRequest, parsed: Parsed, latency_s: float) -> Reply:
         text = "".join(part.text for part in parsed.parts if isinstance(part, TextPart))
-        data, data_error = _structured(request, parsed.stop, text)
+        data, data_error = structured(request, parsed.stop, text)
         usage = {} if parsed.usage is None else {"usage": parsed.usage}
         return Reply(
             provider=self.provider,
@@ -177,15 +177,6 @@ def _writable(reply: Reply) -> Reply:
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         return Reply.model_validate_json(without_surrogates(text))
     return reply
-
-
-def _structured(request: ModelRequest, stop: StopReason, text: str) -> tuple[Any, str | None]:
-    if request.output_schema is None or stop == "tool_use":
-        return None, None
-    try:
-        return parse_json(text), None
-    except ValueError as error:
-        return None, f"{stop}: {error}"
 
 
 def wire(raw: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
-    from bench_core.models.records import Message, ModelRequest, Part, StopReason
+    from bench_core.models.records import ModelRequest, Part, StopReason
 
 __all__ = ["AnthropicAdapter"]
 
@@ -52,24 +52,32 @@ class AnthropicAdapter(Adapter):
             options["output_config"] = {
                 "format": {"type": "json_schema", "schema": request.output_schema}
             }
-        tools = [_tool(tool) for tool in request.tools] + list(request.native_tools)
+        own = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters or {"type": "object", "properties": {}},
+            }
+            for tool in request.tools
+        ]
+        tools = [*own, *request.native_tools]
         if tools:
             options["tools"] = tools
             options["tool_choice"] = {"type": _CHOICES[request.tool_choice]}
+        turns = []
+        for message in request.messages:
+            native = self._native_turn(message)
+            content = native["content"] if native else [_block(part) for part in message.parts]
+            turns.append({"role": message.role, "content": content})
         return await client.messages.create(
             model=self.model,
             max_tokens=request.max_output_tokens,
-            messages=[self._turn(message) for message in request.messages],
+            messages=turns,
             extra_headers=dict(request.headers) or None,
             extra_body=dict(request.body) or None,
             timeout=timeout_s,
             **options,
         )
-
-    def _turn(self, message: Message) -> dict[str, Any]:
-        native = self._native_turn(message)
-        content = native["content"] if native else [_block(part) for part in message.parts]
-        return {"role": message.role, "content": content}
 
     def _parse(self, data: dict[str, Any]) -> Parsed:
         content = data["content"]
@@ -88,11 +96,6 @@ class AnthropicAdapter(Adapter):
             request_id=data.get("id"),
             refusal=details.get("explanation") if stop == "refusal" else None,
         )
-
-
-def _tool(tool: Any) -> dict[str, Any]:
-    schema = tool.parameters or {"type": "object", "properties": {}}
-    return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -153,17 +153,12 @@ class Cassette:
             count = len(self._entries)
             return f"{self.path}: all {count} recorded calls are used up; {way_out}"
         wanted = _lines({k: v for k, v in request.canonical().items() if k != "headers"})
-        nearest = max(
-            (_lines(e.request) for e in self._entries), key=lambda each: _near(each, wanted)
-        )
+        recorded = (_lines(each.request) for each in self._entries)
+        nearest = max(recorded, key=lambda each: len(set(each) & set(wanted)))
         diff = list(difflib.unified_diff(nearest, wanted, "recorded", "asked", lineterm="", n=1))
         shown = "\n".join(diff[:_DIFF_LINES])
         more = f"\n... {len(diff) - _DIFF_LINES} more lines" if len(diff) > _DIFF_LINES else ""
         return f"{self.path}: no reply recorded for this request; {way_out}\n{shown}{more}"
-
-
-def _near(recorded: list[str], wanted: list[str]) -> int:
-    return len(set(recorded) & set(wanted))
 
 
 def _lines(request: dict[str, Any]) -> list[str]:

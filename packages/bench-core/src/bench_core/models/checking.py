@@ -10,15 +10,13 @@ from bench_core.errors import InputError
 from bench_core.models.errors import ModelError
 from bench_core.models.factory import PROVIDERS, model_of
 from bench_core.models.records import Message, ModelRequest, TextPart
-from bench_core.models.retries import RetryPolicy
-from bench_core.records import Record, Usage
 
 if TYPE_CHECKING:
     from bench_core.models.client import Model
+    from bench_core.models.records import Reply
     from bench_core.protocols import TrialContext
 
 __all__ = [
-    "PaidCheck",
     "UnusableModelError",
     "check_model",
     "check_model_of",
@@ -27,10 +25,9 @@ __all__ = [
 ]
 
 _LOOK_UP_S = 20.0
-_PAID = RetryPolicy(attempts=2, deadline_s=90.0, timeout_s=60.0)
+_PAID_S = 90.0
 _LEAST_TOKENS = {"openai": 16}
 """The Responses API takes no fewer; the others take one."""
-_ONE_TOKEN = 1
 _SHORT = 200
 _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
 _BAD_KEY = re.compile(
@@ -50,21 +47,6 @@ class UnusableModelError(InputError):
     """The provider refuses the key, or does not know the model."""
 
 
-class PaidCheck(Record):
-    """What a reply of the fewest tokens showed.
-
-    Attributes:
-        model_reported: The model as the API named it.
-        cost_usd: What it cost, in US dollars; None where the price is unknown.
-        complete: Whether the reply says what it used.
-    """
-
-    model_reported: str | None
-    usage: Usage
-    cost_usd: float | None
-    complete: bool = True
-
-
 def check_model_of(context: TrialContext) -> None:
     """Refuse a trial's model that cannot be used; see `check_model`. Needs no running event loop.
 
@@ -78,8 +60,13 @@ def check_model_of(context: TrialContext) -> None:
 
 def check_opened(model: Model) -> None:
     """Do what `check_model` does and close the connections; needs no running event loop."""
+
+    async def check() -> None:
+        async with model:
+            await check_model(model)
+
     if hasattr(model, "verify"):  # programs bring models of their own
-        asyncio.run(_checked_and_closed(model))
+        asyncio.run(check())
 
 
 async def check_model(model: Model) -> None:
@@ -94,42 +81,27 @@ async def check_model(model: Model) -> None:
     try:
         await model.verify(_LOOK_UP_S)
     except ModelError as error:
-        if _is_refusal(error, model.name):
+        if _refuses_key(error) or _refuses_model(error, model.name):
             raise UnusableModelError(_in_words(error, model.name)) from error
 
 
-async def pay_for_one_token(model: Model) -> PaidCheck:
-    """Make the cheapest call there is and return what it used and cost.
+async def pay_for_one_token(model: Model) -> Reply:
+    """Make the cheapest call there is and return its reply, with what it used and cost.
 
     Raises:
         UnusableModelError: The provider refuses the key or does not know the model.
         ModelError: It gave no usable reply for another reason.
     """
-    fewest = _LEAST_TOKENS.get(model.name.partition(":")[0], _ONE_TOKEN)
+    fewest = _LEAST_TOKENS.get(model.name.partition(":")[0], 1)
     request = ModelRequest(
         messages=(Message(role="user", parts=(TextPart(text="Say: 1"),)),), max_output_tokens=fewest
     )
     try:
-        reply = await model.complete(request, deadline_s=_PAID.deadline_s)
+        return await model.complete(request, deadline_s=_PAID_S)
     except ModelError as error:
         if error.kind in {"auth", "not_found"}:
             raise UnusableModelError(_in_words(error, model.name)) from error
         raise
-    return PaidCheck(
-        model_reported=reply.model_reported,
-        usage=reply.usage,
-        cost_usd=reply.cost_usd,
-        complete=reply.usage_known,
-    )
-
-
-async def _checked_and_closed(model: Model) -> None:
-    async with model:
-        await check_model(model)
-
-
-def _is_refusal(error: ModelError, name: str) -> bool:
-    return _refuses_key(error) or _refuses_model(error, name)
 
 
 def _refuses_key(error: ModelError) -> bool:

@@ -7,7 +7,7 @@ to another, so errors are classified by status code and by the names of their cl
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bench_core.errors import EnvironmentFaultError, InputError
 
@@ -125,9 +125,11 @@ class ModelError(EnvironmentFaultError):
 
 def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
     """Turn whatever an SDK raised into a `ModelError` without secrets."""
-    known = _own(error)
-    if known is not None:
-        return known
+    own: BaseException | None = error  # an SDK may have wrapped one of ours in its own
+    while own is not None and not isinstance(own, ModelError):
+        own = own.__cause__
+    if own is not None:
+        return own
     status = _status(error)
     return ModelError(
         _kind(error, status),
@@ -154,14 +156,6 @@ def is_outage(status: int) -> bool:
     What it refuses because of the request itself, such as one that is too long, is no outage.
     """
     return status in _NOT_SERVED or status >= 500  # HTTP
-
-
-def _own(error: BaseException) -> ModelError | None:
-    """Return the error of ours that an SDK wrapped in one of its own."""
-    each: BaseException | None = error
-    while each is not None and not isinstance(each, ModelError):
-        each = each.__cause__
-    return each
 
 
 def _status(error: BaseException) -> int | None:
@@ -194,16 +188,13 @@ def _kind(error: BaseException, status: int | None) -> ErrorKind:
 
 def _message(error: BaseException) -> str:
     body = getattr(error, "body", None) or getattr(error, "details", None)
-    text = _body_message(body) or str(error) or type(error).__name__
-    return text if len(text) <= _BODY_LIMIT else f"{text[:_BODY_LIMIT]}..."
-
-
-def _body_message(body: Any) -> str | None:
+    text = body if isinstance(body, str) and body.strip() else ""
     if isinstance(body, dict):
         inner = body.get("error", body)
         found = inner.get("message") if isinstance(inner, dict) else inner
-        return str(found) if found else json.dumps(body)[:_BODY_LIMIT]
-    return body if isinstance(body, str) and body.strip() else None
+        text = str(found) if found else json.dumps(body)[:_BODY_LIMIT]
+    text = text or str(error) or type(error).__name__
+    return text if len(text) <= _BODY_LIMIT else f"{text[:_BODY_LIMIT]}..."
 
 
 def _retry_after(error: BaseException) -> float | None:

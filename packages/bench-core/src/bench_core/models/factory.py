@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bench_core.errors import InputError, UnknownPluginError
 from bench_core.models.cassettes import Cassette
@@ -56,31 +56,24 @@ _NO_KEY = "no-key"
 _CALLS_FILE = "model_calls.jsonl"
 
 
-class _Provider:
-    def __init__(self, home: str, adapter: str, extra: str, sdk: str, *keys: str) -> None:
-        self.home = home
-        self.adapter = adapter
-        self.extra = extra
-        self.sdk = sdk
-        self.keys = keys
+class _Provider(NamedTuple):
+    """The class of the adapter, in the module that is called as the extra, and the SDK that it needs."""
+
+    extra: str
+    adapter: str
+    sdk: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return APIS[self.extra].key_names
 
 
 PROVIDERS: Mapping[str, _Provider] = {
-    "anthropic": _Provider(
-        "bench_core.models.anthropic", "AnthropicAdapter", "anthropic", "anthropic",
-        "ANTHROPIC_API_KEY",
-    ),
-    "openai": _Provider(
-        "bench_core.models.openai", "OpenAIAdapter", "openai", "openai", "OPENAI_API_KEY"
-    ),
-    "openai-chat": _Provider(
-        "bench_core.models.openai", "OpenAIChatAdapter", "openai", "openai", "OPENAI_API_KEY"
-    ),
-    "google": _Provider(
-        "bench_core.models.google", "GoogleAdapter", "google", "google.genai",
-        "GEMINI_API_KEY", "GOOGLE_API_KEY",
-    ),
-}  # fmt: skip
+    "anthropic": _Provider("anthropic", "AnthropicAdapter", "anthropic"),
+    "openai": _Provider("openai", "OpenAIAdapter", "openai"),
+    "openai-chat": _Provider("openai", "OpenAIChatAdapter", "openai"),
+    "google": _Provider("google", "GoogleAdapter", "google.genai"),
+}
 """The APIs that can be called, by the name before the colon."""
 
 
@@ -192,11 +185,14 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
     if known is None:
         raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
     key = api_key or _key_of(provider, base_url)
-    if not _installed(known.sdk):
+    try:
+        installed = importlib.util.find_spec(known.sdk) is not None
+    except ModuleNotFoundError:  # the parent package (`google`) is missing
+        installed = False
+    if not installed:
         raise InputError(f"{provider} needs its SDK: `pip install bench-core[{known.extra}]`")
-    return getattr(importlib.import_module(known.home), known.adapter)(
-        model, api_key=key, base_url=base_url
-    )
+    home = importlib.import_module(f"bench_core.models.{known.extra}")
+    return getattr(home, known.adapter)(model, api_key=key, base_url=base_url)
 
 
 def refuse_missing_key_of(context: TrialContext) -> None:
@@ -229,10 +225,3 @@ def _key_of(provider: str, base_url: str | None) -> str:
     if key is None:
         raise MissingKeyError(provider, names[0])
     return key
-
-
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the parent package (`google`) is missing
-        return False

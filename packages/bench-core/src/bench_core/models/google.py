@@ -101,11 +101,15 @@ class GoogleAdapter(Adapter):
         raw_parts = content.get("parts") or []
         parts = [_part(index, part) for index, part in enumerate(raw_parts)]
         finish = candidate.get("finishReason") or feedback.get("blockReason")
-        calls = any(isinstance(part, ToolCall) for part in parts)
+        stop = _STOPS.get(finish or "", "other")
+        if feedback.get("blockReason") or finish in _REFUSALS:
+            stop = "refusal"
+        elif finish == "STOP" and any(isinstance(part, ToolCall) for part in parts):
+            stop = "tool_use"
         return Parsed(
             parts=parts,
             native={"role": "model", "parts": raw_parts},
-            stop=_stop(finish, blocked=bool(feedback.get("blockReason")), calls=calls),
+            stop=stop,
             stop_native=finish,
             usage=read_usage(data.get("usageMetadata")),
             model_reported=data.get("modelVersion"),
@@ -158,15 +162,12 @@ def _wired(value: Any, *, schema: bool = False) -> Any:
         return value
     if not isinstance(value, dict):
         return [_wired(each) for each in value]
-    return {
-        _camel(key): _wired(each, schema=key == "parameters_json_schema")
-        for key, each in value.items()
-    }
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    wired = {}
+    for key, each in value.items():
+        first, *rest = key.split("_")
+        camel = first + "".join(word.capitalize() for word in rest)
+        wired[camel] = _wired(each, schema=key == "parameters_json_schema")
+    return wired
 
 
 def _parts(part: Part) -> list[dict[str, Any]]:
@@ -203,14 +204,6 @@ def _part(index: int, part: dict[str, Any]) -> Part:
     if part.get("text") is not None and not part.get("thought"):
         return TextPart(text=part["text"])
     return OpaquePart(provider="google", data=part)
-
-
-def _stop(finish: str | None, *, blocked: bool, calls: bool) -> StopReason:
-    if blocked or finish in _REFUSALS:
-        return "refusal"
-    if calls and finish == "STOP":
-        return "tool_use"
-    return _STOPS.get(finish or "", "other")
 
 
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:

@@ -52,7 +52,9 @@ class OpenAIAdapter(_OpenAIBase):
             options["instructions"] = request.system
         if request.output_schema is not None:
             options["text"] = {"format": {"type": "json_schema", **_schema(request)}}
-        tools = [_response_tool(tool) for tool in request.tools] + list(request.native_tools)
+        # Strict is this API's default, and refuses tools with optional arguments.
+        own = [{"type": "function", **_function(tool), "strict": False} for tool in request.tools]
+        tools = [*own, *request.native_tools]
         if tools:
             options["tools"] = tools
             options["tool_choice"] = request.tool_choice
@@ -60,6 +62,8 @@ class OpenAIAdapter(_OpenAIBase):
         # models of the earlier tool do not know `original`
         computer = any(tool.get("type") == "computer" for tool in request.native_tools)
         detail = "original" if computer else "high"
+        # models before those that reason refuse the question for it
+        plain = self.model.removeprefix("ft:").startswith(("gpt-3.5", "gpt-4", "chatgpt-4o"))
         return await client.responses.create(
             model=self.model,
             input=[item for message in request.messages for item in self._items(message, detail)],
@@ -67,7 +71,7 @@ class OpenAIAdapter(_OpenAIBase):
             # Every request has the whole conversation: nothing is left on the provider's servers,
             # so that reasoning must come back encrypted for the next turn to go on from it.
             store=False,
-            include=["reasoning.encrypted_content"] if _reasons(self.model) else [],
+            include=[] if plain else ["reasoning.encrypted_content"],
             extra_headers=dict(request.headers) or None,
             extra_body=dict(request.body) or None,
             timeout=timeout_s,
@@ -98,11 +102,17 @@ class OpenAIAdapter(_OpenAIBase):
             parts += found
             refusals += refused
         reason = (data.get("incomplete_details") or {}).get("reason")
-        calls = any(isinstance(part, ToolCall) for part in parts)
+        stop: StopReason = "other"
+        if refusals or reason == "content_filter":
+            stop = "refusal"
+        elif reason == "max_output_tokens":
+            stop = "length"
+        elif data.get("status") == "completed":
+            stop = "tool_use" if any(isinstance(part, ToolCall) for part in parts) else "end"
         return Parsed(
             parts=parts,
             native={"output": output},
-            stop=_response_stop(data.get("status"), reason, refused=bool(refusals), calls=calls),
+            stop=stop,
             stop_native=reason or data.get("status"),
             usage=read_usage(data.get("usage"), took="input", gave="output"),
             model_reported=data.get("model"),
@@ -120,7 +130,8 @@ class OpenAIChatAdapter(_OpenAIBase):
         options: dict[str, Any] = {}
         if request.output_schema is not None:
             options["response_format"] = {"type": "json_schema", "json_schema": _schema(request)}
-        tools = [_chat_tool(tool) for tool in request.tools] + list(request.native_tools)
+        own = [{"type": "function", "function": _function(tool)} for tool in request.tools]
+        tools = [*own, *request.native_tools]
         if tools:
             options["tools"] = tools
             options["tool_choice"] = request.tool_choice
@@ -147,7 +158,10 @@ class OpenAIChatAdapter(_OpenAIBase):
             if isinstance(part, ToolResult):
                 turns += _chat_results(part)
             elif isinstance(part, ToolCall):
-                turn.setdefault("tool_calls", []).append(_chat_call(part))
+                arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
+                function = {"name": part.name, "arguments": arguments or "{}"}
+                call = {"id": part.id, "type": "function", "function": function}
+                turn.setdefault("tool_calls", []).append(call)
             else:
                 turn.setdefault("content", []).append(_chat_content(part))
         return turns + ([turn] if len(turn) > 1 else [])
@@ -175,29 +189,13 @@ class OpenAIChatAdapter(_OpenAIBase):
         )
 
 
-def _reasons(model: str) -> bool:
-    """Whether a model can give its reasoning encrypted; those before it refuse the question."""
-    plain = model.removeprefix("ft:")
-    return not plain.startswith(("gpt-3.5", "gpt-4", "chatgpt-4o"))
-
-
 def _schema(request: ModelRequest) -> dict[str, Any]:
     return {"name": request.output_name, "schema": request.output_schema, "strict": True}
 
 
-def _parameters(tool: Tool) -> dict[str, Any]:
-    return tool.parameters or {"type": "object", "properties": {}}
-
-
-def _response_tool(tool: Tool) -> dict[str, Any]:
-    described = {"name": tool.name, "description": tool.description}
-    # Strict is this API's default, and refuses tools with optional arguments.
-    return {"type": "function", **described, "parameters": _parameters(tool), "strict": False}
-
-
-def _chat_tool(tool: Tool) -> dict[str, Any]:
-    described = {"name": tool.name, "description": tool.description}
-    return {"type": "function", "function": {**described, "parameters": _parameters(tool)}}
+def _function(tool: Tool) -> dict[str, Any]:
+    parameters = tool.parameters or {"type": "object", "properties": {}}
+    return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
 def _data_url(part: ImagePart) -> str:
@@ -220,42 +218,31 @@ def _response_item(part: ToolCall | ToolResult | OpaquePart, detail: str) -> dic
         }  # fmt: skip
     if isinstance(part, ToolResult):
         if part.extra.get("type") == "computer_call_output":
-            return _computer_output(part, detail)
+            picture = next(each for each in part.content if isinstance(each, ImagePart))
+            shot = {"type": "computer_screenshot", "image_url": _data_url(picture)}
+            return {
+                "type": "computer_call_output", "call_id": part.call_id,
+                "acknowledged_safety_checks": part.extra.get("acknowledged_safety_checks") or [],
+                "output": {**shot, "detail": detail} if detail == "original" else shot,
+            }  # fmt: skip
         shown = [each for each in part.content if isinstance(each, TextPart | ImagePart)]
         output = [_response_content(each, "user", detail) for each in shown]
         return {"type": "function_call_output", "call_id": part.call_id, "output": output}
     return dict(part.data)
 
 
-def _computer_output(part: ToolResult, detail: str) -> dict[str, Any]:
-    picture = next(each for each in part.content if isinstance(each, ImagePart))
-    output = {"type": "computer_screenshot", "image_url": _data_url(picture)}
-    return {
-        "type": "computer_call_output", "call_id": part.call_id,
-        "acknowledged_safety_checks": part.extra.get("acknowledged_safety_checks") or [],
-        "output": {**output, "detail": detail} if detail == "original" else output,
-    }  # fmt: skip
-
-
-def _computer_call(item: dict[str, Any]) -> ToolCall:
-    """Read a call of the computer tool; the preview has one action, later versions several."""
-    actions = item.get("actions") or ([item["action"]] if item.get("action") else [])
-    checks = item.get("pending_safety_checks") or []
-    arguments = {"actions": actions, "pending_safety_checks": checks}
-    call = tool_call(item["call_id"], "computer", arguments)
-    return call.model_copy(update={"toolset": "computer"})
-
-
 def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
-    if item["type"] in {"function_call", "computer_call"}:
-        own = item["type"] == "computer_call"
-        call = (
-            _computer_call(item)
-            if own
-            else tool_call(item["call_id"], item["name"], item["arguments"])
-        )
-        unfinished = item.get("status", "completed") != "completed"
-        return [call.model_copy(update={"unfinished": unfinished})], []
+    unfinished = {"unfinished": item.get("status", "completed") != "completed"}
+    if item["type"] == "function_call":
+        call = tool_call(item["call_id"], item["name"], item["arguments"])
+        return [call.model_copy(update=unfinished)], []
+    if item["type"] == "computer_call":
+        # the preview has one action, later versions several
+        actions = item.get("actions") or ([item["action"]] if item.get("action") else [])
+        checks = item.get("pending_safety_checks") or []
+        arguments = {"actions": actions, "pending_safety_checks": checks}
+        call = tool_call(item["call_id"], "computer", arguments)
+        return [call.model_copy(update={"toolset": "computer", **unfinished})], []
     # what a model says between its calls is no answer
     if item["type"] != "message" or item.get("phase") == "commentary":
         return [OpaquePart(provider="openai", data=item)], []
@@ -263,18 +250,6 @@ def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
         TextPart(text=each["text"]) for each in item["content"] if each["type"] == "output_text"
     ]
     return texts, [each["refusal"] for each in item["content"] if each["type"] == "refusal"]
-
-
-def _response_stop(
-    status: str | None, reason: str | None, *, refused: bool, calls: bool
-) -> StopReason:
-    if refused or reason == "content_filter":
-        return "refusal"
-    if reason == "max_output_tokens":
-        return "length"
-    if status != "completed":
-        return "other"
-    return "tool_use" if calls else "end"
 
 
 def read_usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage | None:
@@ -300,12 +275,6 @@ def _chat_results(part: ToolResult) -> list[dict[str, Any]]:
     images = [_chat_content(p) for p in part.content if isinstance(p, ImagePart)]
     turn = {"role": "tool", "tool_call_id": part.call_id, "content": texts or "(see the picture)"}
     return [turn, *([{"role": "user", "content": images}] if images else [])]
-
-
-def _chat_call(part: ToolCall) -> dict[str, Any]:
-    arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
-    function = {"name": part.name, "arguments": arguments or "{}"}
-    return {"id": part.id, "type": "function", "function": function}
 
 
 def _chat_content(part: TextPart | ImagePart | OpaquePart) -> dict[str, Any]:

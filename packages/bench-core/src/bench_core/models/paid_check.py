@@ -16,8 +16,8 @@ from bench_core.protocols import TrialContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.models.checking import PaidCheck
     from bench_core.models.client import Model
+    from bench_core.models.records import Reply
 
 __all__ = ["paid_checks", "price_checks"]
 
@@ -39,7 +39,11 @@ def paid_checks(
         return []
     if model is None:
         raise InputError("--paid buys a token of a model: add --model")
-    return [Check("one paid token", lambda: _pay(open_model or (lambda: _opened(model))))]
+
+    def opened() -> Model:
+        return model_of(TrialContext(run_id="doctor", folder=Path(), model=model), calls=None)
+
+    return [Check("one paid token", lambda: _pay(open_model or opened))]
 
 
 def price_checks(model: str | None) -> list[Check]:
@@ -59,14 +63,10 @@ def _price(model: str) -> CheckResult:
     return ok(f"{model} as of {row['as_of']}")
 
 
-def _opened(model: str) -> Model:
-    return model_of(TrialContext(run_id="doctor", folder=Path(), model=model), calls=None)
-
-
 def _pay(open_model: Callable[[], Model]) -> CheckResult:
     """Buy the fewest tokens that the model sells, with the real key, and say what they cost."""
 
-    async def pay() -> PaidCheck:
+    async def pay() -> Reply:
         async with open_model() as model:
             return await pay_for_one_token(model)
 

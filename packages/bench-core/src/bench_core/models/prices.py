@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib.util
 from datetime import date, datetime, timezone
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import Field, JsonValue, NonNegativeFloat, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.models.list_files import read_list
 from bench_core.models.records import Price
+from bench_core.models.yaml_text import read_list
 from bench_core.records import Record, Usage
 from bench_core.records.problems import problems_of
 
@@ -31,12 +31,6 @@ __all__ = [
     "published_prices",
 ]
 
-_PROVIDERS = {
-    "anthropic": "anthropic",
-    "openai": "openai",
-    "openai-chat": "openai",
-    "google": "google",
-}
 _MILLION = 1_000_000
 
 
@@ -85,24 +79,19 @@ class PriceList:
         if not tiers:
             return self._otherwise.price(provider, model, usage) if self._otherwise else None
         row = max(tiers, key=lambda each: each.above_input_tokens)
+        cached, written = usage.cached_input_tokens, usage.cache_write_tokens
+        dollars = (
+            max(0, usage.input_tokens - cached - written) * row.input
+            + cached * (row.input if row.cached_input is None else row.cached_input)
+            + written * (row.input if row.cache_write is None else row.cache_write)
+            + usage.output_tokens * row.output
+        )
         return Price(
-            usd=_cost(row, usage),
+            usd=dollars / _MILLION,
             source=self.source,
             as_of=row.as_of.isoformat() if row.as_of else None,
             row=row.model_dump(mode="json", exclude_none=True),
         )
-
-
-def _cost(row: PriceRow, usage: Usage) -> float:
-    cached, written = usage.cached_input_tokens, usage.cache_write_tokens
-    plain = max(0, usage.input_tokens - cached - written)
-    dollars = (
-        plain * row.input
-        + cached * (row.input if row.cached_input is None else row.cached_input)
-        + written * (row.input if row.cache_write is None else row.cache_write)
-        + usage.output_tokens * row.output
-    )
-    return dollars / _MILLION
 
 
 class PublishedPrices:
@@ -114,17 +103,22 @@ class PublishedPrices:
         Raises:
             InputError: `genai-prices` is not installed.
         """
-        calculate, usage_of = _genai_prices()
         try:
-            found = calculate(
-                usage_of(
+            import genai_prices  # 0.3 s; only when a price is asked for
+        except ImportError as error:
+            raise InputError(
+                "prices need the table of genai-prices: `pip install bench-core[prices]`"
+            ) from error
+        try:
+            found = genai_prices.calc_price(
+                genai_prices.Usage(
                     input_tokens=usage.input_tokens,
                     cache_read_tokens=usage.cached_input_tokens,
                     cache_write_tokens=usage.cache_write_tokens,
                     output_tokens=usage.output_tokens,
                 ),
                 model_ref=model,
-                provider_id=_PROVIDERS.get(provider, provider),
+                provider_id="openai" if provider == "openai-chat" else provider,
                 genai_request_timestamp=datetime.now(timezone.utc),
             )
         except LookupError:
@@ -158,16 +152,6 @@ def published_prices() -> PublishedPrices | None:
     """Return the published table where it is installed, None otherwise."""
     installed = importlib.util.find_spec("genai_prices") is not None
     return PublishedPrices() if installed else None
-
-
-def _genai_prices() -> tuple[Any, Any]:
-    try:
-        import genai_prices  # 0.3 s; only when a price is asked for
-    except ImportError as error:
-        raise InputError(
-            "prices need the table of genai-prices: `pip install bench-core[prices]`"
-        ) from error
-    return genai_prices.calc_price, genai_prices.Usage
 
 
 def load_prices(path: Path, *, otherwise: Prices | None = None) -> PriceList:

@@ -113,6 +113,7 @@ class TrialProxy:
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.variables: Mapping[str, str] = proxy.variables_with(self.secret)
         self.refused: str | None = None
+        # how the provider failed in the last call, None where it served it
         self.outage: str | None = None
         self.notes: list[str] = []
         self.passing: set[asyncio.Task[None]] = set()
@@ -124,12 +125,7 @@ class TrialProxy:
         self._unreported = 0
         self._lock = threading.Lock()
         # Where calls cost a budget, one after the other: else many could go beyond it together.
-        self._slots = asyncio.Semaphore(1 if getattr(meter, "bounded", True) else _AT_ONCE)
-
-    @property
-    def slots(self) -> asyncio.Semaphore:
-        """What a call holds while it is passed on."""
-        return self._slots
+        self.slots = asyncio.Semaphore(1 if getattr(meter, "bounded", True) else _AT_ONCE)
 
     def take(self, usage: Usage) -> bool:
         """Whether what the agent reports of its own calls was counted here already."""
@@ -336,7 +332,16 @@ class LoopbackModelProxy:
         responder: Responder,
     ) -> None:
         """Pass a call on; one whose agent is gone may end within `drain_s`, and is counted anyhow."""
-        work = asyncio.ensure_future(self._in_turn(passed, trial, responder))
+
+        async def in_turn() -> None:
+            async with trial.slots:
+                reason = _OVER if trial.over else trial.refusal()
+                if reason is None:
+                    await passed.run(self._client, responder)
+                else:
+                    await _refuse(responder, passed.call.api.vendor, "budget", reason)
+
+        work = asyncio.ensure_future(in_turn())
         trial.passing.add(work)
         # it has nothing more to say: whatever comes is the end of its connection
         gone = asyncio.ensure_future(reader.read(1))
@@ -349,14 +354,6 @@ class LoopbackModelProxy:
             work.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
             trial.passing.discard(work)
-
-    async def _in_turn(self, passed: ProxiedCall, trial: TrialProxy, responder: Responder) -> None:
-        async with trial.slots:
-            reason = _OVER if trial.over else trial.refusal()
-            if reason is not None:
-                await _refuse(responder, passed.call.api.vendor, "budget", reason)
-                return
-            await passed.run(self._client, responder)
 
 
 async def _refuse(responder: Responder, vendor: str | None, why: Refusal, message: str) -> None:

@@ -25,20 +25,15 @@ __all__ = [
 Refusal = Literal["budget", "secret", "provider", "route", "request", "too_large", "upstream"]
 """Why the proxy itself answers a call."""
 
-_STATUS: Mapping[Refusal, int] = {
-    # 403 and no 429, which many clients try again and again
-    "budget": 403, "secret": 401, "provider": 403, "route": 404, "request": 400, "too_large": 413,
-    "upstream": 502,
-}  # fmt: skip
-_WORDS: Mapping[Refusal, tuple[str, str, str]] = {
-    # Anthropic's type, OpenAI's type and code, Google's status
-    "budget": ("permission_error", "insufficient_quota", "PERMISSION_DENIED"),
-    "secret": ("authentication_error", "invalid_api_key", "UNAUTHENTICATED"),
-    "provider": ("permission_error", "model_provider_refused", "PERMISSION_DENIED"),
-    "route": ("not_found_error", "unknown_url", "NOT_FOUND"),
-    "request": ("invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
-    "too_large": ("request_too_large", "request_too_large", "INVALID_ARGUMENT"),
-    "upstream": ("api_error", "server_error", "UNAVAILABLE"),
+_REFUSALS: Mapping[Refusal, tuple[int, str, str, str]] = {
+    # status, Anthropic's type, OpenAI's type and code, Google's status; 403 and no 429, which many clients try again
+    "budget": (403, "permission_error", "insufficient_quota", "PERMISSION_DENIED"),
+    "secret": (401, "authentication_error", "invalid_api_key", "UNAUTHENTICATED"),
+    "provider": (403, "permission_error", "model_provider_refused", "PERMISSION_DENIED"),
+    "route": (404, "not_found_error", "unknown_url", "NOT_FOUND"),
+    "request": (400, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
+    "too_large": (413, "request_too_large", "request_too_large", "INVALID_ARGUMENT"),
+    "upstream": (502, "api_error", "server_error", "UNAVAILABLE"),
 }
 
 
@@ -159,7 +154,7 @@ def variables_for(vendors: frozenset[str], root: str, secret: str) -> dict[str, 
 
 def error_body(vendor: str | None, why: Refusal, message: str) -> tuple[int, bytes]:
     """Return status and body of a refusal, as the provider's own errors look."""
-    status, (claude, gpt, gemini) = _STATUS[why], _WORDS[why]
+    status, claude, gpt, gemini = _REFUSALS[why]
     body: dict[str, Any]
     if vendor == "anthropic":
         body = {"type": "error", "error": {"type": claude, "message": message}}

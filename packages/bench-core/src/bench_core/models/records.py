@@ -219,28 +219,22 @@ class ModelRequest(Record):
         data: dict[str, Any] = self.model_dump(
             mode="json", exclude={"messages": {"__all__": {"native"}}}
         )
-        return {key: _hash_pictures(_plain(value)) for key, value in data.items() if value}
+        return {key: _plain(value) for key, value in data.items() if value}
 
 
 _NATIVE_ONLY = ("toolset", "unfinished", "extra")
+"""What only providers' own tools have; where it is empty it is left out: older cassettes do not know it."""
 
 
 def _plain(value: Any) -> Any:
-    """Leave out what only providers' own tools have where it is empty: older cassettes do not know it."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items() if v or k not in _NATIVE_ONLY}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
-
-
-def _hash_pictures(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.get("type") == "image" and isinstance(value.get("data"), str):
-            digest = hashlib.sha256(value["data"].encode("utf-8")).hexdigest()
-            return {**value, "data": f"sha256:{digest}"}
-        return {key: _hash_pictures(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_hash_pictures(each) for each in value]
-    return value
+        return [_plain(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {k: _plain(v) for k, v in value.items() if v or k not in _NATIVE_ONLY}
+    if value.get("type") == "image" and isinstance(value.get("data"), str):
+        plain["data"] = f"sha256:{hashlib.sha256(value['data'].encode('utf-8')).hexdigest()}"
+    return plain
 
 
 class Price(Record):

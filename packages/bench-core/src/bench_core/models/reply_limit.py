@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.models.errors import ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 __all__ = ["MOST_REPLY", "limit_replies"]
 
@@ -25,12 +22,7 @@ def limit_replies(client: Any, provider: str) -> None:
     How long a reply may take is limited where it is awaited. Packings of which a few bytes unpack to gigabytes
     at once (brotli, zstandard, one inside another) are neither asked for nor read.
     """
-    client.headers["accept-encoding"] = ", ".join(_PACKINGS)
-    hooks = client.event_hooks
-    client.event_hooks = {**hooks, "response": [*hooks["response"], _reader(provider)]}
 
-
-def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
     async def read(response: Any) -> None:
         packing = response.headers.get("content-encoding", "identity").strip().lower()
         if packing not in {"", "identity", *_PACKINGS}:
@@ -64,4 +56,6 @@ def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
         # Where `aread()` keeps the body, which the SDK calls next; a hook is given nothing else to set.
         response._content = bytes(body)
 
-    return read
+    client.headers["accept-encoding"] = ", ".join(_PACKINGS)
+    hooks = client.event_hooks
+    client.event_hooks = {**hooks, "response": [*hooks["response"], read]}

@@ -10,7 +10,9 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["parse_json", "portable_schema"]
+    from bench_core.models.records import ModelRequest
+
+__all__ = ["parse_json", "portable_schema", "structured"]
 
 _DROPPED = frozenset(
     {
@@ -79,3 +81,13 @@ def parse_json(text: str) -> Any:
     """
     fenced = _FENCE.match(text)
     return decode_json(fenced.group(1) if fenced else text)
+
+
+def structured(request: ModelRequest, stop: str, text: str) -> tuple[Any, str | None]:
+    """Return the JSON of a reply if a schema was asked for, and what is wrong where it is none."""
+    if request.output_schema is None or stop == "tool_use":
+        return None, None
+    try:
+        return parse_json(text), None
+    except ValueError as error:
+        return None, f"{stop}: {error}"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.models.errors import ModelError
-from bench_core.models.list_files import read_list
 from bench_core.models.records import Message, Reply, TextPart, ToolCall
-from bench_core.models.schema import parse_json
+from bench_core.models.schema import structured
+from bench_core.models.yaml_text import read_list
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ScriptedAdapter:
         )
         texts = (TextPart(text=text),) if text else ()
         stop = answer.get("stop", "tool_use" if calls else "end")
-        parsed, problem = _data(request, stop, text)
+        parsed, problem = structured(request, stop, text)
         return Reply(
             provider=self.provider,
             model=self.model,
@@ -100,15 +100,6 @@ class ScriptedAdapter:
             data_error=problem,
             usage=Usage.model_validate({"requests": 1, **answer.get("usage", {})}),
         )
-
-
-def _data(request: ModelRequest, stop: str, text: str) -> tuple[Any, str | None]:
-    if request.output_schema is None or stop == "tool_use":
-        return None, None
-    try:
-        return parse_json(text), None
-    except ValueError as error:
-        return None, f"{stop}: {error}"
 
 
 def load_script(path: Path | str) -> ScriptedAdapter:

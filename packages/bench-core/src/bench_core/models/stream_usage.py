@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_core.models.anthropic import read_usage as anthropic_usage
@@ -12,7 +13,7 @@ from bench_core.models.openai import read_usage as openai_usage
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
     "USAGE_BOUNDED",
@@ -21,11 +22,18 @@ __all__ = [
     "ends_answer",
     "split_events",
     "upper_bound",
+    "usage_of",
 ]
 
 USAGE_BOUNDED = "usage_upper_bound"
 """Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
 
+_READERS: Mapping[str, Callable[[dict[str, Any]], Usage | None]] = {
+    "anthropic": anthropic_usage,
+    "google": google_usage,
+    "openai": partial(openai_usage, took="input", gave="output"),
+    "openai-chat": partial(openai_usage, took="prompt", gave="completion"),
+}
 _END = re.compile(rb"\r?\n\r?\n")
 _ENDINGS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _LAST = _ENDINGS | {"message_stop"}
@@ -36,6 +44,14 @@ _PICTURES = re.compile(r"(?:data:image/[\w.+-]+;base64,)?(?:iVBOR|/9j/|R0lGOD|Uk
 _MOST_OUTPUT = 128_000
 _MOST_INPUT = 1_000_000
 _AROUND = 1_000  # what tools and roles add to the text of a request
+
+
+def usage_of(provider: str, reported: dict[str, Any]) -> Usage | None:
+    """Return what an answer reports of its usage, None where that is nothing or cannot be read."""
+    try:
+        return _READERS[provider](reported)
+    except (AttributeError, TypeError, ValueError):  # another server's form of the API
+        return None
 
 
 def split_events(buffer: bytearray) -> Iterator[bytes]:
@@ -89,18 +105,7 @@ class StreamUsage:
     @property
     def usage(self) -> Usage | None:
         """What was reported until now, None where nothing was or where it cannot be read."""
-        if not self._found:
-            return None
-        try:
-            if self._provider == "anthropic":
-                return anthropic_usage(self._found)
-            if self._provider == "google":
-                return google_usage(self._found)
-            if self._provider == "openai":
-                return openai_usage(self._found, took="input", gave="output")
-            return openai_usage(self._found, took="prompt", gave="completion")
-        except (AttributeError, TypeError, ValueError):  # another server's form of the API
-            return None
+        return usage_of(self._provider, self._found)
 
     def read(self, data: dict[str, Any]) -> None:
         """Read one event."""
@@ -149,7 +154,12 @@ def upper_bound(provider: str, body: dict[str, Any], reported: Usage | None = No
     64
     """
     known = reported or Usage()
-    sent = known.input_tokens or _input_of(body)
+    sent = known.input_tokens
+    if not sent and (body.get("previous_response_id") or body.get("conversation")):
+        sent = _MOST_INPUT
+    elif not sent:
+        text, pictures = _PICTURES.subn("", json.dumps(body, ensure_ascii=False))
+        sent = len(text.encode("utf-8", "replace")) + pictures * _PICTURE + _AROUND
     written = sent if known.input_tokens == 0 and "cache_control" in json.dumps(body) else 0
     return known.model_copy(
         update={
@@ -159,13 +169,6 @@ def upper_bound(provider: str, body: dict[str, Any], reported: Usage | None = No
             "output_tokens": max(known.output_tokens, _output_of(provider, body)),
         }
     )
-
-
-def _input_of(body: dict[str, Any]) -> int:
-    if body.get("previous_response_id") or body.get("conversation"):
-        return _MOST_INPUT
-    text, pictures = _PICTURES.subn("", json.dumps(body, ensure_ascii=False))
-    return len(text.encode("utf-8", "replace")) + pictures * _PICTURE + _AROUND
 
 
 def _output_of(provider: str, body: dict[str, Any]) -> int:

@@ -10,14 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench_core.models.anthropic import read_usage as anthropic_usage
 from bench_core.models.errors import classify, is_outage
-from bench_core.models.google import read_usage as google_usage
-from bench_core.models.openai import read_usage as openai_usage
+from bench_core.models.stream_usage import usage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bench_core.records import Usage
 
 __all__ = ["WireCall", "is_model_call", "provider_failed", "read_answer"]
@@ -82,7 +78,12 @@ def read_answer(status: int, body: bytes | None, content_type: str = "") -> Wire
 
 def provider_failed(error: BaseException) -> bool:
     """Whether what an SDK or HTTP library raised, or its cause, says that a provider failed."""
-    return any(_failed(each) for each in _causes(error))
+    current: BaseException | None = error
+    while current is not None:
+        if _failed(current):
+            return True
+        current = current.__cause__ or current.__context__
+    return False
 
 
 def _failed(error: BaseException) -> bool:
@@ -96,29 +97,11 @@ def _failed(error: BaseException) -> bool:
 
 
 def _usage(answer: dict[str, Any]) -> tuple[str, Usage | None]:
-    google = answer.get("usageMetadata")
+    google, usage = answer.get("usageMetadata"), answer.get("usage")
     if isinstance(google, dict):
-        return "google", _readable(google_usage, google)
-    usage = answer.get("usage")
+        return "google", usage_of("google", google)
     if not isinstance(usage, dict):
         return "unknown", None
-    if answer.get("type") == "message":
-        return "anthropic", _readable(anthropic_usage, usage)
-    if "prompt_tokens" in usage:
-        return "openai-chat", _readable(openai_usage, usage, took="prompt", gave="completion")
-    return "openai", _readable(openai_usage, usage, took="input", gave="output")
-
-
-def _readable(read: Any, usage: dict[str, Any], **words: str) -> Usage | None:
-    try:
-        found: Usage | None = read(usage, **words)
-    except (AttributeError, TypeError, ValueError):  # another server's form of the API
-        return None
-    return found
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = error
-    while current is not None:
-        yield current
-        current = current.__cause__ or current.__context__
+    chat = "openai-chat" if "prompt_tokens" in usage else "openai"
+    provider = "anthropic" if answer.get("type") == "message" else chat
+    return provider, usage_of(provider, usage)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 from bench_core.models.kept_calls import Answered, Sent, picture_part, text_part
 from bench_core.records import CallPart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["StreamedAnswer", "read_answered", "read_sent"]
 
@@ -31,7 +29,7 @@ def read_sent(model: str, body: dict[str, Any]) -> Sent:
     tools = body.get("tools")
     return Sent(
         model,
-        None if system is None else _plain(system),
+        None if system is None else "\n".join(each.text or "" for each in _turn(system)[1]),
         tools if isinstance(tools, list) else [],
         {name: value for name, value in body.items() if name not in _CONVERSATION},
         turns if isinstance(turns, list) else [turns],
@@ -154,7 +152,8 @@ def _call(value: dict[str, Any]) -> CallPart:
         (message[name] for name in ("arguments", "input", "args") if name in message), None
     )
     if isinstance(given, str):
-        given = _json(given)
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
     call_id = value.get("call_id") or value.get("id") or message.get("id")
     return CallPart(
         type="call",
@@ -187,15 +186,3 @@ def _other(value: Any) -> CallPart:
     if found is not None and ("image" in text or "inlineData" in text):
         return picture_part(found[1])
     return text_part(text, type="other")
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _plain(system: Any) -> str:
-    texts: Iterable[CallPart] = _turn(system)[1]
-    return "\n".join(each.text or "" for each in texts)

@@ -1,13 +1,17 @@
-"""Read YAML that others wrote: plain values, nested and repeated no more than people do by hand."""
+"""Read YAML that others wrote: plain values, nested and repeated no more than people do by hand, and lists in files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
+from bench_core.records.codec import decode_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-__all__ = ["parse_yaml"]
+__all__ = ["parse_yaml", "read_list"]
 
 _MAX_CHARS = 8 << 20
 _MAX_DEPTH = 64
@@ -44,6 +48,27 @@ def parse_yaml(text: str | bytes) -> Any:
         raise ValueError(_where(error)) from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_list(path: Path, what: str) -> list[Any]:
+    """Return the list in `path`; JSON where the name ends in `.json`, YAML otherwise.
+
+    Raises:
+        InputError: The file cannot be read, is not a list, or YAML is not installed; the message
+            calls the file `what`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = decode_json(text) if path.suffix == ".json" else parse_yaml(text)
+    except ImportError as error:
+        raise InputError(
+            f"{path}: YAML files need PyYAML: `pip install bench-core[yaml]`, or write JSON"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot read {what}: {error}") from error
+    if not isinstance(found, list):
+        raise InputError(f"{path}: {what} is a list, not {type(found).__name__}")
+    return found
 
 
 def _refuse_excess(events: Iterable[Any]) -> None:

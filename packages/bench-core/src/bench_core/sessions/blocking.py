@@ -6,6 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bench_core.closing import Closing
 from bench_core.errors import InputError
 from bench_core.sessions.records import EpisodeError, SessionSettings, SessionStep
 from bench_core.sessions.session import AsyncSession
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
     from pydantic import JsonValue
-    from typing_extensions import Self
 
     from bench_core.agents import Action
     from bench_core.records import TrialResult
@@ -67,7 +67,7 @@ class _Loop:
             self._loop.close()
 
 
-class Session:
+class Session(Closing):
     """One session, each call of which waits for its answer; see `AsyncSession`.
 
     Args:
@@ -83,12 +83,6 @@ class Session:
         self._task = task
         self._begun = False
         self._loop = _Loop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def tasks(self) -> tuple[TaskNote, ...]:
         """Return what can be tried."""
@@ -126,7 +120,7 @@ class Session:
             self._loop.close()
 
 
-class SessionGroup:
+class SessionGroup(Closing):
     """Several sessions of one benchmark, each with a world of its own, that step at once.
 
     One that fails does not stop the others: its place in what is returned holds the error, which
@@ -143,12 +137,6 @@ class SessionGroup:
     ) -> None:
         self._sessions = [AsyncSession(benchmark, settings) for _ in range(size)]
         self._loop = _Loop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __len__(self) -> int:
         return len(self._sessions)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.records import AgentTask
-    from bench_core.sessions.records import SessionSettings, SessionStep
+    from bench_core.sessions.records import SessionSettings
     from bench_core.sessions.serving import Exchange
 
 __all__ = ["COOKIE", "OPEN_PATHS", "NemoGymServer", "dataset_lines"]
@@ -50,16 +52,16 @@ class _Row(Record):
     view: View = "text"
 
 
+@dataclass
 class _Place:
     """One client's session."""
 
-    def __init__(self, name: str, session: AsyncSession) -> None:
-        self.name = name
-        self.session = session
-        self.row = _Row()
-        self.reward: float | None = None
-        self.fault: EpisodeError | None = None
-        self.task: AgentTask | None = None
+    name: str
+    session: AsyncSession
+    row: _Row = field(default_factory=_Row)
+    reward: float | None = None
+    fault: EpisodeError | None = None
+    task: AgentTask | None = None
 
 
 class NemoGymServer:
@@ -117,7 +119,12 @@ class NemoGymServer:
 
     async def _seed(self, exchange: Exchange) -> None:
         body = await exchange.body()
-        row = _row(body)
+        try:
+            row = _Row.model_validate(
+                {each: body[each] for each in _Row.model_fields if each in body}
+            )
+        except ValidationError as error:
+            raise RefusedError(422, str(error.errors(include_url=False)[0]["msg"])) from error
         place = self._places.get(exchange.cookie(COOKIE) or "")
         if place is None:
             await self._drop_finished()
@@ -146,23 +153,21 @@ class NemoGymServer:
         place = self._place(exchange, body)
         given = body.get("action", {name: body[name] for name in body if name != "env_id"})
         if isinstance(given, str):
-            given = _parsed(given)
+            with suppress(ValueError, RecursionError):
+                given = json.loads(given)
         await exchange.answer(200, await self._acted(place, given), _cookie(place.name))
 
     async def _acted(self, place: _Place, given: Any) -> dict[str, Any]:
         if place.fault is not None:
             return _without_score(place.fault)
         try:
-            return self._stepped(place, await place.session.step(read_action(given)))
+            step = await place.session.step(read_action(given))
         except EpisodeError as error:
             place.fault = error
             return _without_score(error)
         except BenchError as error:
             # what the agent got wrong is the agent's to read
             return {"observation": None, "done": False, "error": str(error)}
-
-    @staticmethod
-    def _stepped(place: _Place, step: SessionStep) -> dict[str, Any]:
         if step.done:
             place.reward = float(step.reward)
         # Rewards of steps are summed by some agents, so only the last one is other than 0.
@@ -251,13 +256,6 @@ def dataset_lines(benchmark: str, settings: SessionSettings) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False)
 
 
-def _row(body: dict[str, Any]) -> _Row:
-    try:
-        return _Row.model_validate({name: body[name] for name in _Row.model_fields if name in body})
-    except ValidationError as error:
-        raise RefusedError(422, str(error.errors(include_url=False)[0]["msg"])) from error
-
-
 def _cookie(name: str) -> dict[str, str]:
     """Return the header that names a session; clients keep the cookies of the latest answer alone."""
     return {"set-cookie": f"{COOKIE}={name}; HttpOnly; SameSite=Strict; Path=/"}
@@ -280,13 +278,6 @@ def _without_score(error: EpisodeError) -> dict[str, Any]:
         "truncated": True,
         **_masked(error),
     }
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _answer_in(body: dict[str, Any]) -> str | None:

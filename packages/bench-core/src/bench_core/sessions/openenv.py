@@ -105,8 +105,18 @@ class OpenEnvServer:
         method, path = exchange.request.method, exchange.path
         fixed: dict[tuple[str, str], Callable[[], object]] = {
             ("GET", "/health"): lambda: {"status": "healthy"},
-            ("GET", "/metadata"): self._metadata,
-            ("GET", "/schema"): _schemas,
+            ("GET", "/metadata"): lambda: {
+                "name": self.benchmark,
+                "description": f"Tasks of {self.benchmark} in {self._settings.world} worlds, scored by the "
+                "benchmark's own rules. A reward is a score; an episode without one is an error.",
+                "version": __version__,
+                "documentation_url": None,
+            },
+            ("GET", "/schema"): lambda: {
+                "action": TypeAdapter(Action).json_schema(),
+                "observation": Observation.model_json_schema(mode="serialization"),
+                "state": SessionState.model_json_schema(mode="serialization"),
+            },
             ("GET", "/openapi.json"): self._openapi,
             ("GET", "/list_environments"): lambda: [self.benchmark],
             ("GET", f"/{self.benchmark}/splits"): lambda: [
@@ -150,15 +160,16 @@ class OpenEnvServer:
     async def _known_tasks(self) -> tuple[TaskNote, ...]:
         async with self._reading:
             if self._tasks is None:
-                self._tasks = await asyncio.to_thread(self._read_tasks)
-            return self._tasks
 
-    def _read_tasks(self) -> tuple[TaskNote, ...]:
-        try:
-            with open_world(self.benchmark, self._settings, begins=False) as world:
-                return world.notes()
-        except BenchError as error:
-            raise RefusedError(503, str(error)) from error
+                def read() -> tuple[TaskNote, ...]:
+                    with open_world(self.benchmark, self._settings, begins=False) as world:
+                        return world.notes()
+
+                try:
+                    self._tasks = await asyncio.to_thread(read)
+                except BenchError as error:
+                    raise RefusedError(503, str(error)) from error
+            return self._tasks
 
     async def _session(self, exchange: Exchange) -> None:
         socket = Socket(exchange)
@@ -173,7 +184,7 @@ class OpenEnvServer:
         self.active += 1
         session = AsyncSession(self.benchmark, self._settings)
         reading = asyncio.create_task(socket.read())
-        talking = asyncio.create_task(self._talk(_Talk(session, socket, self._known_tasks)))
+        talking = asyncio.create_task(_Talk(session, socket, self._known_tasks).talk())
         try:
             # a session ends with its socket, also in the middle of a step
             await asyncio.wait({reading, talking}, return_when=asyncio.FIRST_COMPLETED)
@@ -194,23 +205,6 @@ class OpenEnvServer:
             await session.close()
         finally:
             self.active -= 1
-
-    @staticmethod
-    async def _talk(talk: _Talk) -> None:
-        while (text := await talk.socket.receive()) is not None:
-            answer = await talk.answer(text)
-            if answer is None:
-                return
-            await talk.socket.send(answer)
-
-    def _metadata(self) -> dict[str, Any]:
-        return {
-            "name": self.benchmark,
-            "description": f"Tasks of {self.benchmark} in {self._settings.world} worlds, scored by the "
-            "benchmark's own rules. A reward is a score; an episode without one is an error.",
-            "version": __version__,
-            "documentation_url": None,
-        }
 
     def _openapi(self) -> dict[str, Any]:
         done = {"200": {"description": "Successful Response"}}
@@ -243,6 +237,14 @@ class _Talk:
         self._tasks = tasks
         self._view: View = "full"
         self._episode_id: str | None = None
+
+    async def talk(self) -> None:
+        """Answer each message until one ends the session, or the other side is gone."""
+        while (text := await self.socket.receive()) is not None:
+            answer = await self.answer(text)
+            if answer is None:
+                return
+            await self.socket.send(answer)
 
     async def answer(self, text: str) -> str | None:
         """Return the answer to one message; None where it ends the session."""
@@ -319,11 +321,3 @@ def _failed(error: Exception, kind: str) -> str:
 def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-def _schemas() -> dict[str, Any]:
-    return {
-        "action": TypeAdapter(Action).json_schema(),
-        "observation": Observation.model_json_schema(mode="serialization"),
-        "state": SessionState.model_json_schema(mode="serialization"),
-    }

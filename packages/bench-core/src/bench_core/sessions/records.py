@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path  # pydantic reads the annotation
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,8 +119,4 @@ class EpisodeError(BenchError):
         super().__init__(f"no score ({kind}): {reason}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.reason, self.kind, self.result)
-
-
-def _rebuilt(reason: str, kind: str, result: TrialResult | None) -> EpisodeError:
-    return EpisodeError(reason, kind=kind, result=result)
+        return partial(EpisodeError, kind=self.kind, result=self.result), (self.reason,)

@@ -1,4 +1,7 @@
-"""What servers of sessions share: one address, a token, checks of who asks, and bounds."""
+"""What servers of sessions share: one address, a token, checks of who asks, and bounds.
+
+Not Starlette on uvicorn, which waits for a head or a body for as long as a client likes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import contextlib
 import hmac
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
@@ -152,43 +155,35 @@ async def serve(
         await gate.close()
 
 
+@dataclass
 class _Gate:
     """Lets connections in, as many as are allowed and from whom is allowed."""
 
-    def __init__(
-        self,
-        handle: Callable[[Exchange], Awaitable[None]],
-        host: str,
-        token: str | None,
-        open_paths: frozenset[str],
-        limits: Limits,
-    ) -> None:
-        self._handle = handle
-        self._host = host
-        self._any_name = host in {"0.0.0.0", "::"}  # noqa: S104  # with a token only
-        self._token = token
-        self._open_paths = open_paths
-        self._limits = limits
-        self._running: set[asyncio.Task[None]] = set()
+    handle: Callable[[Exchange], Awaitable[None]]
+    host: str
+    token: str | None
+    open_paths: frozenset[str]
+    limits: Limits
+    running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # asyncio runs each connection in one
-        if len(self._running) >= self._limits.sessions + _CONNECTIONS_BESIDE:
+        if len(self.running) >= self.limits.sessions + _CONNECTIONS_BESIDE:
             writer.close()
             return
-        self._running.add(task)
+        self.running.add(task)
         try:
             await self._answer(reader, writer)
         except (OSError, EOFError, asyncio.CancelledError):
             pass  # the client is gone, or the server ends
         finally:
-            self._running.discard(task)
+            self.running.discard(task)
             writer.close()
 
     async def close(self) -> None:
         """End the connections that are open."""
-        running = set(self._running)
+        running = set(self.running)
         for each in running:
             each.cancel()
         if running:
@@ -198,9 +193,9 @@ class _Gate:
         responder = Responder(writer)
         try:
             request = await read_head(reader, any_host=True)
-            exchange = Exchange(request, reader, writer, responder, self._limits)
+            exchange = Exchange(request, reader, writer, responder, self.limits)
             self._check(exchange)
-            await self._handle(exchange)
+            await self.handle(exchange)
         except RefusedRequestError as error:
             await _refuse(responder, 431 if error.too_large else 400, str(error))
         except RefusedError as error:
@@ -209,15 +204,15 @@ class _Gate:
     def _check(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
         name = host_name(headers.get("host", "")).strip("[]").lower()
-        known = is_loopback(name) if is_loopback(self._host) else name == self._host.lower()
-        if not known and not self._any_name:
+        known = is_loopback(name) if is_loopback(self.host) else name == self.host.lower()
+        if not known and self.host not in {"0.0.0.0", "::"}:  # noqa: S104  # with a token only
             raise RefusedError(421, f"this server does not answer for {name[:100]!r}")
         if "origin" in headers:
             raise RefusedError(403, "pages of a browser are not answered")
-        if self._token is None or exchange.path in self._open_paths:
+        if self.token is None or exchange.path in self.open_paths:
             return
         given = headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
             raise RefusedError(401, "send the server's token as `Authorization: Bearer TOKEN`")
 
 

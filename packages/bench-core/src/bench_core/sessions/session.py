@@ -234,6 +234,12 @@ class AsyncSession:
                 loop = asyncio.get_running_loop()
                 self._idle = loop.call_later(self.settings.idle_s, self._give_up)
 
+    def _give_up(self) -> None:
+        if self._episode is not None and not self._busy:
+            reason = f"no call came for {self.settings.idle_s:g} s"
+            self._fault = EpisodeError(reason, kind=Status.CANCELLED.value)
+            self._ending = asyncio.ensure_future(self._episode.abandon())
+
     @contextlib.contextmanager
     def _noting(self) -> Iterator[None]:
         try:
@@ -246,12 +252,6 @@ class AsyncSession:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-
-    def _give_up(self) -> None:
-        if self._episode is not None and not self._busy:
-            reason = f"no call came for {self.settings.idle_s:g} s"
-            self._fault = EpisodeError(reason, kind=Status.CANCELLED.value)
-            self._ending = asyncio.ensure_future(self._episode.abandon())
 
 
 def _last(episode: Episode) -> SessionStep:

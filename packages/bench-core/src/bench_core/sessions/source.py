@@ -99,18 +99,14 @@ def open_world(
     with ExitStack() as stack:
         ready = stack.enter_context(_prepared(name, settings, begins=begins))
         spec = ready.spec.model_copy(update={"agent": AGENT, "sealing": settings.sealing})
-        folder = _folder(settings, stack)
+        folder = settings.keep
+        if folder is None:
+            made = tempfile.TemporaryDirectory(prefix="bench-session-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made)) / "episodes"
+        folder.mkdir(parents=True, exist_ok=True)
         sealed = stack.enter_context(sealed_run(ready.benchmark, spec, folder))
         tasks = tuple(select_tasks(ready.benchmark.tasks(), spec.tasks, spec.seed))
         yield SessionWorld(ready.benchmark, spec, tasks, sealed, folder)
-
-
-def _folder(settings: SessionSettings, stack: ExitStack) -> Path:
-    if settings.keep is not None:
-        settings.keep.mkdir(parents=True, exist_ok=True)
-        return settings.keep
-    made = tempfile.TemporaryDirectory(prefix="bench-session-", ignore_cleanup_errors=True)
-    return Path(stack.enter_context(made)) / "episodes"
 
 
 def _prepared(
@@ -122,18 +118,13 @@ def _prepared(
     given = {name: value for name, value in given.items() if value is not None}
     options: dict[str, Any] = {"agent": _PREPARED_FOR, **given, **settings.options}
     if own is not None:
-        prepared: AbstractContextManager[PreparedRun] = _found(own)(
+        if isinstance(own, str):  # `module:function`
+            module, _, function = own.partition(":")
+            own = getattr(importlib.import_module(module), function)
+        prepared: AbstractContextManager[PreparedRun] = own(
             {"world": settings.world, **options}, begins
         )
         return prepared
     if settings.world == "built-in" and not hasattr(benchmark, "prepare"):
         options = {key: value for key, value in options.items() if key in RunOptions.model_fields}
     return prepare_installed(name)(RunOptions.from_mapping(options), begins)
-
-
-def _found(own: Any) -> Any:
-    """Return what a benchmark prepares its sessions with: a function, or `module:function`."""
-    if not isinstance(own, str):
-        return own
-    module, _, name = own.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -265,7 +265,7 @@ class _Computer20251124(_Claude):
             native["enable_zoom"] = True
         return Declaration(
             native_tools=(native,),
-            tools=function_tools(screen, navigation=True),
+            tools=function_tools(screen, "goto", "back", "switch_tab"),
             headers={"anthropic-beta": self.beta},
             system=system_prompt(screen.task, place=place_text(screen)),
         )
@@ -304,7 +304,7 @@ class ClaudeToolset(_Claude):
     append_only = True
     family: ClassVar[str]
     halted: ClassVar[str]
-    navigation: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ("goto", "back", "switch_tab")
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
@@ -315,7 +315,7 @@ class ClaudeToolset(_Claude):
             native["configs"] = {name: {"enabled": False} for name in disabled}
         return Declaration(
             native_tools=(native,),
-            tools=function_tools(screen, navigation=self.navigation),
+            tools=function_tools(screen, *self.tools),
             body={"thinking": _THINKING},
             system=system_prompt(screen.task, on_request=True, place=self.place(screen)),
         )

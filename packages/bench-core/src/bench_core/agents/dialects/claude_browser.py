@@ -218,7 +218,7 @@ class _BrowserToolset20260801(ClaudeToolset):
     environments = ("browser",)
     default = False  # the computer toolset works everywhere
     family = "browser"
-    navigation = False
+    tools = ()
     members = _MEMBERS
     off = ("javascript_exec", "file_upload", "read_console", "read_network")
 

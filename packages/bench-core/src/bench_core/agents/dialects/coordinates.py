@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
+import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.records import Drag, Point, Zoom
 from bench_core.agents.tools import InvalidCallError
+from bench_core.errors import MissingExtraError
+from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bench_core.agents.records import Action
 
 __all__ = [
     "clamped",
+    "fitted",
     "in_patches",
     "magnified",
     "on_grid",
@@ -22,6 +30,7 @@ __all__ = [
     "within",
 ]
 
+_PNG_HEAD = struct.Struct(">8s4x4sII")
 _FACTOR = 28
 _LEAST_PX = 100 * _FACTOR * _FACTOR
 _MOST_PX = 16384 * _FACTOR * _FACTOR
@@ -73,10 +82,12 @@ def smart_resize(size: tuple[int, int]) -> tuple[int, int]:
     width, height = (max(_FACTOR, round(side / _FACTOR) * _FACTOR) for side in size)
     if width * height > _MOST_PX:
         shrink = math.sqrt(size[0] * size[1] / _MOST_PX)
-        return _down(size[0] / shrink), _down(size[1] / shrink)
-    if width * height < _LEAST_PX:
+        width, height = (
+            max(_FACTOR, math.floor(side / shrink / _FACTOR) * _FACTOR) for side in size
+        )
+    elif width * height < _LEAST_PX:
         grow = math.sqrt(_LEAST_PX / (size[0] * size[1]))
-        return _up(size[0] * grow), _up(size[1] * grow)
+        width, height = (math.ceil(side * grow / _FACTOR) * _FACTOR for side in size)
     return width, height
 
 
@@ -95,6 +106,32 @@ def in_patches(size: tuple[int, int], long_edge: int, patches: int) -> tuple[int
     return 1, 1
 
 
+def fitted(picture: ImagePart, fit: Callable[[tuple[int, int]], tuple[int, int]]) -> ImagePart:
+    """Return a picture in the size that `fit` gives for its own.
+
+    Raises:
+        MissingExtraError: It has to be made smaller, and Pillow is not installed.
+    """
+    data = base64.b64decode(picture.data)
+    if len(data) >= _PNG_HEAD.size:
+        start, kind, *size = _PNG_HEAD.unpack_from(data)
+        is_png = (start, kind) == (b"\x89PNG\r\n\x1a\n", b"IHDR")
+        if is_png and fit((size[0], size[1])) == tuple(size):
+            return picture
+    try:
+        from PIL import Image
+    except ImportError as error:
+        purpose = "sending a model a picture that is as large as it can see"
+        raise MissingExtraError(purpose, "Pillow", "bench-core", "agents") from error
+    with Image.open(io.BytesIO(data)) as large:
+        wanted = fit(large.size)
+        if wanted == large.size:
+            return picture
+        written = io.BytesIO()
+        large.convert("RGB").resize(wanted, Image.Resampling.LANCZOS).save(written, "PNG")
+    return ImagePart.from_bytes(written.getvalue())
+
+
 def magnified(action: Action, by: tuple[float, float]) -> Action:
     """Return an action on a smaller picture as one on the screen, which is `by` times as wide and high."""
     if isinstance(action, Zoom):
@@ -111,14 +148,6 @@ def magnified(action: Action, by: tuple[float, float]) -> Action:
                 for p in action.path)  # fmt: skip
         return action.model_copy(update={**places, "path": tuple(path)})
     return action.model_copy(update=places)
-
-
-def _down(side: float) -> int:
-    return max(_FACTOR, math.floor(side / _FACTOR) * _FACTOR)
-
-
-def _up(side: float) -> int:
-    return math.ceil(side / _FACTOR) * _FACTOR
 
 
 def _finite(value: Any) -> float:

@@ -22,7 +22,6 @@ from bench_core.agents.dialects.interface import (
     names_of_keys,
     place_text,
     reply_to,
-    tools_for_tabs,
 )
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
@@ -235,7 +234,7 @@ class _Google(Dialect):
         return Declaration(
             native_tools=({"computer_use": tool},),
             # neither vocabulary has tabs, and tasks may begin with several
-            tools=(*tools_for_tabs(screen), *function_tools(screen, navigation=False)),
+            tools=function_tools(screen, "switch_tab"),
             system=system_prompt(
                 screen.task, place=place_text(screen, load="navigate", back="go_back")
             ),

@@ -31,11 +31,11 @@ __all__ = [
     "Dialect",
     "Member",
     "Screen",
+    "browser_tools",
     "function_tools",
     "names_of_keys",
     "place_text",
     "reply_to",
-    "tools_for_tabs",
 ]
 
 _MOST_KEYS = 10
@@ -97,7 +97,6 @@ class Answered:
     Attributes:
         results: Of its actions, in order.
         error: Why it was not carried out, or failed.
-        carried_out: False where an earlier call of the turn was the reason to leave it out.
         observation: What there is to see after the whole turn.
         last: Whether it is the last call of its turn.
         again: Whether nothing was done since `observation` was shown.
@@ -111,7 +110,6 @@ class Answered:
     observation: Observation
     last: bool
     again: bool = False
-    carried_out: bool = True
     before: tuple[Tab, ...] = ()
     earlier: tuple[Answered, ...] = ()
 
@@ -341,20 +339,15 @@ def _filled(says: str, arguments: dict[str, Any]) -> str:
     return says
 
 
-def function_tools(screen: Screen, *, navigation: bool) -> tuple[Tool, ...]:
-    """Return the tools beside the native one: how to end, and how to load pages in a browser."""
-    kinds = {"goto", "back", "switch_tab"} if navigation else set()
-    return (*_in_browser(screen, kinds), *ending_tools(screen.task))
-
-
-def tools_for_tabs(screen: Screen, *more: str) -> tuple[Tool, ...]:
-    """Return the tool that brings another tab to the front, where there are tabs, and `more` of a browser."""
-    return _in_browser(screen, {"switch_tab", *more})
-
-
-def _in_browser(screen: Screen, names: set[str]) -> tuple[Tool, ...]:
-    wanted = names & screen.offers if screen.browser else set()
+def browser_tools(screen: Screen, *names: str) -> tuple[Tool, ...]:
+    """Return the tools of our own that are offered for a browser beside the native one, of those with `names`."""
+    wanted = {*names} & screen.offers if screen.browser else set()
     return tuple(tool for tool in TOOLS if tool.name in wanted)
+
+
+def function_tools(screen: Screen, *names: str) -> tuple[Tool, ...]:
+    """Return `browser_tools`, and those by which the task is ended."""
+    return (*browser_tools(screen, *names), *ending_tools(screen.task))
 
 
 def names_of_keys(given: Any) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ class _Computer(Dialect):
     def declare(self, screen: Screen) -> Declaration:
         return Declaration(
             native_tools=({"type": "computer"},),
-            tools=function_tools(screen, navigation=True),
+            tools=function_tools(screen, "goto", "back", "switch_tab"),
             system=system_prompt(screen.task, place=place_text(screen)),
         )
 

@@ -20,10 +20,10 @@ from bench_core.agents.dialects.interface import (
     Dialect,
     Member,
     Screen,
+    browser_tools,
     names_of_keys,
     place_text,
     reply_to,
-    tools_for_tabs,
 )
 from bench_core.agents.ending import answer_form
 from bench_core.agents.prompts import system_prompt
@@ -195,7 +195,10 @@ class _Qwen3VL(Dialect):
             ends += "\n- When the task cannot be done, end with `terminate` and the status failure."
         ends += "\n- Do not claim success you cannot see."
         return Declaration(
-            tools=(_tool(self.available(screen), screen), *tools_for_tabs(screen, "goto", "back")),
+            tools=(
+                _tool(self.available(screen), screen),
+                *browser_tools(screen, "goto", "back", "switch_tab"),
+            ),
             system=system_prompt(screen.task, endings=ends, place=place_text(screen)),
         )
 

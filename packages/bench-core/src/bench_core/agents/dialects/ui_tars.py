@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -305,9 +306,11 @@ def _call(text: str, at: int, number: int) -> tuple[ToolCall, int]:
         if quoted is None:
             arguments[found[1]] = found[4].strip()
         else:
-            arguments[found[1]] = (
-                quoted if name == "finished" and _is_json(quoted) else _unescaped(quoted)
-            )
+            arguments[found[1]] = _unescaped(quoted)
+            if name == "finished":  # an answer may be JSON, whose escapes are its own
+                with suppress(ValueError):
+                    if isinstance(decode_json(quoted), dict | list):
+                        arguments[found[1]] = quoted
         end = found.end()
         if text[end - 1] == ")":
             break
@@ -318,14 +321,6 @@ def _call(text: str, at: int, number: int) -> tuple[ToolCall, int]:
         return unreadable
     raw = text[begin.start(1) : end]
     return ToolCall(id=f"text_{number}", name=name, arguments=arguments, raw=raw), after.end()
-
-
-def _is_json(text: str) -> bool:
-    """Whether an answer is JSON before a string's escapes are read, which are JSON's own then."""
-    try:
-        return isinstance(decode_json(text), dict | list)
-    except ValueError:
-        return False
 
 
 def _unescaped(text: str) -> str:

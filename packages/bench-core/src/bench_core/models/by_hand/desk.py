@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import itertools
 import json
@@ -19,8 +20,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from bench_core.models.by_hand.shown import picture_of, shown
-from bench_core.models.records import ModelRequest
+from bench_core.models.records import ImagePart, ModelRequest, ToolResult
 from bench_core.records.codec import decode_json
 from bench_core.serving import BoundedHandler, BoundedServer
 
@@ -33,6 +33,7 @@ DESK_VARIABLE = "PROCTOR_BY_HAND"
 _LOOK_S = 20.0
 """So long the page waits for news before it asks again."""
 _POLL_S = 0.2
+_ELSEWHERE = frozenset({"messages", "system", "tools", "native_tools", "trial", "output_schema"})
 _starting = threading.Lock()
 
 
@@ -147,7 +148,12 @@ class _Handler(BoundedHandler):
         try:
             value = decode_json(self.body)
             if place == ["ask"]:
-                self._ask(str(value["conversation"]), ModelRequest.model_validate(value["request"]))
+                asked = ModelRequest.model_validate(value["request"])
+                answer = self.server.ask(str(value["conversation"]), asked, self.connection)
+                if answer is None:
+                    self.close_connection = True  # the one who asked is gone
+                else:
+                    self._json(answer)
             elif place == ["take"]:
                 self._take(str(value["conversation"]), str(value["person"])[:80])
             elif place == ["reply"]:
@@ -156,13 +162,6 @@ class _Handler(BoundedHandler):
                 self._nothing()
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             self._json({"error": str(error)[:500]}, HTTPStatus.BAD_REQUEST)
-
-    def _ask(self, key: str, request: ModelRequest) -> None:
-        answer = self.server.ask(key, request, self.connection)
-        if answer is None:
-            self.close_connection = True  # the one who asked is gone
-        else:
-            self._json(answer)
 
     def _take(self, key: str, person: str) -> None:
         with self.server.news:
@@ -206,12 +205,12 @@ class _Handler(BoundedHandler):
                     self.server.news.wait(left)
             waits = None if found is None else found.waits
             turn = 0 if found is None else found.turn
-        self._json({"turn": turn, "request": None if waits is None else shown(waits.request)})
+        self._json({"turn": turn, "request": None if waits is None else _shown(waits.request)})
 
     def _picture(self, key: str, digest: str) -> None:
         found = self.server.conversations.get(key)
         waits = None if found is None else found.waits
-        picture = None if waits is None else picture_of(waits.request, digest)
+        picture = None if waits is None else _picture_of(waits.request, digest)
         if picture is None:
             self._nothing()
         else:
@@ -241,3 +240,31 @@ class _Handler(BoundedHandler):
         )
         self.end_headers()
         self.wfile.write(data)
+
+
+def _shown(request: ModelRequest) -> dict[str, Any]:
+    """Return a request as the page's script reads it."""
+    whole = request.model_dump(mode="json", exclude={"messages": {"__all__": {"native"}}})
+    for message in whole["messages"]:
+        message["parts"] = [_named(part) for part in message["parts"]]
+    rest = {name: value for name, value in whole.items() if value and name not in _ELSEWHERE}
+    return {**{name: whole[name] for name in _ELSEWHERE}, "rest": rest}
+
+
+def _named(part: dict[str, Any]) -> dict[str, Any]:
+    """Replace a picture's bytes by its name."""
+    if part["type"] == "image":
+        return {"type": "image", "picture": ImagePart.model_validate(part).sha256}
+    if part["type"] == "tool_result":
+        return {**part, "content": [_named(each) for each in part["content"]]}
+    return part
+
+
+def _picture_of(request: ModelRequest, digest: str) -> tuple[bytes, str] | None:
+    """Return the bytes and the type of one of a request's pictures."""
+    for message in request.messages:
+        for part in message.parts:
+            for each in part.content if isinstance(part, ToolResult) else (part,):
+                if isinstance(each, ImagePart) and each.sha256 == digest:
+                    return base64.b64decode(each.data), each.media_type
+    return None

@@ -1,0 +1,10 @@
+from .interface import Answered as Answered
+from .interface import Declaration as Declaration
+from .interface import Dialect as Dialect
+from .interface import Member as Member
+from .interface import Screen as Screen
+from .interface import reply_to as reply_to
+from .registry import UnknownDialectError as UnknownDialectError
+from .registry import all_dialects as all_dialects
+from .registry import dialect_for as dialect_for
+from .registry import dialect_named as dialect_named
