@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from bench_core.agents.environment import Environment
 from bench_core.agents.remote_environment import RemoteEnvironment
 from bench_core.errors import InputError
 from bench_core.protocols import BrowserHandle, EnvironmentHandle, TextHandle
 
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
 __all__ = ["Connect", "connect"]
 
 
-class Connect(Protocol):
-    """Turns a handle into an environment for the time of a `with` block."""
-
-    def __call__(self, handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
-        """Connect to the environment behind `handle`."""
-        ...
+Connect = Callable[[EnvironmentHandle], AbstractAsyncContextManager[Environment]]
+"""Turns a handle into an environment for the time of a `with` block."""
 
 
 def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
@@ -33,7 +26,7 @@ def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environmen
         InputError: There is nothing to look at or to act on.
     """
     if isinstance(handle.live, Environment):
-        return contextlib.nullcontext(handle.live)
+        return nullcontext(handle.live)
     if isinstance(handle, TextHandle):
         raise InputError("the task is all text: there is no environment to connect to")
     if isinstance(handle, BrowserHandle):
@@ -41,4 +34,4 @@ def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environmen
 
         return connect_browser(handle)
     remote = RemoteEnvironment(handle.url, headers=dict(handle.headers), timeout_s=handle.timeout_s)
-    return contextlib.nullcontext(remote)
+    return nullcontext(remote)

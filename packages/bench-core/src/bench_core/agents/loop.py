@@ -223,7 +223,20 @@ class _Trial:
         if observation.marked is not None:
             self._keep(f"step-{number:03d}-marked", observation.marked)
         picture = observation.screenshot
-        self._see(number, observation)
+        if observation.elements or observation.text or observation.size:
+            self._artifacts.append_view(
+                StepView(
+                    step=number,
+                    size=observation.size,
+                    tabs=observation.tabs,
+                    active_tab=observation.active_tab,
+                    elements=tuple(
+                        SeenElement(**each.model_dump(exclude={"window"}))
+                        for each in observation.elements[:_KEPT_ELEMENTS]
+                    ),
+                    text=observation.text and observation.text[:_KEPT_TEXT],
+                )
+            )
         self._artifacts.append_step(
             Step(
                 step=number,
@@ -238,25 +251,6 @@ class _Trial:
                 refused=decision.refused,
                 error="; ".join(errors) or None,
                 usage=decision.usage,
-            )
-        )
-
-    def _see(self, number: int, observation: Observation) -> None:
-        """Keep what the agent was given beside the picture: where elements were, the page's text."""
-        if not (observation.elements or observation.text or observation.size):
-            return
-        text = observation.text
-        self._artifacts.append_view(
-            StepView(
-                step=number,
-                size=observation.size,
-                tabs=observation.tabs,
-                active_tab=observation.active_tab,
-                elements=tuple(
-                    SeenElement(**each.model_dump(exclude={"window"}))
-                    for each in observation.elements[:_KEPT_ELEMENTS]
-                ),
-                text=None if text is None else text[:_KEPT_TEXT],
             )
         )
 

@@ -223,10 +223,6 @@ def _scroll(arguments: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _zoom(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "zoom", "region": [arguments.get(edge) for edge in _EDGES]}
-
-
 def _set_value(arguments: dict[str, Any]) -> dict[str, Any]:
     if arguments.get("value") is None:
         raise InvalidCallError("set_value needs a value")
@@ -254,7 +250,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "read_page": _read_page,
     "read_text": _read_page,
     "switch_window": _plain("switch_tab"),
-    "zoom": _zoom,
+    "zoom": lambda given: {"kind": "zoom", "region": [given.get(edge) for edge in _EDGES]},
     "fail": _plain("fail"),
     **{
         name: _plain(name)
