@@ -15,8 +15,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from test_support.machines import FaultyBackend, faulty_sequence
+
 from bench_core.providers import ProcessBackend
-from bench_core.testing.machines import FaultyBackend, faulty_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -121,6 +122,21 @@ def test_a_folder_has_one_writer_who_is_named(tmp_path: Path) -> None:
     assert refusal.value.holder == lock.holder()
     lock.release()
     lock_for_writing(tmp_path).release()
+
+
+async def test_a_lock_is_waited_for_while_other_tasks_go_on(tmp_path: Path) -> None:
+    first, second = FileLock(tmp_path / "a"), FileLock(tmp_path / "a")
+
+    async def wait() -> bool:
+        async with second:
+            return first.held
+
+    async with first:
+        waiting = asyncio.ensure_future(wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    assert await waiting is False
+    assert not second.held
 
 
 def test_nobody_holds_a_lock_that_was_never_taken(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from test_support.machines import MemoryBackend
+
 from bench_core.machines import Found, Health, MachineError
-from bench_core.testing.machines import MemoryBackend
 
 if TYPE_CHECKING:
     from pathlib import Path

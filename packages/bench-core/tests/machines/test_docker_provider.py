@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from small_engine import IMAGE, FaultyEngine, small_engine, why_no_engine
+from test_support.machines import FaultyBackend, faulty_sequence
 
 from bench_core.errors import InputError, MissingExtraError
 from bench_core.machines import (
@@ -34,7 +35,6 @@ from bench_core.machines import (
 from bench_core.providers import DockerBackend, engine_room
 from bench_core.providers.engine import Engine, engine_socket
 from bench_core.testing import ProviderConformance
-from bench_core.testing.machines import FaultyBackend, faulty_sequence
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

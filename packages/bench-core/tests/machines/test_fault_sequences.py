@@ -6,8 +6,9 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from test_support.machines import FaultyBackend, MemoryBackend, faulty_sequence
 
-from bench_core.testing.machines import FaultyBackend, MemoryBackend, SetClock, faulty_sequence
+from bench_core.testing.providers import SetClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from test_support.machines import MemoryBackend
 
 from bench_core.machines import JournaledProvider, Leases, MachineError, Owner, QuarantinedError
 from bench_core.testing import ProviderConformance
-from bench_core.testing.machines import MemoryBackend, SetClock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.machines import Found
+    from bench_core.testing.providers import SetClock
 
 
 class TestMemoryProvider(ProviderConformance):

@@ -9,13 +9,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from test_support.machines import FaultyBackend, faulty_sequence
 
 from bench_core.errors import InputError
 from bench_core.machines import Leases, Owner, open_provider
 from bench_core.process_table import command_lines
 from bench_core.providers import ProcessBackend
 from bench_core.testing import ProviderConformance
-from bench_core.testing.machines import FaultyBackend, faulty_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from small_guest import build_guest, missing_programs
+from test_support.machines import FaultyBackend, faulty_sequence
 
 from bench_core.errors import InputError
 from bench_core.machines import (
@@ -36,7 +37,6 @@ from bench_core.providers.probes import filled
 from bench_core.providers.qemu_spec import QemuSpec, qemu_command
 from bench_core.providers.saved_states import keep_state, load_state
 from bench_core.testing import ProviderConformance
-from bench_core.testing.machines import FaultyBackend, faulty_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

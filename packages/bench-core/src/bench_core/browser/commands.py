@@ -76,8 +76,10 @@ class CommandLog:
         """Add a command; `pages` are those that were open when it would close one."""
         self.counts[self._name(command.method)] += 1
         self.recent.append(command)
-        self.crashed = self.crashed or _crashes_page(command)
-        if _ends_browser(command) or self._closes_last(command, pages):
+        opened = command.subject if command.method in _OPENS else ""
+        self.crashed |= command.method == "Page.crash" or bool(_CRASHING_URL.match(opened))
+        ends = command.method in _ENDS or _ENDING_URL.match(opened)
+        if ends or self._closes_last(command, pages):
             self.ending = command
         elif command.method in _OPENS_PAGE and self.ending and closes_page(self.ending):
             self.ending = None  # so it did not end with its last page
@@ -136,15 +138,3 @@ def _subject(method: str, params: Mapping[str, Any]) -> str:
     name = "url" if method in _OPENS else "targetId" if method in _CLOSES_PAGE else ""
     value = params.get(name, "")
     return value[:_TEXT] if isinstance(value, str) else ""
-
-
-def _crashes_page(command: AgentCommand) -> bool:
-    return command.method == "Page.crash" or (
-        command.method in _OPENS and _CRASHING_URL.match(command.subject) is not None
-    )
-
-
-def _ends_browser(command: AgentCommand) -> bool:
-    return command.method in _ENDS or (
-        command.method in _OPENS and _ENDING_URL.match(command.subject) is not None
-    )

@@ -112,11 +112,6 @@ def _candidates(machine: Machine) -> Iterator[Path]:
         found = shutil.which(name, path=machine.environment.get("PATH", ""))
         if found is not None:
             yield Path(found)
-    yield from _usual_places(machine)
-    yield from _playwright_builds(machine)
-
-
-def _usual_places(machine: Machine) -> Iterator[Path]:
     if machine.platform == "darwin":
         for base in (machine.root, machine.home):
             yield from (base / app for app in _MAC_APPS)
@@ -128,12 +123,9 @@ def _usual_places(machine: Machine) -> Iterator[Path]:
     else:
         yield machine.root / "opt/google/chrome/chrome"
         yield machine.root / _SNAP.relative_to("/")
-
-
-def _playwright_builds(machine: Machine) -> Iterator[Path]:
-    folder = _playwright_folder(machine)
-    builds = [build for pattern in _PLAYWRIGHT_BUILDS for build in folder.glob(pattern)]
-    yield from sorted(builds, key=lambda build: _revision(build, folder), reverse=True)
+    builds_in = _playwright_folder(machine)
+    builds = [build for pattern in _PLAYWRIGHT_BUILDS for build in builds_in.glob(pattern)]
+    yield from sorted(builds, key=lambda build: _revision(build, builds_in), reverse=True)
 
 
 def _playwright_folder(machine: Machine) -> Path:

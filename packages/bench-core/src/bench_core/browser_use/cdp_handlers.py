@@ -52,11 +52,8 @@ def fan_out() -> Iterator[bool]:
     if not _PATCH.active and registry_fans_out():
         yield False
         return
-    _PATCH.acquire()
-    try:
+    with _PATCH:
         yield True
-    finally:
-        _PATCH.release()
 
 
 def registry_fans_out() -> bool:

@@ -53,37 +53,29 @@ def judge_failure(error: BaseException, model: str) -> CallFault:
     if isinstance(error, BenchError):
         too_long = isinstance(error, ModelError) and _is_too_long(error)
         return CallFault("answer" if too_long else "own", retry=False, message=str(error))
-    if _lost_its_answer(error):
+    status = getattr(error, "status_code", None)
+    causes = list(_causes(error))
+    lost = any(map(answer_was_lost, causes)) and all(map(was_sent, causes))
+    if lost or status in _GATEWAY_GAVE_UP:
         message = (
             f"the model server of {model} hangs: no answer in time, and the request was not sent again "
             "because it may have been paid for"
         )
         return CallFault("server", retry=False, message=message)
-    if any(isinstance(each, ValidationError) for each in _causes(error)):
+    if any(isinstance(each, ValidationError) for each in causes):
         return CallFault("answer", retry=False, message=_short(error))
-    status = getattr(error, "status_code", None)
     if not isinstance(status, int):
         return CallFault("code", retry=False, message=_short(error))
-    if _BAD_ANSWER.match(str(error)) or _is_bad_request(error, status):
+    refused = status < HTTPStatus.INTERNAL_SERVER_ERROR and _BAD_REQUEST.search(str(error))
+    if _BAD_ANSWER.match(str(error)) or refused:
         return CallFault("answer", retry=False, message=_short(error))
     return CallFault("server", status in _WORTH_A_RETRY, _server_message(error, status, model))
 
 
-def _lost_its_answer(error: BaseException) -> bool:
-    if getattr(error, "status_code", None) in _GATEWAY_GAVE_UP:
-        return True
-    causes = list(_causes(error))
-    return any(map(answer_was_lost, causes)) and all(map(was_sent, causes))
-
-
-def _is_bad_request(error: BaseException, status: int) -> bool:
-    refused = status < HTTPStatus.INTERNAL_SERVER_ERROR
-    return refused and _BAD_REQUEST.search(str(error)) is not None
-
-
 def _is_too_long(error: ModelError) -> bool:
-    refused = error.kind in {"too_large", "bad_request"}
-    return refused and (error.kind == "too_large" or _BAD_REQUEST.search(str(error)) is not None)
+    if error.kind == "bad_request":
+        return _BAD_REQUEST.search(str(error)) is not None
+    return error.kind == "too_large"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

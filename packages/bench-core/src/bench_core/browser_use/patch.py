@@ -35,7 +35,7 @@ class SharedPatch:
         """Whether the replacement is in place."""
         return self._holders > 0
 
-    def acquire(self) -> None:
+    def __enter__(self) -> None:
         """Put the replacement in place, or share it."""
         with self._lock:
             if not self._holders:
@@ -43,7 +43,7 @@ class SharedPatch:
                 setattr(self._owner(), self._name, self._replace(self._original))
             self._holders += 1
 
-    def release(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give the replacement up; the last holder restores the original."""
         with self._lock:
             self._holders -= 1

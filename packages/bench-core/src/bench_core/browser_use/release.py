@@ -19,7 +19,11 @@ async def release_session(session: Any, *buses: Any, patience_s: float = 3.0) ->
 
     `buses` are further event buses to stop, e.g. that of an agent that was cut off.
     """
-    _expect_no_answers(session)
+    # the requests under way get an error when cdp-use disconnects; who waits for them is cancelled in the
+    # same moment, and asyncio would complain
+    if session.is_cdp_connected:
+        for request in session.cdp_client.pending_requests.values():
+            request.add_done_callback(_ignore_outcome)
     leaving = asyncio.ensure_future(_leave(session, buses))
     leaving.add_done_callback(_ignore_outcome)
     try:
@@ -46,16 +50,6 @@ def _tasks_of(session: Any) -> list[asyncio.Task[Any]]:
         and str(frame.f_globals.get("__name__")).startswith("browser_use.")
         and getattr(frame.f_locals.get("self"), "browser_session", None) is session
     ]
-
-
-def _expect_no_answers(session: Any) -> None:
-    """Take the errors that cdp-use gives requests under way when it disconnects.
-
-    Who waits for them is cancelled in the same moment, and asyncio would complain.
-    """
-    if session.is_cdp_connected:
-        for request in session.cdp_client.pending_requests.values():
-            request.add_done_callback(_ignore_outcome)
 
 
 def _ignore_outcome(task: asyncio.Future[Any]) -> None:

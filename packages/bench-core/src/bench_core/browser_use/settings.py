@@ -61,9 +61,13 @@ def prepare(environment: MutableMapping[str, str] | None = None) -> Preparation:
     target = os.environ if environment is None else environment
     missing = {name: value for name, value in QUIET_ENVIRONMENT.items() if name not in target}
     if _CONFIG_DIR not in target:
-        missing[_CONFIG_DIR] = _folder_of_this_process()
+        missing[_CONFIG_DIR] = str(lasting_folder("proctor-browser-use"))
     target.update(missing)
-    _keep_loggers_silent()
+    # or Python's last-resort handler would print browser-use's warnings to stderr
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(each, logging.NullHandler) for each in logger.handlers):
+            logger.addHandler(logging.NullHandler())
     return Preparation(missing, "browser_use" in sys.modules)
 
 
@@ -87,15 +91,3 @@ def import_browser_use() -> Any:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
     return module
-
-
-def _folder_of_this_process() -> str:
-    return str(lasting_folder("proctor-browser-use"))
-
-
-def _keep_loggers_silent() -> None:
-    """Keep Python's last-resort handler from printing browser-use's warnings to stderr."""
-    for name in _LOGGERS:
-        logger = logging.getLogger(name)
-        if not any(isinstance(each, logging.NullHandler) for each in logger.handlers):
-            logger.addHandler(logging.NullHandler())

@@ -21,11 +21,8 @@ __all__ = ["without_signal_handlers"]
 @contextmanager
 def without_signal_handlers() -> Iterator[None]:
     """Keep `Agent.run` from changing the process's signal handlers while the context lasts."""
-    _PATCH.acquire()
-    try:
+    with _PATCH:
         yield
-    finally:
-        _PATCH.release()
 
 
 def _utils() -> Any:

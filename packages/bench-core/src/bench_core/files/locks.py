@@ -2,6 +2,8 @@
 
 The locks are advisory and hold between processes that see the same file, not across containers
 with file systems of their own.
+
+`filelock` (4.3) has locks that readers share in an SQLite database only.
 """
 
 from __future__ import annotations
@@ -133,6 +135,20 @@ class FileLock:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
+        self.release()
+
+    async def __aenter__(self) -> Self:
+        import asyncio  # slow, and most who lock files need none of it
+
+        try:
+            while not self.try_acquire():  # noqa: ASYNC110  # another process has it
+                await asyncio.sleep(POLL_S)
+        except BaseException:
+            self.release()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self.release()
 
     def _open_gate(self) -> None:

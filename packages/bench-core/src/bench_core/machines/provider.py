@@ -31,7 +31,7 @@ from bench_core.machines.records import INITIAL, Health, JournalLine, spec_diges
 from bench_core.scheduling import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -90,7 +90,9 @@ class JournaledProvider:
         """
         self.backend.check(spec)
         self.owner.renew()
-        async with self._only_one(key):
+        keys = self.journal.folder / "keys"
+        keys.mkdir(exist_ok=True)
+        async with FileLock.for_resource(f"{self.name}:{key}", keys):
             adopted = await self._adopt(key, spec_digest(spec))
             return adopted or await self._create(key, spec)
 
@@ -226,24 +228,21 @@ class JournaledProvider:
             if there is None and same and entry.last.event == "intent":
                 return None  # asked for and not seen: `_create` asks again by the same name
             fits = there is not None and is_of(there, entry.last) and there.running
-            line = self._take(entry, there) if there is not None and fits and same else None
-            old = line or self._append(entry.last, "ending", note="cannot be adopted")
-        if line is None:
-            await self._retire(old, there)
-            return None
-        return await self._checked(as_machine(self.parts, line))
-
-    def _take(self, entry: Entry, there: Found) -> JournalLine:
-        owner = self.owner.name
-        return self._append(entry.last, "adopted", owner=owner, id=there.id, urls=there.urls)
-
-    async def _retire(self, line: JournalLine, there: Found | None) -> None:
-        """Remove what cannot be adopted, unless its name is another's."""
-        if there is None or is_of(there, line) or not there.labels:
-            await self._remove(line, "replaced")
-        else:
+            adopted = there is not None and fits and same
+            if there is not None and adopted:
+                line = self._append(
+                    entry.last, "adopted", owner=self.owner.name, id=there.id, urls=there.urls
+                )
+            else:
+                line = self._append(entry.last, "ending", note="cannot be adopted")
+        if adopted:
+            return await self._checked(as_machine(self.parts, line))
+        if there is not None and is_of_another(there, line):
             with self.journal.locked():
                 self._append(line, "ended", ending="gone", note="the name is another's")
+        else:
+            await self._remove(line, "replaced")
+        return None
 
     async def _checked(self, machine: Machine) -> Machine | None:
         health = await self._ready(machine)
@@ -434,16 +433,3 @@ class JournaledProvider:
             ) from error
         with self.journal.locked():
             self._append(line, "ended", ending=ending)
-
-    @contextlib.asynccontextmanager
-    async def _only_one(self, key: str) -> AsyncIterator[None]:
-        """Keep others from starting a machine of `key` meanwhile."""
-        folder = self.journal.folder / "keys"
-        folder.mkdir(exist_ok=True)
-        lock = FileLock.for_resource(f"{self.name}:{key}", folder)
-        try:
-            while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
-                await asyncio.sleep(self.waits.poll_s)
-            yield
-        finally:
-            lock.release()

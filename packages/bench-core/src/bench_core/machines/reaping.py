@@ -78,7 +78,13 @@ async def reap(parts: Parts, now: datetime) -> Reaped:
 async def _remove_all(
     parts: Parts, condemned: Mapping[str, JournalLine | None], kept: int, now: datetime
 ) -> Reaped:
-    others = await _of_others(parts, condemned)
+    seen = await parts.backend.find() if condemned else ()
+    # what was written down of a name that another program uses by now is gone
+    others = {
+        each.name
+        for each in seen
+        if (line := condemned.get(each.name)) is not None and is_of_another(each, line)
+    }
     failed: dict[str, str] = {}
     for name in condemned.keys() - others:
         try:
@@ -105,15 +111,6 @@ async def _remove_all(
         }
     parts.leases.sweep(frozenset(holders), now, parts.waits.grace_s)
     return Reaped(removed=tuple(sorted(set(removed) - others)), kept=kept, failed=failed)
-
-
-async def _of_others(parts: Parts, condemned: Mapping[str, JournalLine | None]) -> set[str]:
-    """Return the names that another program uses by now: what was written down is gone."""
-    if not condemned:
-        return set()
-    lines = {name: line for name, line in condemned.items() if line is not None}
-    seen = await parts.backend.find()
-    return {e.name for e in seen if e.name in lines and is_of_another(e, lines[e.name])}
 
 
 def _abandoned(parts: Parts, entry: Entry, now: datetime) -> bool:

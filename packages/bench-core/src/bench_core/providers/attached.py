@@ -31,7 +31,7 @@ from bench_core.providers.guest import (
     soil,
     state_digest,
 )
-from bench_core.providers.machine_folders import FolderBackend, MachineFolders, only_one
+from bench_core.providers.machine_folders import FolderBackend, MachineFolders, lock_of
 from bench_core.providers.probes import filled
 from bench_core.providers.qmp import connected
 from bench_core.providers.specs import read_spec
@@ -235,7 +235,7 @@ class AttachedBackend(FolderBackend):
 
     async def _take(self, name: str, spec: AttachSpec) -> None:
         """Write down which of the virtual machines is this machine's."""
-        async with only_one("attached:", self._lock):
+        async with lock_of("attached:", self._lock):
             taken = {vm.qmp for each in self._folders.names() if (vm := self._vm(each)) is not None}
             for each in spec.vms:
                 if each.qmp not in taken:
@@ -258,7 +258,7 @@ class AttachedBackend(FolderBackend):
         name, address = f"QMP {vm.qmp}", _address(vm)
         try:
             async with (
-                only_one(f"attached:{vm.qmp}", self._lock),
+                lock_of(f"attached:{vm.qmp}", self._lock),
                 connected(address, ANSWER_S) as qmp,
             ):
                 disks = _usable(await _nodes(qmp))
@@ -300,7 +300,7 @@ class AttachedBackend(FolderBackend):
             raise MachineError(f"{name!r} is gone, or took no virtual machine")
         # one client at a time is served, so that all of this computer's wait for one another here
         async with (
-            only_one(f"attached:{vm.qmp}", self._lock),
+            lock_of(f"attached:{vm.qmp}", self._lock),
             connected(_address(vm), ANSWER_S) as qmp,
         ):
             yield qmp

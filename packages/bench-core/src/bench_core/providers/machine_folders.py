@@ -27,9 +27,9 @@ from bench_core.processes import ProcessGroups
 from bench_core.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["Described", "FolderBackend", "MachineFolders", "only_one", "require_posix"]
+__all__ = ["Described", "FolderBackend", "MachineFolders", "lock_of", "require_posix"]
 
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
@@ -53,17 +53,10 @@ _TRIES = 5
 _GONE = ".gone-"
 
 
-@contextlib.asynccontextmanager
-async def only_one(name: str, folder: Path) -> AsyncIterator[None]:
-    """Have no other process of this user in a block of the same name meanwhile, and wait for one that is."""
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    lock = FileLock.for_resource(name, folder)
-    try:
-        while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
-            await asyncio.sleep(_POLL_S)
-        yield
-    finally:
-        lock.release()
+def lock_of(name: str, folder: Path) -> FileLock:
+    """Return the lock of `name` in a folder, which is made when missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock.for_resource(name, folder)
 
 
 class Described(Record):

@@ -34,7 +34,7 @@ from bench_core.providers.guest import (
 from bench_core.providers.machine_folders import (
     FolderBackend,
     MachineFolders,
-    only_one,
+    lock_of,
     require_posix,
 )
 from bench_core.providers.probes import filled
@@ -123,7 +123,7 @@ class QemuBackend(FolderBackend):
         self._folders.make(name, labels, spec)
         asked = self._spec(name)
         # whoever boots the same machine meanwhile begins in its state
-        async with only_one(same_machine(asked), self._states):
+        async with lock_of(same_machine(asked), self._states):
             state = self._state(asked, rebuild=True)
             if state is None:
                 await self._boot(name, asked)

@@ -1,4 +1,8 @@
-"""HTTP servers with a thread for each connection, which bound what a client may cost them."""
+"""HTTP servers with a thread for each connection, which bound what a client may cost them.
+
+uvicorn under Starlette has none of these limits but those of headers and keep-alive: the deadline of a body, the memory
+of all bodies under way, and room for the next connection would be written here all the same.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta, timezone
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +28,6 @@ from bench_core.machines import (
     Waits,
 )
 from bench_core.machines.labels import NONCE
-from bench_core.testing.machines import SetClock
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
@@ -35,9 +36,28 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
-__all__ = ["ProviderConformance"]
+__all__ = ["ProviderConformance", "SetClock"]
 
 _TTL_S = 100.0
+
+
+class SetClock:
+    """A clock that is set: what is dated passes at once, what waits really waits."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+    def now(self) -> datetime:
+        """Return the time that was set."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Return the system's monotonic time."""
+        return monotonic()
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        self._now += timedelta(seconds=seconds)
 
 
 class Altered:

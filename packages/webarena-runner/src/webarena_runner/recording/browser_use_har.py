@@ -37,11 +37,8 @@ def include_http_in_har(*, enabled: bool = True) -> Iterator[None]:
     if not enabled:
         yield
         return
-    _PATCH.acquire()
-    try:
+    with _PATCH:
         yield
-    finally:
-        _PATCH.release()
 
 
 def _watchdog() -> Any:

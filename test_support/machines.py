@@ -7,8 +7,7 @@ import contextlib
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
-from time import monotonic
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.machines import (
@@ -25,6 +24,7 @@ from bench_core.machines import (
     spec_digest,
 )
 from bench_core.machines.labels import NONCE, machine_name
+from bench_core.testing.providers import SetClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Backend
 
-__all__ = ["FaultyBackend", "MemoryBackend", "SetClock", "faulty_sequence"]
+__all__ = ["FaultyBackend", "MemoryBackend", "faulty_sequence"]
 
 _T = TypeVar("_T")
 
@@ -42,25 +42,6 @@ QUICK = Waits(ready_s=60.0, grace_s=60.0, listed_s=0.0, poll_s=0.01)
 _TTL_S = 100.0
 _KEYS = ("slot-1", "slot-2", "slot-3")
 _FOREIGN = {"of": "another program"}
-
-
-class SetClock:
-    """A clock that is set: what is dated passes at once, what waits really waits."""
-
-    def __init__(self) -> None:
-        self._now = datetime(2026, 1, 1, tzinfo=timezone.utc)
-
-    def now(self) -> datetime:
-        """Return the time that was set."""
-        return self._now
-
-    def monotonic(self) -> float:
-        """Return the system's monotonic time."""
-        return monotonic()
-
-    def advance(self, seconds: float) -> None:
-        """Let `seconds` pass."""
-        self._now += timedelta(seconds=seconds)
 
 
 @dataclass

@@ -1,0 +1,11 @@
+from .conformance import AgentConformance as AgentConformance
+from .conformance import BenchmarkConformance as BenchmarkConformance
+from .conformance import JudgeConformance as JudgeConformance
+from .conformance import ReporterConformance as ReporterConformance
+from .conformance import WorldConformance as WorldConformance
+from .fault_matrix import FaultMatrix as FaultMatrix
+from .providers import ProviderConformance as ProviderConformance
+from .runs import make_results as make_results
+from .runs import make_run as make_run
+from .runs import make_tasks as make_tasks
+from .runs import reseal as reseal
