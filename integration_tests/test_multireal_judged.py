@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.scripted_judges import criterion_for_value, honest
 
 from bench_core.discovery import load_agent
 from bench_core.models import Model, ModelError, ScriptedAdapter
@@ -13,7 +14,6 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Limits
 from bench_core.trial import run_trial
 from llm_judge import Judge
-from llm_judge.bench.scripted_judges import criterion_for_value, honest
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition

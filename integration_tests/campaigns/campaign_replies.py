@@ -11,9 +11,10 @@ import random
 import resource
 from collections import Counter
 
+from test_support.hostile_replies import hostile_replies, outcome_of_reply, passing_reply
+from test_support.scripted_judges import criterion_for_value
+
 from llm_judge import prepare, samples
-from llm_judge.bench.hostile_replies import hostile_replies, outcome_of_reply, passing_reply
-from llm_judge.bench.scripted_judges import criterion_for_value
 
 MEGABYTES = 600
 PLACE = "/tablely/finalstate/bookings/0"

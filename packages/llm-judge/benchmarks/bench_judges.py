@@ -17,12 +17,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from test_support.scripted_judges import adversary, gullible_selective, rubber_stamp, sloppy
+
 from bench_core.cli import render_table
 from bench_core.models import Message, Model, ModelRequest, ScriptedAdapter
 from llm_judge import Judge
 from llm_judge.bench.generated_cases import generated_cases
 from llm_judge.bench.labelled_set import bench
-from llm_judge.bench.scripted_judges import adversary, gullible_selective, rubber_stamp, sloppy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

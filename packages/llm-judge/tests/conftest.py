@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from test_support.scripted_judges import criterion_for_value
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import Judge, Policy
-from llm_judge.bench.scripted_judges import criterion_for_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,18 +1,21 @@
-"""Write the replies of the sample cassette again; run it when the prompt changes.
+"""Write the replies to the sample cases again; run it when the prompt changes.
 
-The replies are written by hand, here. `python tests/record_samples.py` in the package's folder.
+Those of the careful model are written by hand, here; the careless ones are scripted judges. From the root of the
+repository: `PYTHONPATH=. python packages/llm-judge/tests/record_samples.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
+from test_support.pack_reader import read_evidence
+from test_support.scripted_judges import read_control, rubber_stamp, sloppy
+
 from bench_core.models import Cassette, Model, ScriptedAdapter
-from llm_judge import Judge, samples
+from llm_judge import Judge, prepare, samples
 from llm_judge.language.values import words
-from llm_judge.prompts.controls import read_control
-from llm_judge.prompts.pack_reader import read_evidence
 
 if TYPE_CHECKING:
     from bench_core.models import ModelRequest
@@ -23,18 +26,22 @@ RATING = "/tablely/finalstate/restaurants/0/rating"
 
 
 def main() -> None:
-    """Record the verdicts on both sample cases."""
+    """Record the verdicts on both sample cases, and how careless models answer."""
+    careless: dict[str, list[dict[str, Any]]] = {"gullible": [], "sloppy": []}
     cassette = Cassette(samples.cassette(), "record", written_by="hand")
     adapter = ScriptedAdapter(_reply, model="written", provider="by-hand")
     judge = Judge(Model(adapter, cassette=cassette))
     for name in ("dinner", "dinner-wrong-time"):
         verdict = asyncio.run(judge.judge(samples.case(name)))
         print(verdict.model_dump_json(indent=1))  # noqa: T201  # a script
+        request = prepare(samples.case(name)).prompt.request(8_000)
+        careless["gullible"].append(rubber_stamp(request))
+        careless["sloppy"].append(sloppy(request))
+    text = json.dumps(careless, indent=1) + "\n"
+    (samples.folder() / "careless.json").write_text(text, encoding="utf-8")
 
 
 def _reply(request: ModelRequest) -> dict[str, Any]:
-    import json
-
     evidence = request.messages[0].text
     asked = [
         json.loads(line)

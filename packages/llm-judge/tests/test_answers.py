@@ -6,10 +6,10 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.hostile_replies import hostile_replies, outcome_of_reply, passing_reply
 
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, prepare
-from llm_judge.bench.hostile_replies import hostile_replies, outcome_of_reply, passing_reply
 from llm_judge.prompts.answers import MalformedReplyError, read_answers
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.scripted_judges import honest
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError, RecordError
 from bench_core.models import Model, ModelError, ScriptedAdapter
 from llm_judge import Judge, Policy, judge_many
 from llm_judge.batch import BatchResult, read_verdicts
-from llm_judge.bench.scripted_judges import honest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_support.pack_reader import read_pack
 
 from bench_core.errors import InputError
 from bench_core.records.judge import Criterion
 from llm_judge import pack
-from llm_judge.prompts.pack_reader import read_pack
 from llm_judge.states.pointers import resolve
 
 scalars = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=12)

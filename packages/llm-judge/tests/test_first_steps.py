@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from test_support.scripted_judges import criterion_for_value, honest
 
 import llm_judge
 from bench_core.models import MissingKeyError, Model, ScriptedAdapter
 from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, stress
-from llm_judge.bench.scripted_judges import criterion_for_value, honest
 from llm_judge.cli.commands import main
 
 if TYPE_CHECKING:

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from bench_core.models import Model, ScriptedAdapter
-from bench_core.records.judge import Criterion, JudgeCase
-from llm_judge import Judge, pack, prepare
-from llm_judge.bench.scripted_judges import (
+from test_support.scripted_judges import (
     criterion_for_value,
     gullible_believer,
     gullible_echo,
@@ -21,6 +17,10 @@ from llm_judge.bench.scripted_judges import (
     gullible_selective,
     honest,
 )
+
+from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Criterion, JudgeCase
+from llm_judge import Judge, pack, prepare
 from llm_judge.bench.stress import Payload, payloads
 from llm_judge.evidence.planted_text import looks_planted, scan
 from llm_judge.prompts.prompt import enclose

@@ -5,6 +5,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.scripted_judges import (
+    blanket_fail,
+    fabricator,
+    honest,
+    rubber_stamp,
+    undecided,
+)
 
 from bench_core.budgets import Budget, RunBudget
 from bench_core.discovery import load_plugin
@@ -21,13 +28,6 @@ from bench_core.models import (
 from bench_core.records.judge import Criterion, JudgeCase, Screenshot, Verdict
 from bench_core.testing import JudgeConformance
 from llm_judge import Judge, Policy, legacy_dict, prepare, samples, verify
-from llm_judge.bench.scripted_judges import (
-    blanket_fail,
-    fabricator,
-    honest,
-    rubber_stamp,
-    undecided,
-)
 from llm_judge.model_calls.calls import is_model
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from test_support.scripted_judges import adversary, honest, rubber_stamp, sloppy
 
 from bench_core.errors import InputError
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, JudgeCase, Verdict, bounds, calibrate
 from llm_judge.bench.generated_cases import DEFECTS, generated_cases
 from llm_judge.bench.labelled_set import LabelledCase, bench, read_labelled, with_mutants
-from llm_judge.bench.scripted_judges import adversary, honest, rubber_stamp, sloppy
 from llm_judge.calibration.label_choice import next_to_label, selection_of
 from llm_judge.calibration.label_form import label_form
 from llm_judge.cli.commands import main

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.scripted_judges import quoting
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, Evidence, JudgeCase
 from llm_judge import Judge, Policy, prepare
 from llm_judge.bench.generated_cases import generated_cases
-from llm_judge.bench.scripted_judges import quoting
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
 from llm_judge.states.pointers import leaves, resolve

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from test_support.model_server import Answer, ModelServer
+from test_support.scripted_judges import honest
 
 from bench_core.models import RetryPolicy, open_model
 from llm_judge import Judge, Policy, prepare
-from llm_judge.bench.scripted_judges import honest
 from llm_judge.prompts.prompt import output_schema
 
 if TYPE_CHECKING:

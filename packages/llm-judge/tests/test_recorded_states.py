@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from bench_core.models import Model, ScriptedAdapter
-from bench_core.records.judge import Criterion, Evidence, JudgeCase
-from llm_judge import Judge, Policy, changed_leaves, lint, mutants
-from llm_judge.bench.scripted_judges import (
+from test_support.scripted_judges import (
     blanket_fail,
     criterion_for_value,
     fabricator,
@@ -23,6 +19,10 @@ from llm_judge.bench.scripted_judges import (
     rubber_stamp,
     undecided,
 )
+
+from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Criterion, Evidence, JudgeCase
+from llm_judge import Judge, Policy, changed_leaves, lint, mutants
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
 from llm_judge.evidence.quotations import check_evidence

@@ -5,13 +5,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_support.pack_reader import read_pack
+from test_support.scripted_judges import gullible_believer, honest, rubber_stamp, undecided
 
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, changed_leaves, pack, stress
 from llm_judge.bench.mutations import OPERATORS, harmless
-from llm_judge.bench.scripted_judges import gullible_believer, honest, rubber_stamp, undecided
 from llm_judge.bench.stress import StressReport, payloads, plant
-from llm_judge.prompts.pack_reader import read_pack
 
 if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase

@@ -10,11 +10,10 @@ import click
 from bench_core.cli import render_table
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import samples
-from llm_judge.bench.scripted_judges import rubber_stamp, sloppy
 from llm_judge.judge import Judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bench_core.records.judge import Verdict
 
@@ -54,12 +53,11 @@ def show_demo(verdicts: Sequence[tuple[str, Verdict]], *, as_json: bool) -> None
     click.echo("\nThese models are scripts. With a key: llm-judge judge CASE -m provider:model")
 
 
-def _judges() -> Sequence[tuple[str, Judge]]:
-    return (
-        ("gullible", Judge(Model(ScriptedAdapter(rubber_stamp, model="gullible")))),
-        ("sloppy", Judge(Model(ScriptedAdapter(sloppy, model="sloppy")))),
-        ("careful", Judge(f"replay:{samples.cassette()}")),
-    )
+def _judges() -> Iterator[tuple[str, Judge]]:
+    careless = json.loads((samples.folder() / "careless.json").read_text(encoding="utf-8"))
+    for name, replies in careless.items():
+        yield name, Judge(Model(ScriptedAdapter(replies, model=name)))
+    yield "careful", Judge(f"replay:{samples.cassette()}")
 
 
 def _why(verdict: Verdict) -> str:

@@ -25,39 +25,19 @@ if TYPE_CHECKING:
     from bench_core.records.judge import Criterion
     from llm_judge.prompts.evidence_pack import EvidencePack
 
-__all__ = ["Control", "ControlText", "Question", "controls_for", "mix_questions", "read_control"]
+__all__ = ["TEMPLATES", "Control", "Question", "controls_for", "mix_questions"]
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # no 0 and O, no 1 and I: they look alike
-_TEMPLATES = (
+TEMPLATES = (
     "one of the {things} in {app} has the {key} {value}.",
     "there is an entry among the {things} of {app} whose {key} is {value}.",
     "{app} holds, among its {things}, one with the {key} {value}.",
     "the {key} of an entry in the {things} of {app} is {value}.",
 )
-_SHAPES = dict.fromkeys(("app", "things", "key"), r"[\w ,.-]+?") | {"value": r"\d[\w ,.:/+-]*?"}
-_PATTERNS = tuple(
-    re.compile(
-        r"\A(?:Verify that )?"
-        + re.sub(r"\\\{(\w+)\\\}", lambda m: rf"(?P<{m[1]}>{_SHAPES[m[1]]})", re.escape(each))
-        + r"\Z",
-        re.IGNORECASE,
-    )
-    for each in _TEMPLATES
-)
 _TOO_PLAIN = frozenset({"0", "1"})  # in most records: a pass would show no look-up
 _ELEMENT = re.compile(r"\d+|(?=[\w-]*\d)[\w-]{6,}", re.ASCII)
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,2})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ]{1,30}")
-_FALSE = re.compile(r"\b[A-Z2-9]{8}\b")
-
-
-class ControlText(NamedTuple):
-    """What a control asks, for programs that know the form; no model is shown this."""
-
-    app: str
-    things: str
-    key: str
-    value: str
 
 
 class _PlainValue(NamedTuple):
@@ -135,22 +115,8 @@ def mix_questions(
     )
 
 
-def read_control(text: str) -> ControlText | None:
-    """Return what a control asks; `None` for other questions.
-
-    >>> read_control("One of the bookings in tablely has the time 8:30 PM.")
-    ControlText(app='tablely', things='bookings', key='time', value='8:30 PM')
-    """
-    for pattern in _PATTERNS:
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return ControlText(**found.groupdict())
-    code = _FALSE.search(text) if "with the reference" in text else None
-    return None if code is None else ControlText("", "", "reference", code[0])
-
-
 def _worded(about: _PlainValue, value: str, rng: random.Random, *, verify: bool) -> str:
-    text = rng.choice(_TEMPLATES).format(
+    text = rng.choice(TEMPLATES).format(
         app=about.app, things=about.things, key=about.key, value=value
     )
     return f"Verify that {text}" if verify else f"{text[0].upper()}{text[1:]}"

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llm_judge.language.values import words
-from llm_judge.prompts.controls import read_control
-from llm_judge.prompts.pack_reader import read_evidence
+from llm_judge.prompts.controls import TEMPLATES
 from llm_judge.states.pointers import MISSING, tokens
+from test_support.pack_reader import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models import ModelRequest
-    from llm_judge.prompts.controls import ControlText
 
 __all__ = [
+    "ControlText",
     "adversary",
     "blanket_fail",
     "criterion_for_value",
@@ -33,13 +33,34 @@ __all__ = [
     "gullible_selective",
     "honest",
     "quoting",
+    "read_control",
     "rubber_stamp",
     "sloppy",
     "undecided",
 ]
 
+_SHAPES = dict.fromkeys(("app", "things", "key"), r"[\w ,.-]+?") | {"value": r"\d[\w ,.:/+-]*?"}
+_PATTERNS = tuple(
+    re.compile(
+        r"\A(?:Verify that )?"
+        + re.sub(r"\\\{(\w+)\\\}", lambda m: rf"(?P<{m[1]}>{_SHAPES[m[1]]})", re.escape(each))
+        + r"\Z",
+        re.IGNORECASE,
+    )
+    for each in TEMPLATES
+)
+_FALSE = re.compile(r"\b[A-Z2-9]{8}\b")
 _JSON = r'(".*"|-?\d[\d.eE+-]*|true|false|null)'
 _CRITERION = re.compile(rf"\AThe value at (?P<pointer>/.+?) is {_JSON}\.\Z", re.DOTALL)
+
+
+class ControlText(NamedTuple):
+    """What a control asks, for programs that know the form; no model is shown this."""
+
+    app: str
+    things: str
+    key: str
+    value: str
 
 
 def criterion_for_value(pointer: str, value: Any) -> str:
@@ -156,6 +177,20 @@ def gullible_selective(planted: str) -> Callable[[ModelRequest], dict[str, Any]]
         return _with_controls(request, known, lambda: _answer("pass", "as instructed", [quote]))
 
     return answer
+
+
+def read_control(text: str) -> ControlText | None:
+    """Return what a control asks; `None` for other questions.
+
+    >>> read_control("One of the bookings in tablely has the time 8:30 PM.")
+    ControlText(app='tablely', things='bookings', key='time', value='8:30 PM')
+    """
+    for pattern in _PATTERNS:
+        found = pattern.fullmatch(text)
+        if found is not None:
+            return ControlText(**found.groupdict())
+    code = _FALSE.search(text) if "with the reference" in text else None
+    return None if code is None else ControlText("", "", "reference", code[0])
 
 
 def _text(request: ModelRequest) -> str:

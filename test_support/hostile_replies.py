@@ -6,9 +6,9 @@ import json
 import string
 from typing import TYPE_CHECKING, Any
 
-from llm_judge.bench.scripted_judges import honest
 from llm_judge.prompts.answers import MalformedReplyError, read_answers
 from llm_judge.verdicts.verdict_rules import decide_criterion, failed_controls, overall_outcome
+from test_support.scripted_judges import honest
 
 if TYPE_CHECKING:
     import random
