@@ -13,8 +13,12 @@ from bench_report.text.phrases import (
     LOOKS_NOTE,
     RANKS_NOTE,
     baseline_of_looks,
+    check_rows,
+    effort_rows,
     look_rows,
+    pair_rows,
     ranks,
+    slice_rows,
 )
 from bench_report.text.untrusted import inline
 
@@ -225,19 +229,6 @@ def _ranking(report: Report) -> Iterator[str]:
         ],
         words=2,
     )
-    rows = [
-        (
-            pair.new,
-            pair.baseline,
-            numbers.points(pair.difference.estimate),
-            numbers.points_interval(joint.low, joint.high) if joint else numbers.NONE,
-            numbers.p_value(pair.p_adjusted),
-            numbers.p_value(pair.p_sign_flip),
-            numbers.p_value(pair.p_same_tasks),
-            numbers.points(pair.detectable).lstrip("+"),
-        )
-        for pair, joint in report.ranking.pairs
-    ]
     yield _table(
         "pairs",
         "All pairs of runs; the intervals hold for all of them together.",
@@ -251,7 +242,7 @@ def _ranking(report: Report) -> Iterator[str]:
             "p, same agent",
             "Detectable",
         ),
-        rows,
+        pair_rows(report.ranking),
         words=2,
     )
 
@@ -299,19 +290,7 @@ def _audit_rows(run: RunReport) -> Iterator[tuple[str, ...]]:
 
 def _slices(report: Report) -> Iterator[str]:
     for group in dict.fromkeys(name for run in report.runs for name in run.summary.groups):
-        rows = [
-            (
-                row.name,
-                run.label,
-                numbers.percent(row.success.estimate),
-                numbers.interval(row.success.new_tasks),
-                numbers.percent(row.macro_average.estimate) if row.macro_average else numbers.NONE,
-                numbers.count(row.success.tasks),
-                numbers.count(row.success.trials),
-            )
-            for run in report.runs
-            for row in run.summary.groups.get(group, ())
-        ]
+        rows = [row[:7] for row in slice_rows(report, group)]  # without what the trials used
         head = (
             group.replace("_", " ").capitalize(),
             "Run",
@@ -346,11 +325,7 @@ def _outcomes(report: Report) -> Iterator[str]:
 
 
 def _checks(report: Report) -> Iterator[str]:
-    rows = [
-        (run.label, each.criterion, numbers.count(each.trials), numbers.count(each.tasks))
-        for run in report.runs
-        for each in run.failed_checks
-    ]
+    rows = [row[:4] for row in check_rows(report)]
     if rows:
         yield _table(
             "checks",
@@ -362,22 +337,11 @@ def _checks(report: Report) -> Iterator[str]:
 
 
 def _effort(report: Report) -> Iterator[str]:
-    rows = []
-    for run in report.runs:
-        summary = run.summary
-        for name, spread, write in (
-            ("steps", summary.steps, numbers.plain),
-            ("tokens", summary.tokens, numbers.short),
-            ("cost", summary.cost_usd, numbers.dollars),
-            ("time", summary.time_s, numbers.duration),
-        ):
-            figures = (spread.median, spread.mean, spread.p90, spread.largest, spread.total)
-            rows.append((run.label, name, *map(write, figures)))
     yield _table(
         "effort",
         "What trials used.",
         ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total"),
-        rows,
+        (row[:-1] for row in effort_rows(report)),
         words=2,
     )
     costs = [

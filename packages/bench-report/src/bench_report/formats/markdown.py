@@ -14,16 +14,14 @@ from bench_report.text.numbers import (
     count,
     dollars,
     dollars_interval,
-    duration,
     interval,
     level,
     p_value,
     percent,
-    plain,
     points,
     points_interval,
-    short,
 )
+from bench_report.text.phrases import effort_rows, slice_rows
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table as _table
 
@@ -182,27 +180,9 @@ def _slices(report: Report) -> Iterator[str]:
         yield _table(
             ("Value", "Run", "Rate", "95% interval", "Template average", "Tasks", "Trials",
              "Steps", "Tokens", "Cost"),
-            (row for run in report.runs for row in _slice_rows(run, name)),
+            ((escaped(value), escaped(run), *rest) for value, run, *rest in slice_rows(report, name)),
             numbers_from=2,
         )  # fmt: skip
-
-
-def _slice_rows(run: RunReport, name: str) -> Iterator[tuple[str, ...]]:
-    efforts = {each.value: each.effort for each in run.slice_efforts if each.group == name}
-    for row in run.summary.groups.get(name, ()):
-        effort = efforts.get(row.name)
-        yield (
-            escaped(row.name),
-            escaped(run.label),
-            percent(row.success.estimate),
-            interval(row.success.new_tasks),
-            percent(row.macro_average.estimate) if row.macro_average else NONE,
-            count(row.success.tasks),
-            count(row.success.trials),
-            plain(effort.steps.mean) if effort else NONE,
-            short(effort.tokens.mean) if effort else NONE,
-            dollars(effort.cost_usd.mean) if effort else NONE,
-        )
 
 
 def _templates(report: Report) -> Iterator[str]:
@@ -228,16 +208,7 @@ def _templates(report: Report) -> Iterator[str]:
 
 def _effort(report: Report) -> Iterator[str]:
     yield "## Effort"
-    rows = []
-    for run in report.runs:
-        for name, spread, write in (
-            ("steps", run.summary.steps, plain),
-            ("tokens", run.summary.tokens, short),
-            ("cost", run.summary.cost_usd, dollars),
-            ("time", run.summary.time_s, duration),
-        ):
-            figures = (spread.median, spread.mean, spread.p90, spread.largest, spread.total)
-            rows.append((escaped(run.label), name, *map(write, figures), count(spread.unknown)))
+    rows = [(escaped(run), *rest) for run, *rest in effort_rows(report)]
     head = ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total", "Unknown for")
     yield _table(head, rows, numbers_from=2)
     costs = [

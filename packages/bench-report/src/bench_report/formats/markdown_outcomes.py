@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.text.numbers import NONE, count, interval, percent
+from bench_report.text.phrases import check_rows
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
 
@@ -127,15 +128,8 @@ def _counted(
 
 def _failed_checks(report: Report) -> Iterator[str]:
     rows = [
-        (
-            escaped(run.label),
-            escaped(each.criterion),
-            count(each.trials),
-            count(each.tasks),
-            escaped(f"{each.example.task_id} #{each.example.trial}"),
-        )
-        for run in report.runs
-        for each in run.failed_checks
+        (escaped(run), escaped(check), trials, tasks, escaped(example))
+        for run, check, trials, tasks, example in check_rows(report)
     ]
     if rows:
         yield "### Checks that failed trials did not pass"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import NONE, count, level, p_value, percent, points, points_interval
+from bench_report.text.numbers import NONE, count, level, percent
 from bench_report.text.phrases import (
     LOOK_COLUMNS,
     LOOKS_NOTE,
@@ -12,6 +12,7 @@ from bench_report.text.phrases import (
     RANKS_NOTE,
     baseline_of_looks,
     look_rows,
+    pair_rows,
     ranks,
 )
 from bench_report.text.untrusted import markdown as escaped
@@ -94,19 +95,7 @@ def ranking(report: Report) -> Iterator[str]:
 
 
 def _all_pairs(ranking: Ranking) -> Iterator[str]:
-    rows = [
-        (
-            escaped(pair.new),
-            escaped(pair.baseline),
-            points(pair.difference.estimate),
-            points_interval(joint.low, joint.high) if joint else NONE,
-            p_value(pair.p_adjusted),
-            p_value(pair.p_sign_flip),
-            p_value(pair.p_same_tasks),
-            points(pair.detectable).lstrip("+"),
-        )
-        for pair, joint in ranking.pairs
-    ]
+    rows = [(escaped(new), escaped(other), *rest) for new, other, *rest in pair_rows(ranking)]
     if rows:
         yield "#### All pairs, adjusted for being so many"
         head = (

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files import read_inside
-from bench_core.records import Step, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder, describe_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from bench_core.records import RunInfo
+    from bench_core.records import RunInfo, Step, Task, TrialResult
 
-__all__ = ["ImportedRun", "ImportedTrial", "read_json", "steps_of_calls", "write_run"]
+__all__ = ["ImportedRun", "ImportedTrial", "read_json", "write_run"]
 
 
 class ImportedTrial(NamedTuple):
@@ -59,33 +58,26 @@ def write_run(found: ImportedRun, out: Path) -> Path:
             f"{found.source} contains trial {twice.trial} of task {twice.task_id!r} twice: import one "
             "configuration at a time"
         )
-    info = found.info or _described(found, tuple(tasks.values()), keys)
-    with RunFolder.create(out, info, tuple(tasks.values()), redactor=Redactor()) as run:
-        for trial in found.trials:
-            _write_steps(run.trial_folder(trial.result.key), trial.steps)
-            run.append(trial.result)
-        run.finish("finished")
-    return out
-
-
-def _described(found: ImportedRun, tasks: Sequence[Task], keys: Iterable[TrialKey]) -> RunInfo:
-    return describe_run(
+    info = found.info or describe_run(
         benchmark=found.benchmark,
         benchmark_version=found.version,
         agent=found.agent,
         model=found.model,
-        tasks=tasks,
+        tasks=tuple(tasks.values()),
         trials=max(key.trial for key in keys),
         seed=0,  # like the world below: the log does not state it, and a run has to
         config={"imported_from": found.source},
         world="real",
     )
-
-
-def _write_steps(folder: Path, steps: Sequence[Step]) -> None:
-    if steps:
-        lines = "".join(step.model_dump_json() + "\n" for step in steps)
-        (folder / "trajectory.jsonl").write_text(lines, encoding="utf-8")
+    with RunFolder.create(out, info, tuple(tasks.values()), redactor=Redactor()) as run:
+        for trial in found.trials:
+            if trial.steps:
+                lines = "".join(step.model_dump_json() + "\n" for step in trial.steps)
+                path = run.trial_folder(trial.result.key) / "trajectory.jsonl"
+                path.write_text(lines, encoding="utf-8")
+            run.append(trial.result)
+        run.finish("finished")
+    return out
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -105,18 +97,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path} contains {type(found).__name__}, not a JSON object")
     return found
-
-
-def steps_of_calls(
-    turns: Iterable[tuple[str, Sequence[Mapping[str, Any]], Sequence[str]]],
-) -> list[Step]:
-    """Number turns of (text, calls, results); a call is `{name: arguments}`."""
-    return [
-        Step(
-            step=number,
-            thought=text or None,
-            actions=tuple(dict(call) for call in calls),
-            results=tuple(results),
-        )
-        for number, (text, calls, results) in enumerate(turns, start=1)
-    ]

@@ -14,12 +14,7 @@ from bench_core.files import open_inside
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage, as_score
 from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
-from bench_report.interchange.imported_run import (
-    ImportedRun,
-    ImportedTrial,
-    read_json,
-    steps_of_calls,
-)
+from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +72,9 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
         trials = [_trial(each, spec, scorer, known) for each in samples]
         info = RunInfo.model_validate_json(json.dumps(own["run"])) if known else None
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        raise InputError(f"{path} has a sample that cannot be read: {_error_text(error)}") from None
+        kind = type(error).__name__
+        what = problems_of(error) if isinstance(error, ValidationError) else f"{kind} {error}"
+        raise InputError(f"{path} has a sample that cannot be read: {what}") from None
     return ImportedRun(
         benchmark=str(spec.get("task") or "inspect"),
         version=str(spec["task_version"]) if spec.get("task_version") else None,
@@ -88,12 +85,6 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
         tasks=tasks,
         info=info,
     )
-
-
-def _error_text(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return problems_of(error)
-    return f"{type(error).__name__} {error}"
 
 
 def _archive(path: Path) -> _Json:
@@ -166,7 +157,10 @@ def _trial(
         goal=_text(sample.get("input", "")),
         config={"target": sample.get("target")},
     )
-    steps = steps_of_calls(_turns(sample.get("messages") or ()))
+    steps = [
+        Step(step=number, thought=text or None, actions=tuple(calls), results=tuple(results))
+        for number, (text, calls, results) in enumerate(_turns(sample.get("messages") or ()), 1)
+    ]
     return ImportedTrial(task, _result(sample, spec, task, len(steps), scorer), steps)
 
 

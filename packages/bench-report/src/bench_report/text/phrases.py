@@ -1,4 +1,4 @@
-"""The words and table cells about looks, ranks and noise that all formats share."""
+"""The words and table cells that all formats share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from bench_report.text import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench_core.statistics import RankSet
-    from bench_report.model import RunReport
+    from bench_report.model import Ranking, Report, RunReport
 
 __all__ = [
     "LOOKS_NOTE",
@@ -16,8 +18,12 @@ __all__ = [
     "NOISE_NOTE",
     "RANKS_NOTE",
     "baseline_of_looks",
+    "check_rows",
+    "effort_rows",
     "look_rows",
+    "pair_rows",
     "ranks",
+    "slice_rows",
     "unknown",
 ]
 
@@ -74,3 +80,68 @@ def look_rows(run: RunReport) -> list[tuple[str, ...]]:
 def baseline_of_looks(run: RunReport) -> str:
     """Return the name of the run that looks compare with."""
     return str((run.info.stopping_rule or {}).get("baseline", "?"))
+
+
+def pair_rows(ranking: Ranking) -> list[tuple[str, ...]]:
+    """Write all pairs of runs, a row each: both runs, difference, joint interval, p-values, detectable."""
+    return [
+        (
+            pair.new,
+            pair.baseline,
+            numbers.points(pair.difference.estimate),
+            numbers.points_interval(joint.low, joint.high) if joint else numbers.NONE,
+            numbers.p_value(pair.p_adjusted),
+            numbers.p_value(pair.p_sign_flip),
+            numbers.p_value(pair.p_same_tasks),
+            numbers.points(pair.detectable).lstrip("+"),
+        )
+        for pair, joint in ranking.pairs
+    ]
+
+
+def slice_rows(report: Report, group: str) -> Iterator[tuple[str, ...]]:
+    """Yield value, run, rate, interval, template average, tasks, trials, steps, tokens and cost of each slice."""
+    for run in report.runs:
+        efforts = {each.value: each.effort for each in run.slice_efforts if each.group == group}
+        for row in run.summary.groups.get(group, ()):
+            effort = efforts.get(row.name)
+            yield (
+                row.name,
+                run.label,
+                numbers.percent(row.success.estimate),
+                numbers.interval(row.success.new_tasks),
+                numbers.percent(row.macro_average.estimate if row.macro_average else None),
+                numbers.count(row.success.tasks),
+                numbers.count(row.success.trials),
+                numbers.plain(effort.steps.mean if effort else None),
+                numbers.short(effort.tokens.mean if effort else None),
+                numbers.dollars(effort.cost_usd.mean if effort else None),
+            )
+
+
+def check_rows(report: Report) -> list[tuple[str, ...]]:
+    """Write the checks that failed trials did not pass: run, check, trials, tasks, and a trial as an example."""
+    return [
+        (
+            run.label,
+            each.criterion,
+            numbers.count(each.trials),
+            numbers.count(each.tasks),
+            f"{each.example.task_id} #{each.example.trial}",
+        )
+        for run in report.runs
+        for each in run.failed_checks
+    ]
+
+
+def effort_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    """Yield run, quantity, median, mean, 90th percentile, largest, total, and for how many it is unknown."""
+    for run in report.runs:
+        for name, spread, write in (
+            ("steps", run.summary.steps, numbers.plain),
+            ("tokens", run.summary.tokens, numbers.short),
+            ("cost", run.summary.cost_usd, numbers.dollars),
+            ("time", run.summary.time_s, numbers.duration),
+        ):
+            figures = (spread.median, spread.mean, spread.p90, spread.largest, spread.total)
+            yield run.label, name, *map(write, figures), numbers.count(spread.unknown)
