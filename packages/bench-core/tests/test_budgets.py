@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from bench_core.budgets import Budget, RunBudget, Spent, require_price
 from bench_core.errors import BudgetExceededError, InputError
-from bench_core.protocols import Meter
 from bench_core.records import Spending, Usage
 
 CALL = Usage(requests=1, input_tokens=90, output_tokens=10)
@@ -63,19 +61,6 @@ def test_minutes_of_former_sessions_count() -> None:
 def test_a_call_of_unknown_price_spends_a_budget_in_dollars() -> None:
     with pytest.raises(BudgetExceededError, match="no known price"):
         RunBudget(Budget(max_cost_usd=1)).meter().spend(CALL, None)
-
-
-def test_a_pickled_meter_enforces_what_was_left_when_it_was_sent() -> None:
-    run = RunBudget(Budget(max_tokens=250))
-    meter = run.meter()
-    meter.spend(CALL)
-    sent = pickle.loads(pickle.dumps(meter))  # noqa: S301  # made here
-    assert isinstance(sent, Meter)
-    sent.spend(CALL)
-    with pytest.raises(BudgetExceededError):
-        sent.spend(CALL)
-    assert sent.spent.usage.requests == 2
-    assert run.spent.usage.requests == 1
 
 
 def test_calls_from_several_threads_are_all_counted() -> None:

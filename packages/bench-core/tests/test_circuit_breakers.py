@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from told import Told
+from virtual_time import VirtualClock, run_in_virtual_time
 
 from bench_core.budgets import RunBudget
 from bench_core.errors import EnvironmentFaultError, EvaluationError
@@ -14,7 +15,6 @@ from bench_core.protocols import TrialContext
 from bench_core.records import ErrorInfo, Resource, Status, Task, TrialKey, TrialResult
 from bench_core.run_spec import PlannedTrial, Timeouts
 from bench_core.scheduling import Backoff, Policy, Scheduler
-from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

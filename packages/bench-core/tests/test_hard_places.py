@@ -11,8 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli import execute_run, run_options, runner_group, task_options
-from bench_core.cli import run_spec as spec_of
+from bench_core.cli import execute_prepared, run_options, runner_group, task_options
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import space as limits
 from bench_core.files import write_atomic
@@ -20,7 +19,14 @@ from bench_core.files.atomic import ignores_case
 from bench_core.records import AgentOutcome, Event, Status, Task, TrialKey, Usage
 from bench_core.run_folder import RunFolder, check_run, describe_run, folder, read_run, starting
 from bench_core.run_spec import RunSpec
-from bench_core.runs import RunEnvironment, RunOutcome, run_benchmark_sync, spent_before
+from bench_core.runs import (
+    PreparedRun,
+    RunEnvironment,
+    RunOptions,
+    RunOutcome,
+    run_benchmark_sync,
+    spent_before,
+)
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing import make_results, make_tasks
 from bench_core.trial import Evaluation, TrialEnvironment
@@ -253,11 +259,16 @@ def test_a_disk_that_cannot_be_written_is_one_sentence_with_the_path() -> None:
     def main() -> None:
         """Run it."""
 
+    @contextmanager
+    def prepare(asked: RunOptions, begins: bool) -> Iterator[PreparedRun]:
+        del begins
+        yield PreparedRun(Chatty(), asked.spec(), asked.folder("chatty", asked.spec()))
+
     @main.command()
     @task_options
     @run_options(agent="do-nothing")
-    def run(**options: Any) -> None:
-        execute_run(Chatty(), spec_of(options), options)
+    def run(dry_run: bool, as_json: bool, **options: Any) -> None:
+        execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
 
     assert isinstance(run, click.Command)
     words = ["run", "--out", "/proc/self/fdinfo/run"]

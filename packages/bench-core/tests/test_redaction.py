@@ -302,11 +302,6 @@ def test_variables_are_known_by_name_and_by_what_they_hold() -> None:
     )
 
 
-def test_a_value_learned_later_is_known_too() -> None:
-    redactor = Redactor(["first-secret"]).with_values(["second-secret"])
-    assert redactor.redact("first-secret second-secret") == f"{MARKER} {MARKER}"
-
-
 def test_a_redactor_does_not_show_what_it_knows() -> None:
     assert PLAIN not in repr(Redactor([PLAIN]))
 

@@ -7,7 +7,7 @@ import pytest
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import RunFolder, read_rescore, read_run
-from bench_core.run_folder.rescore_folder import RescoreFolder, rescore_ids
+from bench_core.run_folder.rescore_folder import RescoreFolder
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
@@ -74,13 +74,6 @@ def test_other_rules_need_another_id(run_path: Path) -> None:
     with pytest.raises(RunFolderError, match="with the profile 'fixed'"):
         RescoreFolder(run_path, "again", profile="official")
     RescoreFolder(run_path, "again", profile="fixed").close()
-
-
-def test_all_later_evaluations_are_listed_oldest_first(run_path: Path) -> None:
-    assert rescore_ids(run_path) == []
-    for name in ("zebra", "a b", "ant"):
-        RescoreFolder(run_path, name).close()
-    assert rescore_ids(run_path) == ["zebra", "a b", "ant"]
 
 
 def test_a_trial_the_run_does_not_have_is_refused(run_path: Path, fixed: TrialResult) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_time import EPOCH
 
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey
@@ -16,7 +17,6 @@ from bench_core.run_spec import (
     select_tasks,
     trial_seed,
 )
-from bench_core.scheduling.virtual_time import EPOCH
 
 
 def task(task_id: str, site: str = "gitlab", **fields: object) -> Task:

@@ -7,6 +7,7 @@ import random
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from virtual_time import VirtualClock, run_in_virtual_time
 from webarena_sites import WEBARENA
 
 from bench_core.budgets import RunBudget
@@ -16,7 +17,6 @@ from bench_core.records import Resource, Status, Task, TrialKey, TrialResult
 from bench_core.run_spec import RunSpec, plan_trials
 from bench_core.runs import makespan_s
 from bench_core.scheduling import Policy, Scheduler
-from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from pathlib import Path

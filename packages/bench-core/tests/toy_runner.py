@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core.cli import (
+    execute_prepared,
     execute_rescore,
-    execute_run,
     json_option,
     list_tasks,
     rescore_options,
     run_options,
-    run_spec,
     runner_group,
     task_options,
 )
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.records import Resource, Task, Usage
-from bench_core.run_spec import RunSpec, Timeouts
-from bench_core.runs import RunEnvironment
+from bench_core.run_spec import Timeouts
+from bench_core.runs import PreparedRun, RunEnvironment, RunOptions, TaskOptions
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from bench_core.protocols import Agent, TrialContext
@@ -150,9 +149,9 @@ def main() -> None:
 @main.command("tasks")
 @task_options
 @json_option
-def tasks(**options: Any) -> None:
+def tasks(*, as_json: bool, **options: Any) -> None:
     """List the toys."""
-    list_tasks(ToyBenchmark().tasks(), options)
+    list_tasks(ToyBenchmark().tasks(), TaskOptions(**options), as_json=as_json)
 
 
 @main.command()
@@ -161,20 +160,29 @@ def tasks(**options: Any) -> None:
 @click.option("--cancel-grace", type=float, default=5.0)
 @click.option("--loop-block", type=float, default=60.0)
 @click.option("--evaluation-grace", type=float, default=120.0)
-def run(cancel_grace: float, loop_block: float, evaluation_grace: float, **options: Any) -> None:
+def run(
+    cancel_grace: float,
+    loop_block: float,
+    evaluation_grace: float,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Run the toys."""
-    spec: RunSpec = run_spec(options)
     timeouts = Timeouts(
         cancel_grace_s=cancel_grace,
         loop_block_s=loop_block,
         evaluation_grace_s=evaluation_grace,
     )
-    execute_run(
-        ToyBenchmark(),
-        spec.model_copy(update={"timeouts": timeouts}),
-        options,
-        RunEnvironment(price_of={"toy:cheap": 1}.get),
-    )
+
+    @contextlib.contextmanager
+    def prepare(asked: RunOptions, begins: bool) -> Iterator[PreparedRun]:
+        del begins
+        spec = asked.spec().model_copy(update={"timeouts": timeouts})
+        with_ = RunEnvironment(price_of={"toy:cheap": 1}.get)
+        yield PreparedRun(ToyBenchmark(), spec, asked.folder("toy", spec), with_)
+
+    execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
 
 
 @main.command()

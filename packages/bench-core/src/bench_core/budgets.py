@@ -138,8 +138,6 @@ class RunBudget:
 class TrialMeter:
     """The live meter of one attempt.
 
-    Pickled, it becomes a `SnapshotMeter` that holds what was left of the budget at that moment.
-
     Attributes:
         spent: What the attempt has spent.
         by_source: The same by who called: the agent, a judge, ...
@@ -219,10 +217,6 @@ class TrialMeter:
         with self._lock:
             return tuple(_spending(source, each) for source, each in self.by_source.items())
 
-    def __reduce__(self) -> tuple[type[SnapshotMeter], tuple[Budget, Spent]]:
-        # Locks and the run itself cannot cross to another process.
-        return SnapshotMeter, (self._run.budget, self._run.spent)
-
 
 class _SourceMeter:
     """A trial's meter under the name of another source."""
@@ -243,37 +237,6 @@ class _SourceMeter:
 def _spending(source: str, spent: Spent) -> Spending:
     cost_usd = None if spent.unpriced_calls else spent.cost_usd
     return Spending(source=source, usage=spent.usage, cost_usd=cost_usd)
-
-
-class SnapshotMeter:
-    """A meter in another process: it knows the budget and what was spent when it was sent there.
-
-    Calls of other trials since then are unknown to it; its owner adds `spent` to the run's budget
-    when the trial is over.
-    """
-
-    def __init__(self, budget: Budget, already_spent: Spent) -> None:
-        self.spent = Spent()
-        self.stopped = False
-        self._budget = budget
-        self._already_spent = already_spent
-
-    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
-        """Count one model call.
-
-        Raises:
-            BudgetExceededError: What was left of the budget is spent; stop the trial.
-        """
-        self.spent += Spent.call(usage, cost_usd)
-        reason = self._budget.exceeded_by(self._already_spent + self.spent)
-        if reason is not None:
-            self.stopped = True
-            raise BudgetExceededError(f"the run's budget is spent: {reason}")
-
-    def of(self, source: str) -> SnapshotMeter:
-        """Return itself: its owner counts all sources as one."""
-        del source
-        return self
 
 
 def require_price(

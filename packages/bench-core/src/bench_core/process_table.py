@@ -7,14 +7,23 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["command_lines", "namespace", "start_token"]
+__all__ = ["PROC", "command_lines", "namespace", "pids", "start_token", "stat_of"]
 
-_PROC = Path("/proc")
+# psutil is not used: its start times move where the system's clock is set, and folders and leases
+# of living processes would be taken for those of dead ones.
+PROC = Path("/proc")
+
+
+class _Stat(NamedTuple):
+    state: str
+    parent: int
+    group: int
+    started: str
 
 
 def start_token(pid: int) -> str | None:
@@ -24,48 +33,56 @@ def start_token(pid: int) -> str | None:
     """
     if sys.platform == "win32":
         return None
-    if _has_proc():
-        return _token_from_proc(pid)
-    return _token_from_ps(pid)
+    if not _has_proc():
+        return _token_from_ps(pid)
+    found = stat_of(pid)
+    return None if found is None or found.state in {"Z", "X"} else found.started
 
 
 def namespace() -> str:
     """Return what distinguishes our process ids from those of another container on the same disk."""
     try:
-        return f"{(_PROC / 'self/ns/pid').stat().st_ino:x}"
+        return f"{(PROC / 'self/ns/pid').stat().st_ino:x}"
     except OSError:
         return "0"
 
 
 def command_lines() -> Iterator[tuple[int, str]]:
-    """Yield process id and command line of everything we may see."""
+    """Yield id and command line of every process of which we may see it."""
     if sys.platform == "win32":
         return
     if not _has_proc():
-        yield from _command_lines_from_ps()
+        for row in _ps("-axo", "pid=,args=").splitlines():
+            pid, _, rest = row.strip().partition(" ")
+            if pid.isdigit():
+                yield int(pid), rest
         return
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:  # it ended meanwhile
-                continue
-            yield int(entry.name), line.replace(b"\0", b" ").decode(errors="replace")
+    for number in pids():
+        try:
+            line = (PROC / str(number) / "cmdline").read_bytes()
+        except OSError:  # it ended meanwhile
+            continue
+        yield number, line.replace(b"\0", b" ").decode(errors="replace")
 
 
-def _has_proc() -> bool:
-    return (_PROC / "self" / "stat").exists()
+def pids() -> Iterator[int]:
+    """Yield the id of every process in /proc."""
+    return (int(each.name) for each in PROC.iterdir() if each.name.isdigit())
 
 
-def _token_from_proc(pid: int) -> str | None:
+def stat_of(pid: int) -> _Stat | None:
+    """Return what /proc says of a process; None where it says nothing."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_bytes()
+        text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # The name in parentheses may hold anything; what follows it is fields 3 to 52 of proc(5).
-    fields = stat.rpartition(b")")[2].split()
-    state, started = fields[0], fields[19]
-    return None if state in (b"Z", b"X") else started.decode()
+    fields = text.rpartition(")")[2].split()
+    return _Stat(fields[0], int(fields[1]), int(fields[2]), fields[19])
+
+
+def _has_proc() -> bool:
+    return (PROC / "self" / "stat").exists()
 
 
 def _token_from_ps(pid: int) -> str | None:
@@ -74,13 +91,6 @@ def _token_from_ps(pid: int) -> str | None:
     if not started or state.startswith("Z"):
         return None
     return f"{zlib.crc32(started.strip().encode()):x}"
-
-
-def _command_lines_from_ps() -> Iterator[tuple[int, str]]:
-    for line in _ps("-axo", "pid=,args=").splitlines():
-        pid, _, rest = line.strip().partition(" ")
-        if pid.isdigit():
-            yield int(pid), rest
 
 
 def _ps(*arguments: str) -> str:

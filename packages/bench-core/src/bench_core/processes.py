@@ -16,21 +16,14 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench_core.process_table import PROC, pids, stat_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["ProcessGroups", "is_below"]
-
-_PROC = Path("/proc")
-_STATE, _PARENT, _GROUP, _STARTED = (
-    0,
-    1,
-    2,
-    19,
-)  # fields of /proc/<pid>/stat after the name, see proc(5)
 
 
 class ProcessGroups:
@@ -121,10 +114,10 @@ def is_below(pid: int, ancestor: int) -> bool:
     while pid > 1:
         if pid == ancestor:
             return True
-        fields = _stat(pid)
-        if fields is None:
+        found = stat_of(pid)
+        if found is None:
             return False
-        pid = int(fields[_PARENT])
+        pid = found.parent
     return False
 
 
@@ -148,43 +141,26 @@ def _same(pgid: int, started: str | None) -> bool:
 
 def _running_groups() -> frozenset[int] | None:
     """Return the groups of all processes that are no zombies, or None where /proc is missing."""
-    if not _PROC.is_dir():
+    if not PROC.is_dir():
         return None
-    return frozenset(
-        int(fields[_GROUP]) for fields in _all_stats() if fields[_STATE] not in {"Z", "X"}
-    )
+    every = (found for pid in pids() if (found := stat_of(pid)))
+    return frozenset(each.group for each in every if each.state not in {"Z", "X"})
 
 
 def _marked(mark: tuple[str, str]) -> set[int]:
     """Return the groups, but for our own, that have a process with `mark` in its environment."""
     wanted = os.fsencode("=".join(mark))
-    if not _PROC.is_dir():
+    if not PROC.is_dir():
         return set()
     found = set()
-    for folder in _PROC.iterdir():
-        if folder.name.isdigit():
-            # that of another user cannot be read, that of a zombie is empty
-            with contextlib.suppress(OSError):
-                if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                    found.add(os.getpgid(int(folder.name)))
+    for pid in pids():
+        # that of another user cannot be read, that of a zombie is empty
+        with contextlib.suppress(OSError):
+            if wanted in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+                found.add(os.getpgid(pid))
     return found - {os.getpgrp()}
 
 
-def _all_stats() -> Iterator[list[str]]:
-    for folder in _PROC.iterdir():
-        if folder.name.isdigit() and (fields := _stat(int(folder.name))):
-            yield fields
-
-
 def _start_time(pid: int) -> str | None:
-    fields = _stat(pid)
-    return fields[_STARTED] if fields else None
-
-
-def _stat(pid: int) -> list[str] | None:
-    try:
-        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # the name, in parentheses, may contain anything
-    return text.rpartition(")")[2].split()
+    found = stat_of(pid)
+    return found.started if found else None

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from told import Told
+from virtual_time import VirtualClock, run_in_virtual_time
 
 from bench_core.budgets import RunBudget
 from bench_core.protocols import TrialContext
 from bench_core.records import Status, Task, TrialKey, TrialResult, Usage
 from bench_core.run_spec import PlannedTrial, Timeouts
 from bench_core.scheduling import Policy, Scheduler
-from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scheduled import World, failing, planned, scored, succeed
+from virtual_time import EPOCH
 
 from bench_core.errors import (
     AgentError,
@@ -19,7 +20,6 @@ from bench_core.errors import (
 from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey, TrialResult
 from bench_core.run_spec import PlannedTrial, RunSpec, plan_trials
 from bench_core.scheduling import Policy
-from bench_core.scheduling.virtual_time import EPOCH
 
 if TYPE_CHECKING:
     from bench_core.protocols import TrialContext

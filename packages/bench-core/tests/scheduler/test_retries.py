@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scheduled import MemorySink, World, failing, planned, scored, succeed
+from virtual_time import EPOCH
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
 from bench_core.records import Attempt, Status, Task, TrialResult
 from bench_core.scheduling import Backoff, Policy
-from bench_core.scheduling.virtual_time import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

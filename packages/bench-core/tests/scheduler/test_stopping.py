@@ -7,13 +7,13 @@ import contextlib
 
 import pytest
 from scheduled import TIMEOUTS, World, failing, planned, scored, spending, stubborn, succeed
+from virtual_time import run_in_virtual_time
 
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, RunFolderError
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits, Status, Task, TrialResult
 from bench_core.scheduling import Policy, Scheduler
-from bench_core.scheduling.virtual_time import run_in_virtual_time
 
 
 def test_stopping_cancels_what_runs_and_starts_nothing_more(world: World) -> None:

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from memory_broker import MemoryBroker
+from virtual_time import VirtualClock, run_in_virtual_time
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import Resource
@@ -17,7 +18,6 @@ from bench_core.scheduling import FileLocks, NoLocks
 from bench_core.scheduling.leased_locks import LeasedLocks
 from bench_core.scheduling.leases import LEASE_TTL_S, LeaseTable
 from bench_core.scheduling.resources import Claim, conflict
-from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 from bench_core.workers.attempt import WorkerLimits
 
 if TYPE_CHECKING:

@@ -1,10 +1,7 @@
 from .amounts import FiniteRange as FiniteRange
 from .commands import execute_prepared as execute_prepared
 from .commands import execute_rescore as execute_rescore
-from .commands import execute_run as execute_run
 from .commands import list_tasks as list_tasks
-from .commands import run_folder as run_folder
-from .commands import run_spec as run_spec
 from .coroutines import run_coroutine as run_coroutine
 from .demo import DEMO_COLUMNS as DEMO_COLUMNS
 from .demo import execute_demo as execute_demo

@@ -6,9 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,91 +15,24 @@ from bench_core.cli.tables import render_table
 from bench_core.terminal import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pydantic import JsonValue
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from bench_core.progress.interface import Progress
-    from bench_core.records import Task, World
-    from bench_core.run_spec import RunSpec, TaskFilter
+    from bench_core.records import Task
     from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
-    from bench_core.runs.execute import RunEnvironment, RunOutcome
+    from bench_core.runs.execute import RunOutcome
     from bench_core.runs.options import TaskOptions
     from bench_core.runs.prepare import Options, Prepare
     from bench_core.runs.rescore import RescoreOutcome
     from bench_core.trial import Benchmark
 
-__all__ = [
-    "execute_prepared",
-    "execute_rescore",
-    "execute_run",
-    "list_tasks",
-    "run_folder",
-    "run_spec",
-    "task_filter",
-]
+__all__ = ["execute_prepared", "execute_rescore", "list_tasks"]
 
 _GOAL_CELLS = 60
 _MINIMUM_WIDTH = 60
 _SHOWN_CHANGES = 50
-
-
-def task_filter(options: Mapping[str, Any]) -> TaskFilter:
-    """Return the task filter that the options of `task_options` describe."""
-    from bench_core.runs.options import TaskOptions  # pydantic, which --help can do without
-
-    known = TaskOptions.model_fields
-    return TaskOptions(**{k: v for k, v in options.items() if k in known}).task_filter()
-
-
-def run_spec(
-    options: Mapping[str, Any],
-    *,
-    world: World = "real",
-    profile: str = "official",
-    timing: str | None = None,
-    config: Mapping[str, JsonValue] | None = None,
-) -> RunSpec:
-    """Return the spec that the options of `task_options` and `run_options` describe.
-
-    Args:
-        options: The command's keyword arguments; those of the runner itself are ignored.
-        world: Whether the systems are the benchmark's real ones.
-        profile: Which rules score the run.
-        timing: How fast the harness acts, where the benchmark has a choice.
-        config: The runner's own settings that make the run what it is.
-    """
-    from bench_core.runs.options import RunOptions  # pydantic, see above
-
-    known = RunOptions.model_fields
-    asked = RunOptions(**{k: v for k, v in options.items() if k in known})
-    return asked.spec(world=world, profile=profile, timing=timing, config=config)
-
-
-def execute_run(
-    benchmark: Benchmark,
-    spec: RunSpec,
-    options: Mapping[str, Any],
-    run_environment: RunEnvironment | None = None,
-) -> None:
-    """Do what a `run` command does, show it and exit with the right code.
-
-    Uses `out`, `dry_run` and `as_json` of the options; progress and redactor of the run_environment are
-    the command's own. Exit codes: 0 every planned trial has a lasting result, 1 some have none,
-    75 aborted, 130 interrupted.
-    """
-    from bench_core.runs.dry_run import plan_run
-    from bench_core.runs.opening import check_run
-
-    out = run_folder(benchmark.name, spec, options)
-    if options.get("dry_run"):
-        check_run(benchmark, spec, out, run_environment)
-        plan = plan_run(benchmark, spec, out)
-        click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
-        return
-    outcome = _run(benchmark, spec, out, run_environment, as_json=bool(options.get("as_json")))
-    _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
 
 
 def execute_prepared(
@@ -127,16 +58,9 @@ def execute_prepared(
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
 
 
-def run_folder(benchmark: str, spec: RunSpec, options: Mapping[str, Any]) -> Path:
-    """Return the folder a `run` command writes: what `--out` says, or one named by the spec."""
-    from bench_core.runs.dry_run import default_folder
-
-    return options.get("out") or Path("runs") / default_folder(benchmark, spec)
-
-
 def list_tasks(
     tasks: Sequence[Task],
-    options: Mapping[str, Any] | TaskOptions,
+    options: TaskOptions,
     columns: Sequence[str] = (),
     *,
     as_json: bool = False,
@@ -146,11 +70,9 @@ def list_tasks(
     `columns` are names of groups to show between id and goal; all by default.
     """
     from bench_core.run_spec import select_tasks
-    from bench_core.runs.options import TaskOptions
 
-    wanted = options.task_filter() if isinstance(options, TaskOptions) else task_filter(options)
-    chosen = select_tasks(tasks, wanted)
-    if as_json or (isinstance(options, dict) and options.get("as_json")):
+    chosen = select_tasks(tasks, options.task_filter())
+    if as_json:
         fields = {"config", "inputs"}
         records = [t.model_dump(mode="json", exclude=fields, exclude_none=True) for t in chosen]
         click.echo(json.dumps(records, indent=2))
@@ -187,23 +109,6 @@ def execute_rescore(
             benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
         )
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
-
-
-def _run(
-    benchmark: Benchmark,
-    spec: RunSpec,
-    out: Path,
-    run_environment: RunEnvironment | None,
-    *,
-    as_json: bool,
-) -> RunOutcome:
-    from bench_core.runs.execute import RunEnvironment, run_benchmark_sync
-
-    progress = _progress(as_json=as_json)
-    run_environment = replace(run_environment or RunEnvironment(), progress=progress)
-    outcome = run_benchmark_sync(benchmark, spec, out, run_environment=run_environment, guard=True)
-    _show(outcome, as_json=as_json)
-    return outcome
 
 
 def _progress(*, as_json: bool) -> Progress:

@@ -60,11 +60,12 @@ def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
 @_BENCHMARK
 @task_options
 @json_option
-def tasks(benchmark: str, **options: Any) -> None:
+def tasks(benchmark: str, *, as_json: bool, **options: Any) -> None:
     """List the tasks of BENCHMARK."""
     from bench_core.discovery import load_benchmark
+    from bench_core.runs.options import TaskOptions
 
-    list_tasks(load_benchmark(benchmark).tasks(), options)
+    list_tasks(load_benchmark(benchmark).tasks(), TaskOptions(**options), as_json=as_json)
 
 
 @main.command()

@@ -5,9 +5,9 @@ A command takes them as `**options` and hands them on::
     @main.command()
     @task_options
     @run_options()
-    def run(**options):
+    def run(dry_run, as_json, **options):
         '''Run the benchmark.'''
-        execute_run(MyBenchmark(), options)
+        execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
 """
 
 from __future__ import annotations

@@ -25,12 +25,11 @@ from bench_core.errors import InputError, LockHolder, RunFolderBusyError
 from bench_core.files.atomic import folder_name
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
 __all__ = ["FileLock", "lock_folder", "lock_for_writing"]
 
+# `filelock` is not used: it has no lock that readers share, and does not say who holds one.
 # The system's locks have no time limit, so waiting is trying again.
 POLL_S = 0.05
 """How long a waiting process sleeps between two tries."""
@@ -129,12 +128,7 @@ class FileLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     async def __aenter__(self) -> Self:

@@ -16,10 +16,9 @@ from bench_core.files.checksums import file_sha256, open_sha256
 from bench_core.files.inside import open_inside, plain_files, read_inside
 from bench_core.records import Artifact, ArtifactFile, Step, StepView
 from bench_core.records.codec import encode
-from bench_core.redaction import RedactingFilter, Redactor
+from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -123,16 +122,6 @@ class TrialArtifacts:
         with self.path(OBSERVATIONS).open("ab", buffering=0) as file:
             file.write(encode(view, self.redactor) + b"\n")
         return self.add(OBSERVATIONS)
-
-    def log_handler(self, name: str = "log.txt") -> logging.Handler:
-        """Return a handler that logs to the artifact `name` without secrets; close it yourself."""
-        import logging  # only trials that log need it
-
-        handler = logging.FileHandler(self.path(name), encoding="utf-8", errors="backslashreplace")
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        handler.addFilter(RedactingFilter(self.redactor))
-        self.add(name)
-        return handler
 
 
 def list_artifacts(folder: Path) -> tuple[Artifact, ...]:

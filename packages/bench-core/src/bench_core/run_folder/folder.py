@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -183,10 +182,27 @@ class RunFolder:
             refuse_links(path / each, deepest=2)
         lock = lock_for_writing(path)
         try:
-            return cls._resume_locked(path, wanted, trials, lock, redactor, now)
+            stored = prepare_to_resume(path, wanted, trials, now)
+            folder = cls(
+                path,
+                stored.info,
+                stored.view.tasks,
+                lock=lock,
+                redactor=redactor,
+                time=stored.time,
+                latest=stored.view.latest,
+                lines=stored.view.lines,
+            )
         except BaseException:
             lock.release()
             raise
+        try:
+            for kind, data in stored.events():
+                folder.event(Event(time=folder.now(), kind=kind, data=data))
+        except RunFolderError:  # the session has begun, and no caller has the folder to end it
+            folder._abort()
+            raise
+        return folder
 
     @classmethod
     def open(
@@ -329,8 +345,11 @@ class RunFolder:
             return
         self._refuse_another_place()
         now = self.now()
-        ended = {"finished": now, "outcome": outcome, **self._digest_of_results()}
-        session = self.info.sessions[-1].model_copy(update=ended)
+        self._results.sync()
+        count, digest = count_lines(self._results.path)
+        session = self.info.sessions[-1].model_copy(
+            update={"finished": now, "outcome": outcome, "results": count, "results_sha256": digest}
+        )
         update = {"sessions": (*self.info.sessions[:-1], session)}
         whole = self.info.stopping_rule is not None or not self._lacks_results()
         self._write_info(update | ({"finished": now} if outcome == "finished" and whole else {}))
@@ -352,12 +371,7 @@ class RunFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if self._closed:
             return
         if error is None:
@@ -366,35 +380,6 @@ class RunFolder:
             self.finish("interrupted")
         else:
             self._abort()
-
-    @classmethod
-    def _resume_locked(
-        cls,
-        path: Path,
-        wanted: RunInfo | None,
-        trials: int | None,
-        lock: FileLock,
-        redactor: Redactor,
-        now: Callable[[], datetime],
-    ) -> RunFolder:
-        stored = prepare_to_resume(path, wanted, trials, now)
-        folder = cls(
-            path,
-            stored.info,
-            stored.view.tasks,
-            lock=lock,
-            redactor=redactor,
-            time=stored.time,
-            latest=stored.view.latest,
-            lines=stored.view.lines,
-        )
-        try:
-            for kind, data in stored.events():
-                folder.event(Event(time=folder.now(), kind=kind, data=data))
-        except RunFolderError:  # the session has begun, and no caller has the folder to end it
-            folder._abort()
-            raise
-        return folder
 
     def _start_session(self) -> None:
         """Write `run.json`: a new folder is a run from here on."""
@@ -416,11 +401,6 @@ class RunFolder:
     def _write_info(self, update: dict[str, object]) -> None:
         self.info = self.info.model_copy(update=update)
         write_info(self.path, self.info, self.redactor)
-
-    def _digest_of_results(self) -> dict[str, object]:
-        self._results.sync()
-        count, digest = count_lines(self._results.path)
-        return {"results": count, "results_sha256": digest}
 
     def _refuse_another_place(self) -> None:
         """Stop where the folder was moved or deleted: what is written would go elsewhere, or nowhere.

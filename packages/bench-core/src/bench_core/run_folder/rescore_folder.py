@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["RescoreFolder", "RescoreInfo", "RescoreView", "read_rescore", "rescore_ids"]
+__all__ = ["RescoreFolder", "RescoreInfo", "RescoreView", "read_rescore"]
 
 _INFO = "rescore.json"
 _RESULTS = "results.jsonl"
@@ -178,13 +178,6 @@ class RescoreView:
     def __init__(self, info: RescoreInfo, results: dict[TrialKey, TrialResult]) -> None:
         self.info = info
         self.results = results
-
-
-def rescore_ids(run: Path) -> list[str]:
-    """Return the ids of all later evaluations of `run`, oldest first."""
-    found = [folder for folder in (run / "rescores").glob("*/") if (folder / _INFO).exists()]
-    infos = [_read_info(refuse_linked(run, f"rescores/{each.name}")) for each in found]
-    return [info.rescore_id for info in sorted(infos, key=lambda each: each.started)]
 
 
 def read_rescore(run: Path, rescore_id: str) -> RescoreView:

@@ -80,10 +80,22 @@ def capacities(
     listed = {each for each in (*_SHOWN, workers, enough) if each <= max(workers, enough)}
     # fewer may not be enough for all that is bound to nodes
     chosen = [each for each in sorted(listed) if span(each) < math.inf]
-    return tuple(
-        _capacity(len(trials), each, span, trial_s=trial_s, at_most_s=at_most_s, machines=machines)
-        for each in chosen
-    )
+    found = []
+    for each in chosen:
+        spanned, longest = span(each), at_most_s(each)
+        expected = None if trial_s is None else machines.start_s + spanned * trial_s
+        longest = None if longest is None else machines.start_s + longest
+        found.append(
+            Capacity(
+                workers=each,
+                speed_up=len(trials) / spanned,
+                expected_s=expected,
+                at_most_s=longest,
+                expected_dollars=_dollars(each, expected, machines),
+                at_most_dollars=_dollars(each, longest, machines),
+            )
+        )
+    return tuple(found)
 
 
 def enough_machines(most: int, span: Callable[[int], float]) -> int:
@@ -100,28 +112,6 @@ def enough_machines(most: int, span: Callable[[int], float]) -> int:
         else:
             least = middle + 1
     return least
-
-
-def _capacity(
-    trials: int,
-    workers: int,
-    span: Callable[[int], float],
-    *,
-    trial_s: float | None,
-    at_most_s: Callable[[int], float | None],
-    machines: Machines,
-) -> Capacity:
-    spanned, longest = span(workers), at_most_s(workers)
-    expected = None if trial_s is None else machines.start_s + spanned * trial_s
-    longest = None if longest is None else machines.start_s + longest
-    return Capacity(
-        workers=workers,
-        speed_up=trials / spanned,
-        expected_s=expected,
-        at_most_s=longest,
-        expected_dollars=_dollars(workers, expected, machines),
-        at_most_dollars=_dollars(workers, longest, machines),
-    )
 
 
 def _dollars(workers: int, seconds: float | None, machines: Machines) -> float | None:

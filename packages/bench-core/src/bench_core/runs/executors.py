@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bench_core.runs.environment import RunEnvironment
     from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.scheduling.places import Places
-    from bench_core.workers.recipe import Recipe
 
 __all__ = ["Executor", "opened_executor"]
 
@@ -92,7 +91,13 @@ async def opened_executor(
         keep_late(folder.path, on_event)  # of workers of a session before
         yield _Inline(with_.locks)
         return
-    recipe = _recipe(with_)
+    if with_.recipe is None:
+        raise InputError(
+            "this benchmark, with these options, runs in this process only: leave out --executor"
+        )
+    if with_.agent_for is not None:
+        raise InputError("agents that are objects work in this process only: name an agent")
+    recipe, timeouts = with_.recipe, timeouts_of(spec, with_)
     try:
         artifacts = spec.executor.artifacts and checked_url(spec.executor.artifacts)
         placing = await placing_of(spec, with_, transport)
@@ -112,7 +117,9 @@ async def opened_executor(
         {"packages": {**package_digests(["bench_core", recipe.package])}, "agent": code.sha256},
         placement=placement,
         run_folder=folder.path,
-        limits=_limits(spec, with_),
+        limits=WorkerLimits(
+            cancel_s=timeouts.cancel_grace_s * _CANCEL_SHARE, block_s=timeouts.loop_block_s
+        ),
         locks=with_.locks,
         owner=f"{folder.info.run_id} on {platform.node()}",
         artifacts=artifacts and f"{artifacts}/{folder_name(folder.info.run_id)}",
@@ -123,23 +130,6 @@ async def opened_executor(
     with_.progress.note(f"Starting {count} workers ({transport.name})")
     async with executor:
         yield executor
-
-
-def _recipe(with_: RunEnvironment) -> Recipe:
-    if with_.recipe is None:
-        raise InputError(
-            "this benchmark, with these options, runs in this process only: leave out --executor"
-        )
-    if with_.agent_for is not None:
-        raise InputError("agents that are objects work in this process only: name an agent")
-    return with_.recipe
-
-
-def _limits(spec: RunSpec, with_: RunEnvironment) -> WorkerLimits:
-    timeouts = timeouts_of(spec, with_)
-    return WorkerLimits(
-        cancel_s=timeouts.cancel_grace_s * _CANCEL_SHARE, block_s=timeouts.loop_block_s
-    )
 
 
 def _write(folder: RunFolder, kind: str, data: dict[str, JsonValue]) -> None:

@@ -125,8 +125,25 @@ def opened_run(
     tasks, skipped = tasks_of_run(benchmark.tasks(), spec, known)
     again = trials_to_rerun(known, spec.rerun, code)
     require_price(spec.budget, spec.model, with_.price_of)
-    info = _describe(benchmark, spec, tasks, out, with_)
-    info = info.model_copy(update={"agent_code": code})
+    provenance = with_.provenance
+    price = with_.price_of(spec.model) if with_.price_of and spec.model else None
+    info = describe_run(
+        benchmark=benchmark.name,
+        agent=spec.agent,
+        tasks=tasks,
+        model=spec.model,
+        trials=spec.trials,
+        seed=spec.seed,
+        config=spec.settings(),
+        world=spec.world,
+        profile=spec.profile,
+        timing=spec.timing,
+        benchmark_version=provenance.benchmark_version,
+        packages=provenance.packages,
+        prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
+        prices_as_of=provenance.prices_as_of,
+        run_id=out.resolve().name,
+    ).model_copy(update={"agent_code": code})
     info = with_rule(info, spec.stopping, tasks, None if known is None else known.info)
     # another run is refused as such, when its folder is opened
     same = known is not None and known.info.config_hash == info.config_hash
@@ -171,31 +188,3 @@ def opened_agents(
 def timeouts_of(spec: RunSpec, with_: RunEnvironment) -> Timeouts:
     """Return the limits by which the run's trials end: the policy's where it has one."""
     return with_.policy.timeouts if with_.policy else spec.timeouts
-
-
-def _describe(
-    benchmark: Benchmark,
-    spec: RunSpec,
-    tasks: Sequence[Task],
-    out: Path,
-    with_: RunEnvironment,
-) -> RunInfo:
-    provenance = with_.provenance
-    price = with_.price_of(spec.model) if with_.price_of and spec.model else None
-    return describe_run(
-        benchmark=benchmark.name,
-        agent=spec.agent,
-        tasks=tasks,
-        model=spec.model,
-        trials=spec.trials,
-        seed=spec.seed,
-        config=spec.settings(),
-        world=spec.world,
-        profile=spec.profile,
-        timing=spec.timing,
-        benchmark_version=provenance.benchmark_version,
-        packages=provenance.packages,
-        prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
-        prices_as_of=provenance.prices_as_of,
-        run_id=out.resolve().name,
-    )

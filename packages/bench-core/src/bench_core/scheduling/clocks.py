@@ -1,7 +1,6 @@
 """Where the scheduler reads the time: a seam for tests and simulations.
 
-Waiting goes through the event loop's own timers; `bench_core.scheduling.virtual_time` has a loop
-on which an hour passes in no time.
+Waiting goes through the event loop's own timers.
 """
 
 from __future__ import annotations

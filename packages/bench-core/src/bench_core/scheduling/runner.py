@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.budgets import AGENT
@@ -95,7 +94,18 @@ class AttemptRunner:
         processes = ProcessGroups()
         meter = self._budget.meter()
         token = secrets.token_hex(8)
-        context = self._context_of(trial, number, meter, processes, token)
+        context = self._context.for_attempt(
+            meter,
+            processes,
+            {
+                "folder": self._sink.new_attempt(trial.key),
+                "trial": trial.key.trial,
+                "attempt": number,
+                "seed": trial.seed,
+                "limits": trial.limits,
+            },
+            token=token,
+        )
         started, started_at = self._clock.now(), self._clock.monotonic()
         # before it runs: where the disk takes no record, nothing may be paid for
         self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
@@ -167,27 +177,6 @@ class AttemptRunner:
             )
         )
 
-    def _context_of(
-        self,
-        trial: PlannedTrial,
-        number: int,
-        meter: TrialMeter,
-        processes: ProcessGroups,
-        token: str,
-    ) -> TrialContext:
-        return self._context.for_attempt(
-            meter,
-            processes,
-            {
-                "folder": self._sink.new_attempt(trial.key),
-                "trial": trial.key.trial,
-                "attempt": number,
-                "seed": trial.seed,
-                "limits": trial.limits,
-            },
-            token=token,
-        )
-
     def _spend_listener(
         self, key: TrialKey, number: int, running: RunningAttempt
     ) -> Callable[[str, Spent], None]:
@@ -197,24 +186,17 @@ class AttemptRunner:
         collector take 15 MB.
         """
         loop = asyncio.get_running_loop()
-        return partial(self._note_spending, loop, key, number, running)
 
-    def _note_spending(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        key: TrialKey,
-        number: int,
-        running: RunningAttempt,
-        source: str,
-        spent: Spent,
-    ) -> None:
-        """Write a model call down before the next one can be made: the process may die of it."""
-        amount = spent.model_dump(mode="json", exclude_defaults=True)
-        self._keep("spend", key, number, {"source": source, **amount})
-        if self._budget.exhausted is not None:
-            # it should end by itself now; some agents swallow every error and go on
-            grace_s = self._timeouts.cancel_grace_s
-            _call_threadsafe(loop, running.stop_later, grace_s, StopReason.BUDGET)
+        def note(source: str, spent: Spent) -> None:
+            """Write a model call down before the next one can be made: the process may die of it."""
+            amount = spent.model_dump(mode="json", exclude_defaults=True)
+            self._keep("spend", key, number, {"source": source, **amount})
+            if self._budget.exhausted is not None and not loop.is_closed():
+                # it should end by itself now; some agents swallow every error and go on
+                grace_s = self._timeouts.cancel_grace_s
+                loop.call_soon_threadsafe(running.stop_later, grace_s, StopReason.BUDGET)
+
+        return note
 
 
 async def _call(place: Place, task: Task, context: TrialContext) -> TrialResult:
@@ -223,13 +205,6 @@ async def _call(place: Place, task: Task, context: TrialContext) -> TrialResult:
     except SystemExit as error:
         # asyncio would end the whole loop
         raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
-
-
-def _call_threadsafe(
-    loop: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: object
-) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(function, *arguments)
 
 
 def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from pathlib import Path
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -62,12 +61,7 @@ class LoopWatchdog:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         faulthandler.cancel_dump_traceback_later()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.errors import NotEstimableError
@@ -17,7 +18,7 @@ from bench_core.statistics.permutation import within_task
 from bench_core.statistics.power_simulation import printed_power
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.permutation import WithinTask
@@ -139,43 +140,10 @@ def gate(
         raise ValueError(f"tolerance {tolerance!r} or alpha {alpha!r} is out of range")
     if estimand == "these_results":
         raise ValueError("a gate speaks of the same tasks or of new ones")
-    checks, whole = _checks(new, baseline, slices or {}, clusters, tolerance=tolerance, alpha=alpha)
-    needed = units_needed(tolerance, alpha) if tolerance else None
-    verdict, reason = _verdict(checks, tolerance, alpha, estimand, needed)
-    return GateResult(
-        verdict=verdict,
-        reason=reason,
-        alpha=alpha,
-        tolerance=tolerance,
-        estimand=estimand,
-        needed=needed,
-        checks=checks,
-        broken=tuple(_broken(new, baseline)),
-        comparison=_compared(
-            new,
-            baseline,
-            clusters=clusters,
-            names=names,
-            level=1.0 - alpha,
-            p_same_tasks=whole.p_value if whole.conditional else None,
-        ),
-    )
-
-
-def _checks(
-    new: Scores[Key],
-    baseline: Scores[Key],
-    slices: Mapping[str, Collection[Key]],
-    clusters: Clusters[Key] | None,
-    *,
-    tolerance: float,
-    alpha: float,
-) -> tuple[tuple[GateCheck, ...], WithinTask]:
-    """Return the checks, all tasks first, and the test of these."""
     shared = {key: now for key, now in new.items() if len(now) and len(baseline.get(key, ()))}
     parts = {"all": shared} | {
         name: {key: shared[key] for key in dict.fromkeys(keys) if key in shared}
-        for name, keys in slices.items()
+        for name, keys in (slices or {}).items()
     }
     # Tarone's rule asks for a level that is right given every total; a single test does not
     several = sum(map(bool, parts.values())) > 1
@@ -204,7 +172,29 @@ def _checks(
         else GateCheck(name=name, tasks=0, reason="no task of it has a score in both runs")
         for name, part in parts.items()
     )
-    return checks, tests["all"]
+    same = tests["all"].p_value if tests["all"].conditional else None
+    comparison: Comparison | None = None
+    with suppress(NotEstimableError):  # a single cluster is no evidence about new tasks
+        comparison = compare(
+            new, baseline, clusters=clusters, names=names, level=1.0 - alpha, p_same_tasks=same
+        )
+    needed = units_needed(tolerance, alpha) if tolerance else None
+    verdict, reason = _verdict(checks, tolerance, alpha, estimand, needed)
+    return GateResult(
+        verdict=verdict,
+        reason=reason,
+        alpha=alpha,
+        tolerance=tolerance,
+        estimand=estimand,
+        needed=needed,
+        checks=checks,
+        broken=tuple(
+            str(key)
+            for key, now in shared.items()
+            if sum(now) / len(now) - sum(before := baseline[key]) / len(before) <= -1.0
+        ),
+        comparison=comparison,
+    )
 
 
 def _power(test: WithinTask, tolerance: float, level: float, *, whole: bool) -> float | None:
@@ -237,20 +227,6 @@ def _limits(
     }
 
 
-def _broken(new: Scores[Key], baseline: Scores[Key]) -> Iterator[str]:
-    for key, now in new.items():
-        before = baseline.get(key, ())
-        if len(now) and len(before) and sum(now) / len(now) - sum(before) / len(before) <= -1.0:
-            yield str(key)
-
-
-def _compared(new: Scores[Key], baseline: Scores[Key], **how: Any) -> Comparison | None:
-    try:
-        return compare(new, baseline, **how)
-    except NotEstimableError:
-        return None  # a single cluster is no evidence about new tasks
-
-
 def _verdict(
     checks: tuple[GateCheck, ...],
     tolerance: float,
@@ -262,33 +238,23 @@ def _verdict(
     if dropped:
         found = ", ".join(f"{each.name} {_points(each.difference)}" for each in dropped)
         return "regression", f"not the same agent on these tasks, and worse: {found}"
-    worst = _worst(checks[0], estimand)
+    whole = checks[0]
+    there, unit, worst = whole.pairs, "pairs of trials", whole.worst
+    if estimand == "new_tasks":
+        there, unit = whole.clusters, "independent tasks or templates"
+        worst = whole.worst_new_tasks
     about = f"at worst {_points(worst)} {ESTIMAND_TEXT[estimand]}"
     if worst is not None and worst > -tolerance:
         return "fine", f"{about}, within the tolerance of {_points(-tolerance)}"
-    return "not_enough_evidence", "; ".join(
-        [f"no drop beyond chance, but {about}", *_wanting(checks[0], tolerance, estimand, needed)]
-    )
-
-
-def _wanting(
-    whole: GateCheck, tolerance: float, estimand: Estimand, needed: int | None
-) -> Iterator[str]:
-    """Return what there is too little of."""
-    there, unit = whole.pairs, "pairs of trials"
-    if estimand == "new_tasks":
-        there, unit = whole.clusters, "independent tasks or templates"
+    wanting = [f"no drop beyond chance, but {about}"]
     if needed is not None and there < needed:
-        yield (
+        wanting.append(
             f"ruling out {_points(-tolerance)} takes at least {needed} {unit} without a loss, "
             f"there are {there}"
         )
     if whole.power is not None:
-        yield f"a true {_points(-tolerance)} would be found in {whole.power:.0%} of runs"
-
-
-def _worst(check: GateCheck, estimand: Estimand) -> float | None:
-    return check.worst if estimand == "same_tasks" else check.worst_new_tasks
+        wanting.append(f"a true {_points(-tolerance)} would be found in {whole.power:.0%} of runs")
+    return "not_enough_evidence", "; ".join(wanting)
 
 
 def _regressed(check: GateCheck, tolerance: float, alpha: float) -> bool:

@@ -1,4 +1,4 @@
-"""An event loop on which waiting takes no time, for tests and for estimates of a plan's length."""
+"""An event loop on which waiting takes no time."""
 
 from __future__ import annotations
 
