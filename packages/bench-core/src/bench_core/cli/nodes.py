@@ -42,14 +42,30 @@ def nodes() -> None:
 @click.option("--label", "labels", multiple=True, metavar="NAME",
               help="A custom resource that some node has to carry, as `run --bind` needs it.")  # fmt: skip
 @json_option
-def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
+def doctor(
+    address: str,
+    packages: tuple[str, ...],
+    keys: tuple[str, ...],
+    reach: tuple[str, ...],
+    labels: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
     """Check every node that offers room for workers: Python, packages, Chromium, /dev/shm, disk, clock, keys, network.
 
     Exit codes: 0 all usable, 1 something must be fixed, 2 there is no cluster, or an option is wrong.
     """
-    from bench_core.workers.nodes import facts_of_this_node
+    from bench_core.workers.nodes import (
+        NodeQuestions,
+        address_of,
+        facts_of_this_node,
+        labelled,
+    )
 
-    questions = _questions(**asked)
+    for each in reach:
+        address_of(labelled(each)[0])  # refused here rather than on every node
+    names = dict.fromkeys(["bench_core", *(each.replace("-", "_") for each in packages)])
+    questions = NodeQuestions(packages=tuple(names), keys=keys, reach=reach, labels=labels)
     found, leases = _ask(address, questions)
     here = facts_of_this_node(questions.model_copy(update={"reach": ()}))
     rows = [(each, _findings(here, each)) for each in found]
@@ -58,25 +74,6 @@ def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
     click.echo(show(rows, leases, missing))
     if missing or any(one.status == "fail" for _, checks in rows for one in checks):
         sys.exit(exit_codes.FELL_SHORT)
-
-
-def _questions(
-    packages: tuple[str, ...],
-    keys: tuple[str, ...],
-    reach: tuple[str, ...],
-    labels: tuple[str, ...],
-) -> NodeQuestions:
-    from bench_core.workers.nodes import (
-        NodeQuestions,
-        address_of,
-        labelled,
-    )
-
-    for each in reach:
-        address_of(labelled(each)[0])  # refused here rather than on every node
-    names = ["bench_core", *(each.replace("-", "_") for each in packages)]
-    unique = tuple(dict.fromkeys(names))
-    return NodeQuestions(packages=unique, keys=keys, reach=reach, labels=labels)
 
 
 def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[dict[str, Any]]]:
@@ -137,20 +134,24 @@ def _as_text(
                 node.facts.host if node.facts else None,
                 node.room,
                 ", ".join(node.labels) or None,
-                *_cells(things, checks),
+                *(
+                    next((_MARKS[c.status] for c in checks if c.of == each), None)
+                    for each in things
+                ),
             )
             for node, checks in rows
         ],
     )
     lines = [line for node, checks in rows for each in checks for line in _lines(node, each)]
-    lines += [line for label in missing for line in _absent(label)]
-    held = [plain_text(f"held: {_held(each)}") for each in leases]
+    for label in missing:
+        start = f'`ray start --resources=\'{{"proctor": 4, "{label}": 1}}\'`'
+        head = f"{_MARKS['fail']} no node with room for workers carries {label!r}"
+        lines += [plain_text(head), plain_text(f"  fix: start those that shall with {start}")]
+    held = []
+    for lease in leases:
+        names = ", ".join([*(f"{name} (alone)" for name in lease["exclusive"]), *lease["shared"]])
+        held.append(plain_text(f"held: {names} by {lease['owner']}"))
     return "\n".join([table, *([""] if lines or held else []), *lines, *held])
-
-
-def _cells(things: Sequence[str], checks: Sequence[Finding]) -> list[str | None]:
-    by_thing = {each.of: _MARKS[each.status] for each in checks}
-    return [by_thing.get(each) for each in things]
 
 
 def _lines(node: AskedNode, found: Finding) -> list[str]:
@@ -158,14 +159,3 @@ def _lines(node: AskedNode, found: Finding) -> list[str]:
         return []
     head = plain_text(f"{_MARKS[found.status]} {node.name}, {found.of}: {found.detail}")
     return [head, plain_text(f"  fix: {found.fix}")] if found.fix else [head]
-
-
-def _absent(label: str) -> list[str]:
-    start = f'`ray start --resources=\'{{"proctor": 4, "{label}": 1}}\'`'
-    head = f"{_MARKS['fail']} no node with room for workers carries {label!r}"
-    return [plain_text(head), plain_text(f"  fix: start those that shall with {start}")]
-
-
-def _held(lease: dict[str, Any]) -> str:
-    alone = [f"{name} (alone)" for name in lease["exclusive"]]
-    return f"{', '.join([*alone, *lease['shared']])} by {lease['owner']}"

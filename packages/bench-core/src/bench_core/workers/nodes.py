@@ -159,15 +159,55 @@ def findings(here: NodeFacts, there: NodeFacts, skew_s: float) -> Iterator[Findi
         there: The node's.
         skew_s: By how many seconds its clock is surely off: what the question's own time cannot explain.
     """
-    yield _python(here.python, there.python)
-    yield _packages(here, there)
-    yield _browser(there)
-    yield _shm(there.shm)
-    yield _disk(there.disk)
-    yield _clock(skew_s)
-    yield _keys(there.keys)
-    yield _reach(there.reach)
-    yield _niceness(here.niceness, there.niceness)
+    same = here.python.split(".")[:2] == there.python.split(".")[:2]
+    yield _either(
+        "python", same, there.python, f"{there.python}, and {here.python} here",
+        f"start Ray on it with Python {here.python}: Ray refuses others, too",
+    )  # fmt: skip
+    other = ", ".join(
+        f"{name} {_named(there, name)}, {_named(here, name)} here"
+        for name, digest in sorted(here.packages.items())
+        if digest == "absent" or there.packages.get(name) != digest
+    )
+    yield _either("packages", not other, "as here", other, "install the same wheels on every node")
+    yield _either(
+        "chromium", there.chromium is not None, there.chromium or "", there.no_chromium,
+        "install one where the benchmark needs a browser", "warn",
+    )  # fmt: skip
+    shm = "none" if there.shm is None else _size(there.shm)
+    yield _either(
+        "shared memory", there.shm is None or there.shm >= LEAST_SHM, shm,
+        f"{shm}: Ray and browsers share it", "start the container with --shm-size=1g", "warn",
+    )  # fmt: skip
+    free = f"{_size(there.disk)} free"
+    yield _either(
+        "disk", there.disk >= LITTLE_DISK, free, free,
+        "make room where temporary files go, or set TMPDIR",
+        "fail" if there.disk < LEAST_DISK else "warn",
+    )  # fmt: skip
+    off, ahead = abs(skew_s), "ahead of" if skew_s > 0 else "behind"
+    yield _either(
+        "clock", off < LITTLE_SKEW_S, "as here", f"{off:.0f} s {ahead} this one",
+        "let NTP set both clocks: logins and dates in tasks go by them",
+        "fail" if off >= MOST_SKEW_S else "warn",
+    )  # fmt: skip
+    unset = ", ".join(sorted(name for name, is_set in there.keys.items() if not is_set))
+    yield _either(
+        "keys", not unset, f"{len(there.keys)} set", f"not set: {unset}",
+        "set them in the shell that runs `ray start`",
+    )  # fmt: skip
+    missed = "; ".join(f"{each}: {why}" for each, why in sorted(there.reach.items()) if why)
+    yield _either(
+        "reach", not missed, f"{len(there.reach)} reached", missed,
+        "open the network to it, or bind it to nodes that reach it: `run --bind NAME=LABEL`",
+    )  # fmt: skip
+    mine, theirs = here.niceness, there.niceness
+    yield _either(
+        "niceness", mine is None or theirs is None or theirs <= mine,
+        "-" if theirs is None else str(theirs),
+        f"{theirs}, and {mine} here: trials are slower there",
+        "start the node with RAY_worker_niceness=0", "warn",
+    )  # fmt: skip
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -222,27 +262,12 @@ def _why_not_reached(text: str) -> str:
     return ""
 
 
-def _python(here: str, there: str) -> Finding:
-    if here.split(".")[:2] == there.split(".")[:2]:
-        return Finding(of="python", status="ok", detail=there)
-    fix = f"start Ray on it with Python {here}: Ray refuses others, too"
-    return Finding(of="python", status="fail", detail=f"{there}, and {here} here", fix=fix)
-
-
-def _packages(here: NodeFacts, there: NodeFacts) -> Finding:
-    other = [
-        name
-        for name, digest in here.packages.items()
-        if digest == "absent" or there.packages.get(name) != digest
-    ]
-    if not other:
-        return Finding(of="packages", status="ok", detail="as here")
-    message = ", ".join(
-        f"{name} {_named(there, name)}, {_named(here, name)} here" for name in sorted(other)
-    )
-    return Finding(
-        of="packages", status="fail", detail=message, fix="install the same wheels on every node"
-    )
+def _either(
+    of: str, fine: bool, good: str, bad: str, fix: str, status: Literal["warn", "fail"] = "fail"
+) -> Finding:
+    if fine:
+        return Finding(of=of, status="ok", detail=good)
+    return Finding(of=of, status=status, detail=bad, fix=fix)
 
 
 def _named(facts: NodeFacts, name: str) -> str:
@@ -250,73 +275,6 @@ def _named(facts: NodeFacts, name: str) -> str:
     if digest == "absent":
         return "is absent"
     return f"{facts.versions.get(name, '')} with files {digest[:12]}".strip()
-
-
-def _browser(there: NodeFacts) -> Finding:
-    if there.chromium is not None:
-        return Finding(of="chromium", status="ok", detail=there.chromium)
-    return Finding(
-        of="chromium", status="warn", detail=there.no_chromium,
-        fix="install one where the benchmark needs a browser",
-    )  # fmt: skip
-
-
-def _shm(size: int | None) -> Finding:
-    if size is None or size >= LEAST_SHM:
-        detail = "none" if size is None else _size(size)
-        return Finding(of="shared memory", status="ok", detail=detail)
-    return Finding(
-        of="shared memory", status="warn", detail=f"{_size(size)}: Ray and browsers share it",
-        fix="start the container with --shm-size=1g",
-    )  # fmt: skip
-
-
-def _disk(free: int) -> Finding:
-    status: Literal["ok", "warn", "fail"] = (
-        "fail" if free < LEAST_DISK else "warn" if free < LITTLE_DISK else "ok"
-    )
-    fix = "" if status == "ok" else "make room where temporary files go, or set TMPDIR"
-    return Finding(of="disk", status=status, detail=f"{_size(free)} free", fix=fix)
-
-
-def _clock(skew_s: float) -> Finding:
-    off = abs(skew_s)
-    status: Literal["ok", "warn", "fail"] = (
-        "fail" if off >= MOST_SKEW_S else "warn" if off >= LITTLE_SKEW_S else "ok"
-    )
-    if status == "ok":
-        return Finding(of="clock", status="ok", detail="as here")
-    ahead = "ahead of" if skew_s > 0 else "behind"
-    fix = "let NTP set both clocks: logins and dates in tasks go by them"
-    return Finding(of="clock", status=status, detail=f"{off:.0f} s {ahead} this one", fix=fix)
-
-
-def _keys(keys: dict[str, bool]) -> Finding:
-    missing = sorted(name for name, is_set in keys.items() if not is_set)
-    if not missing:
-        return Finding(of="keys", status="ok", detail=f"{len(keys)} set")
-    return Finding(
-        of="keys", status="fail", detail=f"not set: {', '.join(missing)}",
-        fix="set them in the shell that runs `ray start`",
-    )  # fmt: skip
-
-
-def _reach(reach: dict[str, str]) -> Finding:
-    missed = {each: why for each, why in reach.items() if why}
-    if not missed:
-        return Finding(of="reach", status="ok", detail=f"{len(reach)} reached")
-    message = "; ".join(f"{each}: {why}" for each, why in sorted(missed.items()))
-    fix = "open the network to it, or bind it to nodes that reach it: `run --bind NAME=LABEL`"
-    return Finding(of="reach", status="fail", detail=message, fix=fix)
-
-
-def _niceness(here: int | None, there: int | None) -> Finding:
-    if here is None or there is None or there <= here:
-        return Finding(of="niceness", status="ok", detail="-" if there is None else str(there))
-    return Finding(
-        of="niceness", status="warn", detail=f"{there}, and {here} here: trials are slower there",
-        fix="start the node with RAY_worker_niceness=0",
-    )  # fmt: skip
 
 
 def _size(count: int) -> str:
