@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners have no name on Windows")
 
 ASK = "import tempfile; print(tempfile.gettempdir())"
-HOLD = "from bench_core.files import temporary_folder\nwith temporary_folder() as folder: print(folder, flush=True); input()"
+HOLD = "from bench_core.files.temporary import temporary_folder\nwith temporary_folder() as folder: print(folder, flush=True); input()"
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_what_a_process_needs_until_its_end_lies_there_and_goes_with_the_process
     outside: Path,
 ) -> None:
     program = """
-from bench_core.files import temporary_folder
+from bench_core.files.temporary import temporary_folder
 from bench_core.files.temporary import lasting_folder, owned_folder
 with temporary_folder() as folder:
     lasting, other = lasting_folder("proctor-browser-use"), owned_folder("proctor-c")

@@ -99,7 +99,11 @@ class Plugin:
         Raises:
             PluginImportError: It does not import, for whatever reason.
         """
-        return _import(self.kind, self.name, self.distribution, self.value)
+        try:
+            return metadata.EntryPoint(self.name, self.value, _group(self.kind)).load()
+        except Exception as error:  # foreign code runs here
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginImportError(self.kind, self.name, self.distribution, reason) from error
 
 
 def find_plugins(kind: PluginKind) -> tuple[Plugin, ...]:
@@ -118,7 +122,7 @@ def _find_plugins(kind: PluginKind, path: tuple[str, ...]) -> tuple[Plugin, ...]
         Plugin(
             kind,
             point.name,
-            _canonical(point.dist.name) if point.dist else "?",
+            re.sub(r"[-_.]+", "-", point.dist.name).lower() if point.dist else "?",
             point.dist.version if point.dist else "?",
             point.value,
         )
@@ -130,7 +134,16 @@ def _find_plugins(kind: PluginKind, path: tuple[str, ...]) -> tuple[Plugin, ...]
 def list_plugins(kind: PluginKind | None = None, *, load: bool = False) -> list[dict[str, str]]:
     """Return what is installed as rows of text; with `load`, what does not import has `error`."""
     kinds: tuple[PluginKind, ...] = (kind,) if kind else get_args(PluginKind)
-    return [_row(plugin, load=load) for each in kinds for plugin in find_plugins(each)]
+    rows = []
+    for plugin in (plugin for each in kinds for plugin in find_plugins(each)):
+        row = {name: str(value) for name, value in vars(plugin).items()}
+        if load:
+            try:
+                plugin.load()
+            except PluginImportError as error:
+                row["error"] = str(error)
+        rows.append(row)
+    return rows
 
 
 def load_plugin(
@@ -177,7 +190,11 @@ def locate_plugin(
     if not offers:
         raise UnknownPluginError(kind, name, by_name, KNOWN[kind].get(name))
     if len(offers) > 1:
-        raise InputError(_ambiguous(kind, name, offers))
+        ways = " or ".join(repr(each.value) for each in offers)
+        owners = " and ".join(repr(each.distribution) for each in offers)
+        raise InputError(
+            f"the {kind} {name!r} is offered by {owners}: uninstall one, or ask for {ways}"
+        )
     return offers[0]
 
 
@@ -240,16 +257,6 @@ def load_benchmark(name: str) -> Benchmark:
     return made
 
 
-def _row(plugin: Plugin, *, load: bool) -> dict[str, str]:
-    row = {name: str(value) for name, value in vars(plugin).items()}
-    if load:
-        try:
-            plugin.load()
-        except PluginImportError as error:
-            row["error"] = str(error)
-    return row
-
-
 def _group(kind: PluginKind) -> str:
     if kind not in get_args(PluginKind):
         raise InputError(f"unknown kind of plugin {kind!r}: use one of {get_args(PluginKind)}")
@@ -272,7 +279,13 @@ def _load_reference(kind: PluginKind, reference: str) -> Any:
         raise PluginImportError(kind, reference, None, _raised(error)) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise InputError(_lacking(kind, module, attribute, found))
+            article = "an" if kind[0] in "aeiou" else "a"
+            names = [each for each in dir(found) if each[0] != "_"]
+            near = difflib.get_close_matches(attribute, names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(
+                f"the module {module!r} has no {attribute!r} for {article} {kind}{hint}"
+            )
         found = getattr(found, part)
     return found
 
@@ -288,15 +301,6 @@ def _look_here(module: str) -> None:
         sys.path.append(str(here))
 
 
-def _lacking(kind: str, module: str, attribute: str, found: object) -> str:
-    article = "an" if kind[0] in "aeiou" else "a"
-    near = difflib.get_close_matches(
-        attribute, [each for each in dir(found) if each[0] != "_"], n=1
-    )
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"the module {module!r} has no {attribute!r} for {article} {kind}{hint}"
-
-
 def _raised(error: BaseException) -> str:
     """Return what was raised, and the line of its author's code that did."""
     from bench_core.source_lines import own_line  # only when something failed
@@ -304,24 +308,3 @@ def _raised(error: BaseException) -> str:
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     where = own_line(error)
     return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
-
-
-def _import(kind: PluginKind, name: str, distribution: str, value: str) -> Any:
-    try:
-        return metadata.EntryPoint(name, value, _group(kind)).load()
-    except Exception as error:  # foreign code runs here
-        raise _broken(kind, name, distribution, error) from error
-
-
-def _broken(kind: str, name: str, distribution: str, error: Exception) -> PluginImportError:
-    return PluginImportError(kind, name, distribution, f"{type(error).__name__}: {error}")
-
-
-def _ambiguous(kind: PluginKind, name: str, offers: list[Plugin]) -> str:
-    ways = " or ".join(repr(each.value) for each in offers)
-    owners = " and ".join(repr(each.distribution) for each in offers)
-    return f"the {kind} {name!r} is offered by {owners}: uninstall one, or ask for {ways}"
-
-
-def _canonical(distribution: str) -> str:
-    return re.sub(r"[-_.]+", "-", distribution).lower()

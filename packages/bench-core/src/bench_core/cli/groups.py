@@ -78,11 +78,15 @@ class BenchGroup(click.Group):
             raise
         except (BenchError, OSError) as error:
             # click itself ends without a message where the reader has gone.
-            if _is_broken_pipe(error):
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
             if ctx.meta.get(_DEBUG):
                 _show_traceback(error)
-            raise _failure_of(error) from error
+            given = isinstance(error, InputError) or (
+                isinstance(error, OSError) and not isinstance(error, ConnectionError | TimeoutError)
+            )
+            message = _redacted(_message_of(error))
+            raise (_InputRefused if given else CommandFailed)(message) from error
         except KeyboardInterrupt:
             ctx.exit(exit_codes.INTERRUPTED)
         except Exception as error:  # noqa: BLE001  # the outermost border: Python would exit with 1
@@ -107,7 +111,11 @@ def runner_group(
     """
 
     def decorate(function: Callable[..., Any]) -> BenchGroup:
-        command = click.version_option(version, prog_name=name)(_debug_option(function))
+        debug = click.option(
+            "--debug", is_flag=True, expose_value=False, is_eager=True, callback=_remember_debug,
+            help="Show tracebacks of errors.",
+        )  # fmt: skip
+        command = click.version_option(version, prog_name=name)(debug(function))
         context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         kind: type[BenchGroup] = settings.pop("cls", BenchGroup)
         return click.group(name, cls=kind, context_settings=context, **settings)(command)
@@ -125,29 +133,10 @@ def _show_examples(command: click.Command, words: str, examples: Mapping[str, st
         command.epilog = f"\b\nExample:\n{lines}"
 
 
-def _debug_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, is_eager=True, callback=_remember_debug,
-        help="Show tracebacks of errors.",
-    )(function)  # fmt: skip
-
-
 def _remember_debug(
     ctx: click.Context, _parameter: click.Parameter, value: bool
 ) -> None:  # click's signature
     ctx.meta[_DEBUG] = value
-
-
-def _is_broken_pipe(error: Exception) -> bool:
-    """Whether the reader of our output (`| head`) has gone; click then ends without a message."""
-    return isinstance(error, OSError) and error.errno == errno.EPIPE
-
-
-def _failure_of(error: Exception) -> CommandFailed:
-    given = isinstance(error, InputError) or (
-        isinstance(error, OSError) and not isinstance(error, ConnectionError | TimeoutError)
-    )
-    return (_InputRefused if given else CommandFailed)(_redacted(_message_of(error)))
 
 
 def _message_of(error: Exception) -> str:

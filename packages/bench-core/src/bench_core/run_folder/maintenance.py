@@ -29,11 +29,10 @@ from bench_core.run_folder.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from bench_core.records import RunInfo, TrialKey
-    from bench_core.run_folder.jsonl import Lines
+    from bench_core.records import RunInfo
 
 __all__ = ["RunCheck", "SetAside", "check_run", "repair_run", "seal_of"]
 
@@ -88,8 +87,19 @@ def check_run(path: Path) -> RunCheck:
     problems += misplaced_lines(results, count_set_aside(path))
     if not results.bad:  # else these say no more
         problems += _unlike_sessions(path, info)
-        problems += _lacking(info, planned, last)
-    problems += _foreign(results, info.benchmark)
+        missing = [key for key in planned if key not in last]
+        # a run that looks stopped may lack trials
+        if missing and info.finished is not None and info.stopping_rule is None:
+            problems.append(
+                f"run.json says the run is finished, but {len(missing)} planned trials have no result, the "
+                f"first of task {missing[0].task_id!r}: run the same command again"
+            )
+    others = Counter(each.benchmark for each in results.records)
+    problems += [
+        f"results.jsonl holds {count} results of the benchmark {name!r} in a run of {info.benchmark!r}"
+        for name, count in sorted(others.items())
+        if name != info.benchmark
+    ]
     problems += [
         f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
         for key in sorted(set(last) - set(planned), key=lambda key: (key.task_id, key.trial))
@@ -119,7 +129,12 @@ def repair_run(path: Path) -> list[SetAside]:
         read_tasks(path, info)
         if changed := changed_files(path, info):
             raise RunFolderError("; ".join(changed))
-        moved = [each for name in _LOGS if (each := _repair(path / name, _LOGS[name])) is not None]
+        moved = []
+        for name, model in _LOGS.items():
+            bad = read_lines(path / name, model).bad
+            kept = set_aside_lines(path / name, bad)
+            if kept is not None:
+                moved.append(SetAside(tuple(bad), kept))
         if any(each.moved_to.name.startswith("results.jsonl") for each in moved):
             unsealed = {"results": None, "results_sha256": None}
             sessions = [each.model_copy(update=unsealed) for each in info.sessions]
@@ -168,20 +183,6 @@ def _unlike_sessions(path: Path, info: RunInfo) -> Iterator[str]:
             yield (f"results.jsonl is not what session {number} left: restore it from a copy")
 
 
-def _lacking(
-    info: RunInfo, planned: Iterable[TrialKey], last: dict[TrialKey, TrialResult]
-) -> Iterator[str]:
-    """Yield what a run that says it is finished lacks; one that looks stopped may lack trials."""
-    if info.finished is None or info.stopping_rule is not None:
-        return
-    missing = [key for key in planned if key not in last]
-    if missing:
-        yield (
-            f"run.json says the run is finished, but {len(missing)} planned trials have no result, the "
-            f"first of task {missing[0].task_id!r}: run the same command again"
-        )
-
-
 def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:
     """Yield which files of a result are not what it left; others may have come to them since.
 
@@ -206,17 +207,3 @@ def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[s
         )
         left = tuple(each for each in left if file_inside(folder, each.path))  # copies of these
     yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, left))
-
-
-def _repair(path: Path, model: type[Record]) -> SetAside | None:
-    bad = read_lines(path, model).bad
-    kept = set_aside_lines(path, bad)
-    return None if kept is None else SetAside(tuple(bad), kept)
-
-
-def _foreign(results: Lines[TrialResult], benchmark: str) -> list[str]:
-    others = Counter(each.benchmark for each in results.records if each.benchmark != benchmark)
-    return [
-        f"results.jsonl holds {count} results of the benchmark {name!r} in a run of {benchmark!r}"
-        for name, count in sorted(others.items())
-    ]

@@ -160,31 +160,24 @@ def read_run(path: Path) -> RunView:
         SchemaVersionError: A newer bench-core wrote it.
     """
     with collector_paused():
-        return _read(path, read_info(path))
-
-
-def _read(path: Path, info: RunInfo) -> RunView:
-    tasks = read_tasks(path, info)
-    written_by = info.versions.get("bench-core")
-    results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
-    results.refuse_damage(path)
-    plan(tasks, info.trials)  # else summaries would count to any number
-    now = read_info(path)  # it is given more trials before the first of them has a result
-    run = RunView(path, now, tasks, results, changed_files(path, info))
-    _refuse_unplanned(run)
-    return run
-
-
-def _refuse_unplanned(run: RunView) -> None:
-    """Raise for a result that no writer of this run can have added."""
+        info = read_info(path)
+        tasks = read_tasks(path, info)
+        written_by = info.versions.get("bench-core")
+        results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
+        results.refuse_damage(path)
+        plan(tasks, info.trials)  # else summaries would count to any number
+        now = read_info(path)  # it is given more trials before the first of them has a result
+        run = RunView(path, now, tasks, results, changed_files(path, info))
     planned = {task.task_id for task in run.tasks}
     for each in run.latest:
+        # no writer of this run can have added it
         if each.task_id not in planned or each.trial > run.info.trials:
             raise RunFolderError(
                 f"{run.path / 'results.jsonl'} holds trial {each.trial} of task {each.task_id!r}, "
                 f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
                 f"lines out"
             )
+    return run
 
 
 def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import InputError
@@ -86,7 +85,10 @@ async def opened_executor(
         EnvironmentFaultError: No worker starts.
     """
     transport = opened_transport(spec, with_)
-    on_event = partial(_write, folder)
+
+    def on_event(kind: str, data: dict[str, JsonValue]) -> None:
+        folder.event(Event(time=folder.now(), kind=kind, data=data))
+
     if transport is None or not workers:
         keep_late(folder.path, on_event)  # of workers of a session before
         yield _Inline(with_.locks)
@@ -130,7 +132,3 @@ async def opened_executor(
     with_.progress.note(f"Starting {count} workers ({transport.name})")
     async with executor:
         yield executor
-
-
-def _write(folder: RunFolder, kind: str, data: dict[str, JsonValue]) -> None:
-    folder.event(Event(time=folder.now(), kind=kind, data=data))

@@ -91,13 +91,21 @@ async def rescore_run(
         RunFolderError: There is a rescore of that name by other rules.
     """
     redactor = redactor or Redactor.from_environment()
-    run = _run_of(benchmark, run_folder)
+    run = read_run(run_folder)
+    if run.info.benchmark != benchmark.name:
+        raise InputError(f"{run_folder} is a run of {run.info.benchmark!r}, not {benchmark.name!r}")
     rescore_id = name or f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
     rules = profile or run.info.profile
+    places, tasks = asyncio.Semaphore(workers), {task.task_id: task for task in run.tasks}
+
+    async def one(key: TrialKey) -> None:
+        async with places:
+            folder.append(await _rescore(benchmark, run, tasks, key))
+
     with RescoreFolder(
         run_folder, rescore_id, profile=rules, reason=reason, redactor=redactor
     ) as folder:
-        await _rescore_all(benchmark, run, folder, workers)
+        await asyncio.gather(*(one(key) for key in folder.remaining()))
     after = read_rescore(run_folder, rescore_id).results
     changes = _changes(run, after)
     lines = b",\n".join(encode(change, redactor) for change in changes)
@@ -131,26 +139,6 @@ def rescore_run_sync(
             await close_benchmark(benchmark)
 
     return asyncio.run(rescored())
-
-
-def _run_of(benchmark: Benchmark, run_folder: Path) -> RunView:
-    run = read_run(run_folder)
-    if run.info.benchmark != benchmark.name:
-        raise InputError(f"{run_folder} is a run of {run.info.benchmark!r}, not {benchmark.name!r}")
-    return run
-
-
-async def _rescore_all(
-    benchmark: Benchmark, run: RunView, folder: RescoreFolder, workers: int
-) -> None:
-    places = asyncio.Semaphore(workers)
-    tasks = {task.task_id: task for task in run.tasks}
-
-    async def one(key: TrialKey) -> None:
-        async with places:
-            folder.append(await _rescore(benchmark, run, tasks, key))
-
-    await asyncio.gather(*(one(key) for key in folder.remaining()))
 
 
 async def _rescore(

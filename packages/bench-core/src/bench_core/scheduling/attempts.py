@@ -113,7 +113,18 @@ def conclude(
     """
     reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
     if reason is not None:
-        error = _stopped(reason, context, abandoned=attempt.abandoned)
+        limit = context.limits.time_limit_s
+        message = {
+            StopReason.DEADLINE: "hard deadline: the trial did not end by itself"
+            + ("" if limit is None else f" after its time limit of {limit:g} s"),
+            StopReason.CANCELLED: "the run was stopped",
+            StopReason.BUDGET: "the run's budget is spent",
+            StopReason.LEASE_LOST: "what the trial held in the cluster may be another's by now: its lease "
+            "could not be renewed",
+        }[reason]
+        if attempt.abandoned:
+            message += "; it ignored its cancellation and was abandoned"
+        error = ErrorInfo(kind=reason.value, message=message)
         mode = FailureMode(reason.status.value)
         fields = {"status": reason.status, "error": error, "failure_mode": mode}
         return unscored_result(trial.task, context, fields)
@@ -121,36 +132,10 @@ def conclude(
         return _harness_error(trial, context, RuntimeError("the trial cancelled itself"))
     raised = attempt.task.exception()
     if raised is not None:
-        return _result_of_error(raised, trial, context)
+        fault = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
+        found = fault_fields(fault, "environment", after_work=False)
+        return unscored_result(trial.task, context, found)
     return _checked(attempt.task.result(), trial, context)
-
-
-def _stopped(reason: StopReason, context: TrialContext, *, abandoned: bool) -> ErrorInfo:
-    message = {
-        StopReason.DEADLINE: "hard deadline: the trial did not end by itself"
-        + _limit_in_words(context),
-        StopReason.CANCELLED: "the run was stopped",
-        StopReason.BUDGET: "the run's budget is spent",
-        StopReason.LEASE_LOST: "what the trial held in the cluster may be another's by now: its lease could "
-        "not be renewed",
-    }[reason]
-    if abandoned:
-        message += "; it ignored its cancellation and was abandoned"
-    return ErrorInfo(kind=reason.value, message=message)
-
-
-def _limit_in_words(context: TrialContext) -> str:
-    limit = context.limits.time_limit_s
-    return "" if limit is None else f" after its time limit of {limit:g} s"
-
-
-def _result_of_error(
-    raised: BaseException, trial: PlannedTrial, context: TrialContext
-) -> TrialResult:
-    error = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
-    return unscored_result(
-        trial.task, context, fault_fields(error, "environment", after_work=False)
-    )
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:

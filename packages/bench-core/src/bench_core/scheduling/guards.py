@@ -102,10 +102,11 @@ class _Guard:
         self._leave("interrupted", INTERRUPTED, "stopped_now", {})
 
     def abort(self, stacks: Path) -> None:
-        _say(
+        text = (
             f"A trial blocks the event loop: the stacks are in {stacks}. Aborting; the same "
             "command continues the run."
         )
+        _within(_LAST_MESSAGE_S, lambda: print(text, file=sys.stderr, flush=True))  # noqa: T201  # the process is about to end
         self._leave("aborted", ABORTED, "loop_blocked", {"stacks": stacks.name})
 
     def _leave(self, outcome: SessionOutcome, code: int, kind: str, data: dict[str, str]) -> None:
@@ -114,14 +115,14 @@ class _Guard:
         found: dict[str, JsonValue] = {**data, "in_flight": list(running)}
         # Processes first: they act on sites until they are dead; the rest only writes down why.
         _within(_LAST_MESSAGE_S, self._scheduler.kill_processes)
-        _within(_LAST_MESSAGE_S, lambda: self._event(kind, found))
+        _within(
+            _LAST_MESSAGE_S,
+            lambda: self._folder.event(Event(time=self._folder.now(), kind=kind, data=found)),
+        )
         _within(_LAST_MESSAGE_S, lambda: self._folder.finish(outcome))
         _within(_LAST_MESSAGE_S, _flush)
         # Not `sys.exit`: it would wait for the threads of the trials that are blocked.
         os._exit(code)
-
-    def _event(self, kind: str, data: dict[str, JsonValue]) -> None:
-        self._folder.event(Event(time=self._folder.now(), kind=kind, data=data))
 
 
 def _within(seconds: float, work: Callable[[], None]) -> None:
@@ -129,10 +130,6 @@ def _within(seconds: float, work: Callable[[], None]) -> None:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)
-
-
-def _say(text: str) -> None:
-    _within(_LAST_MESSAGE_S, lambda: print(text, file=sys.stderr, flush=True))  # noqa: T201  # the process is about to end
 
 
 def _flush() -> None:

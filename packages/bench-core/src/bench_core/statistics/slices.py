@@ -97,7 +97,9 @@ def slice_of(name: str, entries: Sequence[Entry], level: float) -> Slice:
         name=name,
         coverage=_coverage(entries),
         success=success_rate(entries, level),
-        score=_score_rate(entries, level),
+        score=None
+        if all(entry.score is entry.success for entry in entries)
+        else _rate([entry.score for entry in entries if entry.score], level),
         macro_average=macro_rate(entries, level),
         excluded=ordered(excluded),
     )
@@ -106,12 +108,6 @@ def slice_of(name: str, entries: Sequence[Entry], level: float) -> Slice:
 def success_rate(entries: Iterable[Entry], level: float) -> Rate:
     """Return the share of successes, tasks weighing alike."""
     return _rate([entry.success for entry in entries if entry.success], level)
-
-
-def _score_rate(entries: Sequence[Entry], level: float) -> Rate | None:
-    if all(entry.score is entry.success for entry in entries):
-        return None
-    return _rate([entry.score for entry in entries if entry.score], level)
 
 
 def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = False) -> Rate | None:
