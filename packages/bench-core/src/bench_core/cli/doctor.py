@@ -130,8 +130,11 @@ def run_checks(checks: Iterable[Check]) -> list[tuple[str, CheckResult]]:
 def execute_doctor(checks: Iterable[Check], *, as_json: bool = False) -> None:
     """Print what the checks found and exit: 0 all usable, 1 something must be fixed."""
     results = run_checks(checks)
-    click.echo(_as_json(results) if as_json else _as_text(results))
-    if any(result.status == "fail" for _, result in results):
+    passed = all(result.status != "fail" for _, result in results)
+    listed = [{"name": name, **asdict(result)} for name, result in results]
+    record = {"ok": passed, "checks": listed}
+    click.echo(json.dumps(record, indent=2) if as_json else _as_text(results))
+    if not passed:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
@@ -139,22 +142,11 @@ def _answer(check: Check) -> CheckResult:
     try:
         return check.run()
     except Exception as error:  # noqa: BLE001  # a check probes foreign software: any fault is its finding
-        return failed(*_raised(error))
+        from bench_core.errors import InputError
 
-
-def _raised(error: Exception) -> tuple[str, str]:
-    """Return what a check raised and what to do: our own errors say the latter themselves."""
-    from bench_core.errors import InputError
-
-    if isinstance(error, InputError):
-        return str(error), "correct what it names"
-    return f"{type(error).__name__}: {error}", "run the check by hand to learn more"
-
-
-def _as_json(results: Sequence[tuple[str, CheckResult]]) -> str:
-    passed = all(result.status != "fail" for _, result in results)
-    checks = [{"name": name, **asdict(result)} for name, result in results]
-    return json.dumps({"ok": passed, "checks": checks}, indent=2)
+        if isinstance(error, InputError):
+            return failed(str(error), "correct what it names")
+        return failed(f"{type(error).__name__}: {error}", "run the check by hand to learn more")
 
 
 def _as_text(results: Sequence[tuple[str, CheckResult]]) -> str:

@@ -99,9 +99,7 @@ def run_options(
     *,
     agent: str | None = None,
     agent_required: bool = True,
-    model: str | None = None,
     workers: int | None = 1,
-    attempts: int = 2,
 ) -> Callable[[_Command], _Command]:
     """Add everything else a `run` command takes, with a runner's own defaults.
 
@@ -115,8 +113,7 @@ def run_options(
             click.option("--agent", default=agent, metavar="NAME", show_default=True,
                          callback=_required_agent if agent is None and agent_required else _agent,
                          help="Who works on the tasks."),
-            click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
-                         help="The agent's model."),
+            click.option("--model", metavar="PROVIDER:MODEL", help="The agent's model."),
             click.option("--dialect", metavar="NAME",
                          help="The tool that the agent computer-use speaks.  [default: by the model]"),
             click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
@@ -133,7 +130,7 @@ def run_options(
             out_option,
             click.option("--seed", type=int, default=0, metavar="N", show_default=True,
                          help="Every trial's own seed is derived from it."),
-            *_limit_options(attempts),
+            *_limit_options(),
             *_budget_options(),
             *_look_options(),
             *_process_options(),
@@ -286,12 +283,12 @@ def _lines_of(value: str) -> list[str] | None:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _limit_options(attempts: int) -> tuple[Callable[[Any], Any], ...]:
+def _limit_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option("--max-steps", type=_POSITIVE, metavar="N", help="Steps an agent may take per trial."),
         click.option("--time-limit", type=_POSITIVE_AMOUNT, metavar="SECONDS",
                      help="Seconds a trial may take."),
-        click.option("--attempts", type=_POSITIVE, default=attempts, show_default=True, metavar="N",
+        click.option("--attempts", type=_POSITIVE, default=2, show_default=True, metavar="N",
                      help="Tries per trial when VM, site, browser or provider fail."),
         click.option("--max-consecutive-faults", type=click.IntRange(min=0), default=5, metavar="N",
                      show_default=True,

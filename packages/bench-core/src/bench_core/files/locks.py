@@ -31,8 +31,7 @@ __all__ = ["FileLock", "lock_folder", "lock_for_writing"]
 
 # `filelock` is not used: it has no lock that readers share, and does not say who holds one.
 # The system's locks have no time limit, so waiting is trying again.
-POLL_S = 0.05
-"""How long a waiting process sleeps between two tries."""
+_POLL_S = 0.05
 LOCK_FOLDER = "PROCTOR_LOCK_DIR"
 """The variable that says where locks are."""
 
@@ -97,18 +96,6 @@ class FileLock:
             _write_holder(self._main)
         return self._main is not None
 
-    def acquire(
-        self, *, shared: bool = False, timeout_s: float | None = None, poll_s: float = POLL_S
-    ) -> bool:
-        """Wait for the lock, at most `timeout_s` seconds; return whether it was got."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not self.try_acquire(shared=shared):
-            if deadline is not None and time.monotonic() >= deadline:
-                self.release()
-                return False
-            time.sleep(poll_s)
-        return True
-
     def release(self) -> None:
         """Give the lock back, or the place in the queue; safe to call twice."""
         main, self._main = self._main, None
@@ -125,7 +112,8 @@ class FileLock:
             return None
 
     def __enter__(self) -> Self:
-        self.acquire()
+        while not self.try_acquire():
+            time.sleep(_POLL_S)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,13 +5,13 @@ Findings stand beside a score and never change it.
 
 from __future__ import annotations
 
-import enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
 from bench_core.records.base import Record
+from bench_core.records.vocabulary import Word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ IntegrityOutcome = Literal["blocked", "succeeded", "unknown"]
 """Whether the harness refused it, it took effect, or neither is known."""
 
 
-class ExploitClass(str, enum.Enum):
+class ExploitClass(Word):
     """The ways of scoring without doing the task."""
 
     READ_ANSWERS = "read_answers"
@@ -43,13 +43,8 @@ class ExploitClass(str, enum.Enum):
     SAME_PROCESS = "same_process"
     EXHAUST_HOST = "exhaust_host"
 
-    # equal to its text, so of the same hash, and written as it
-    __hash__ = str.__hash__
-    __str__ = str.__str__
-    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
 
-
-class IntegrityCode(str, enum.Enum):
+class IntegrityCode(Word):
     """What an agent did that its task does not need."""
 
     LOCAL_PAGE = "local_page"
@@ -75,11 +70,6 @@ class IntegrityCode(str, enum.Enum):
     ANSWER_GAME = "answer_game"
     HARNESS_CODE = "harness_code"
     RESOURCE_LIMIT = "resource_limit"
-
-    # as above
-    __hash__ = str.__hash__
-    __str__ = str.__str__
-    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
 
 
 class CodeMeaning(NamedTuple):

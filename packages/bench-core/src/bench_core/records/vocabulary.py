@@ -13,10 +13,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FLAGS", "MEANINGS", "STATUSES", "FailureMode", "SuspectCause", "meaning_of_flag"]
+__all__ = [
+    "FLAGS",
+    "MEANINGS",
+    "STATUSES",
+    "FailureMode",
+    "SuspectCause",
+    "Word",
+    "meaning_of_flag",
+]
 
 
-class FailureMode(str, enum.Enum):
+class Word(str, enum.Enum):
+    """A word of a fixed list: equal to its text, so of the same hash, and written as it."""
+
+    __hash__ = str.__hash__
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
+
+
+class FailureMode(Word):
     """Why a trial is no success, in one word."""
 
     ENVIRONMENT_ERROR = "environment_error"
@@ -41,13 +57,8 @@ class FailureMode(str, enum.Enum):
     NAVIGATION_BLOCKED = "navigation_blocked"
     UNCLASSIFIED = "unclassified"
 
-    # equal to its text, so of the same hash, and written as it
-    __hash__ = str.__hash__
-    __str__ = str.__str__
-    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
 
-
-class SuspectCause(str, enum.Enum):
+class SuspectCause(Word):
     """Why a score may be the environment's doing although the benchmark's own rule scores it."""
 
     LOGIN_LOST = "login_lost"
@@ -55,11 +66,6 @@ class SuspectCause(str, enum.Enum):
     NAVIGATION_BLOCKED = "navigation_blocked"
     ENVIRONMENT_FAULT = "environment_fault"
     SETUP_INCOMPLETE = "setup_incomplete"
-
-    # as above
-    __hash__ = str.__hash__
-    __str__ = str.__str__
-    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
 
 
 MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(

@@ -50,10 +50,11 @@ from bench_core.run_folder.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from pydantic import JsonValue
     from typing_extensions import Self
 
     from bench_core.records import Task
@@ -198,7 +199,7 @@ class RunFolder:
             raise
         try:
             for kind, data in stored.events():
-                folder.event(Event(time=folder.now(), kind=kind, data=data))
+                folder.note(kind, data)
         except RunFolderError:  # the session has begun, and no caller has the folder to end it
             folder._abort()
             raise
@@ -260,6 +261,10 @@ class RunFolder:
     def event(self, event: Event) -> None:
         """Add an event, as lastingly as a result."""
         self._events.append(encode(event, self.redactor))
+
+    def note(self, kind: str, data: Mapping[str, JsonValue]) -> None:
+        """Add an event of the run, of now."""
+        self.event(Event(time=self.now(), kind=kind, data=dict(data)))
 
     def results(self) -> dict[TrialKey, TrialResult]:
         """Return the results as they are in the file; the last line of a trial wins."""

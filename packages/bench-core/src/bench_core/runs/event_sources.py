@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bench_core.records import Event
-
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -25,12 +23,8 @@ EventSource = Callable[["KeepEvent | None"], None]
 @contextmanager
 def connected_sources(sources: Sequence[EventSource], folder: RunFolder) -> Iterator[None]:
     """Keep the events of `sources` in the run folder for the time of the block."""
-
-    def keep(kind: str, data: Mapping[str, JsonValue]) -> None:
-        folder.event(Event(time=folder.now(), kind=kind, data=dict(data)))
-
     for each in sources:
-        each(keep)
+        each(folder.note)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from bench_core.budgets import RunBudget, Spent
 from bench_core.files.temporary import temporary_folder
 from bench_core.progress.interface import RunStart
 from bench_core.protocols import TrialContext
-from bench_core.records import AgentCode, Event, Record, RunInfo, SessionOutcome
+from bench_core.records import AgentCode, Record, RunInfo, SessionOutcome
 from bench_core.run_folder.folder import RunFolder, read_run
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide
@@ -145,7 +145,9 @@ async def _run(
     with opened as folder, connected_sources(with_.event_sources, folder):
         note_budget(folder, spec.budget)
         if run.changed:
-            _note_change(folder, cast("RunView", known).info.agent_code, code)
+            old = cast("RunView", known).info.agent_code
+            was = old.model_dump(mode="json") if old else None
+            folder.note("agent_changed", {"before": was, "now": code.model_dump(mode="json")})
         if again:
             folder.run_again(spec.rerun, again)
         before = folder.results()
@@ -156,7 +158,12 @@ async def _run(
         outcome: SessionOutcome = "finished"
         stopped: Record | None = None
         batches = batches_of(folder.info)
-        policy = with_.policy or _policy(spec)
+        policy = with_.policy or Policy(
+            workers=spec.workers,
+            attempts=spec.attempts,
+            timeouts=spec.timeouts,
+            max_consecutive_faults=spec.max_consecutive_faults,
+        )
         workers_wanted = min(policy.workers, len(folder.remaining()))
         opened_workers = opened_executor(spec, with_, code, folder, workers_wanted)
         async with opened_workers as executor:
@@ -304,23 +311,6 @@ def _context(
     )
 
 
-def _policy(spec: RunSpec) -> Policy:
-    return Policy(
-        workers=spec.workers,
-        attempts=spec.attempts,
-        timeouts=spec.timeouts,
-        max_consecutive_faults=spec.max_consecutive_faults,
-    )
-
-
-def _note_change(folder: RunFolder, before: AgentCode | None, now: AgentCode) -> None:
-    data = {
-        "before": before.model_dump(mode="json") if before else None,
-        "now": now.model_dump(mode="json"),
-    }
-    folder.event(Event(time=folder.now(), kind="agent_changed", data=data))
-
-
 def _budget(spec: RunSpec, before: RunView | None, clock: Clock) -> RunBudget:
     """Return the run's budget with what earlier sessions have spent of it."""
     spent = spent_before(before) if before is not None else Spent()
@@ -349,8 +339,7 @@ def _look(
     seen = set().union(*batches[:number])
     found = decide(folder, number, [key for key in folder.remaining() if key.task_id in seen])
     decision = cast("Decision", found)
-    data = found.model_dump(mode="json")
-    folder.event(Event(time=folder.now(), kind="look", data=data))
+    folder.note("look", found.model_dump(mode="json"))
     with_.progress.note(f"Look {number} of {len(batches)}: {decision.reason}")
     return None if decision.reason == "continue" else found
 

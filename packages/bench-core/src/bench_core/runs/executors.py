@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import InputError
 from bench_core.files.atomic import folder_name
-from bench_core.records import Event
 from bench_core.redaction import Redactor, remembered_secrets
 from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import plan_trials
@@ -21,8 +20,6 @@ from bench_core.workers.recipe import package_digests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from pydantic import JsonValue
 
     from bench_core.records import AgentCode
     from bench_core.run_folder.folder import RunFolder
@@ -85,12 +82,8 @@ async def opened_executor(
         EnvironmentFaultError: No worker starts.
     """
     transport = opened_transport(spec, with_)
-
-    def on_event(kind: str, data: dict[str, JsonValue]) -> None:
-        folder.event(Event(time=folder.now(), kind=kind, data=data))
-
     if transport is None or not workers:
-        keep_late(folder.path, on_event)  # of workers of a session before
+        keep_late(folder.path, folder.note)  # of workers of a session before
         yield _Inline(with_.locks)
         return
     if with_.recipe is None:
@@ -126,7 +119,7 @@ async def opened_executor(
         owner=f"{folder.info.run_id} on {platform.node()}",
         artifacts=artifacts and f"{artifacts}/{folder_name(folder.info.run_id)}",
         redactor=with_.redactor or Redactor.from_environment(),
-        on_event=on_event,
+        on_event=folder.note,
     )
     count = len(placement.workers)
     with_.progress.note(f"Starting {count} workers ({transport.name})")

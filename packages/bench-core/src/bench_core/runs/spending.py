@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.budgets import Budget, Spent
-from bench_core.records import Event, TrialKey
+from bench_core.records import TrialKey
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from bench_core.records import TrialResult
     from bench_core.run_folder.folder import RunFolder, RunView
 
 __all__ = ["note_budget", "spent_before"]
@@ -19,8 +16,7 @@ __all__ = ["note_budget", "spent_before"]
 def note_budget(folder: RunFolder, budget: Budget) -> None:
     """Write down what the run may spend from now on, for those who watch it; nothing without limits."""
     if budget != Budget():
-        data = budget.model_dump(mode="json", exclude_none=True)
-        folder.event(Event(time=folder.now(), kind="budget", data=data))
+        folder.note("budget", budget.model_dump(mode="json", exclude_none=True))
 
 
 def spent_before(run: RunView) -> Spent:
@@ -37,15 +33,11 @@ def spent_before(run: RunView) -> Spent:
             key = event.task_id and TrialKey(task_id=event.task_id, trial=event.trial or 1)
             trials[key or None] = trials.get(key or None, Spent()) + Spent.model_validate(amount)
     for key, result in run.results.items():
-        metered = _metered(result)
+        calls = [one for attempt in result.attempts for one in attempt.spent if not one.reported]
+        metered = sum((Spent.call(one.usage, one.cost_usd) for one in calls), Spent())
         if _size(metered) > _size(trials.get(key, Spent())):
             trials[key] = metered
     return sum(trials.values(), Spent(seconds=_seconds(run)))
-
-
-def _metered(result: TrialResult) -> Spent:
-    each = [one for attempt in result.attempts for one in attempt.spent if not one.reported]
-    return sum((Spent.call(one.usage, one.cost_usd) for one in each), Spent())
 
 
 def _size(spent: Spent) -> tuple[int, float]:
@@ -58,12 +50,13 @@ def _seconds(run: RunView) -> float:
     ends = [session.started for session in sessions[1:]]
     total = 0.0
     for session, next_start in zip(sessions, [*ends, None], strict=True):
+        began = session.started
+        dates = [
+            e.time
+            for e in run.events
+            if began <= e.time and not (next_start and e.time >= next_start)
+        ]
         # A killed session never wrote its end.
-        end = session.finished or _last_event(run, session.started, next_start)
+        end = session.finished or max(dates, default=began)
         total += max(0.0, (end - session.started).total_seconds())
     return total
-
-
-def _last_event(run: RunView, start: datetime, before: datetime | None) -> datetime:
-    times = [e.time for e in run.events if e.time >= start and (before is None or e.time < before)]
-    return max(times, default=start)

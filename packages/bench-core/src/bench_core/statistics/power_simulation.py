@@ -34,8 +34,6 @@ def printed_power(
     alpha: float,
     *,
     conditional: bool = True,
-    replications: int = _REPLICATIONS,
-    seed: int = 0,
 ) -> float:
     """Return the power that a gate prints: simulated where tasks are few, else `power_of_counts`.
 
@@ -45,10 +43,7 @@ def printed_power(
     alike = len({(now, before) for now, before, _ in kinds}) == 1
     if alike and kinds.total() <= MOST_SIMULATED:
         with suppress(MissingExtraError):
-            return simulated_power(
-                kinds, drop, alpha,
-                conditional=conditional, replications=replications, seed=seed,
-            )  # fmt: skip
+            return simulated_power(kinds, drop, alpha, conditional=conditional)
     return power_of_counts(kinds, drop, alpha, conditional=conditional)
 
 

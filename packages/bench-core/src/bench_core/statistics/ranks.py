@@ -92,16 +92,17 @@ def leaderboard(
     """
     if not models:
         raise NotEstimableError("there is no model to rank")
-    compared = {
-        (first, second): _compared(models, first, second, clusters)
-        for first, second in combinations(models, 2)
-    }
-    found = [each for each in compared.values() if each is not None]
+    found, untested = [], []
+    for first, second in combinations(models, 2):
+        names = (first, second)
+        try:
+            found.append(compare(models[first], models[second], clusters=clusters, names=names))
+        except NotEstimableError:
+            untested.append(names)  # they share too little
     adjusted = holm([each.p_value for each in found])
     pairs = tuple(
         each.model_copy(update={"p_adjusted": p}) for each, p in zip(found, adjusted, strict=True)
     )
-    untested = tuple(pair for pair, each in compared.items() if each is None)
     above = dict.fromkeys(models, 0)
     below = dict.fromkeys(models, 0)
     for each in pairs:
@@ -121,7 +122,7 @@ def leaderboard(
         for name, scores in models.items()
     ]
     ranks.sort(key=lambda each: -math.inf if each.rate is None else each.rate, reverse=True)
-    return Leaderboard(alpha=alpha, ranks=tuple(ranks), pairs=pairs, untested=untested)
+    return Leaderboard(alpha=alpha, ranks=tuple(ranks), pairs=pairs, untested=tuple(untested))
 
 
 def dominance(
@@ -161,15 +162,6 @@ def dominance(
         Dominance(model=model, by=other, p_value=p, p_adjusted=held, dominated=held <= alpha)
         for (model, other, p), held in zip(tested, adjusted, strict=True)
     )
-
-
-def _compared(
-    models: Mapping[str, Scores[Key]], first: str, second: str, clusters: Clusters[Key] | None
-) -> Comparison | None:
-    try:
-        return compare(models[first], models[second], clusters=clusters, names=(first, second))
-    except NotEstimableError:
-        return None  # they share too little
 
 
 def _rate(scores: Scores[Key]) -> float | None:

@@ -114,7 +114,9 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
             "about how others differ: add tasks"
         )
     quantile = t_or_normal_quantile(level, mean.clusters - 1)
-    question = _Question("new_tasks", level, quantile, _cluster_notes(mean.clusters))
+    few = f"insufficient clusters: {mean.clusters}, at least {FEW_CLUSTERS} are needed"
+    notes = (few,) if mean.clusters < FEW_CLUSTERS else ()
+    question = _Question("new_tasks", level, quantile, notes)
     variance = mean.variance_over_new_tasks()
     if not mean.bounded:
         return _unbounded(mean, variance, question, "cluster-robust t")
@@ -149,7 +151,8 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
     _, trials = mean.effective_n_bounds()
     effective = _effective_n(mean.estimate, variance, none=trials, certain=trials)
     method = "Wilson on the effective sample size of the stratified variance"
-    return _wilson(mean, effective, question, method)
+    limits = wilson_limits(mean.estimate, effective, question.quantile)
+    return _interval(mean, question, limits, method, effective)
 
 
 def _add_two(
@@ -178,11 +181,6 @@ def _effective_n(estimate: float, variance: float, *, none: float, certain: floa
     if spread <= 0.0:
         return none
     return spread / variance if variance > 0.0 else certain
-
-
-def _wilson(mean: WeightedMean, effective: float, question: _Question, method: str) -> Interval:
-    limits = wilson_limits(mean.estimate, effective, question.quantile)
-    return _interval(mean, question, limits, method, effective)
 
 
 def _unbounded(mean: WeightedMean, variance: float, question: _Question, method: str) -> Interval:
@@ -216,9 +214,3 @@ def _interval(
         clusters=mean.clusters,
         notes=question.notes,
     )
-
-
-def _cluster_notes(clusters: int) -> tuple[str, ...]:
-    if clusters >= FEW_CLUSTERS:
-        return ()
-    return (f"insufficient clusters: {clusters}, at least {FEW_CLUSTERS} are needed",)

@@ -24,7 +24,7 @@ from bench_core.statistics.slices import (
     success_rate,
     template_slices,
 )
-from bench_core.statistics.summary_records import Exclusion, PassRate, Rate, Summary
+from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -79,6 +79,7 @@ def summarise(
     if count_errors_as_failures:
         entries = strict
     whole = slice_of("all", entries, level)
+    clear = [each for each in ended if not each.suspect]
 
     def column(name: str) -> Iterator[Any]:
         return map(attrgetter(name), ended)
@@ -95,13 +96,17 @@ def summarise(
         bounds=bounds,
         macro_average=whole.macro_average,
         macro_score=macro_rate(entries, level, of_scores=True),
-        without_suspects=_without_suspects(planned, ended, per_task, level),
+        without_suspects=success_rate(entries_of(planned, clear, per_task), level)
+        if len(clear) < len(ended)
+        else None,
         pass_rates=_pass_rates(entries, level),
         groups=group_slices(entries, level),
         templates=template_slices(entries, level),
         statuses=count(column("status")),
         exclusions=_exclusions(each for each in ended if each.score is None),
-        failure_modes=count(_failure_modes(ended)),
+        failure_modes=count(
+            each.failure_mode or _UNCLASSIFIED for each in ended if each.success is False
+        ),
         methods=count(each.method for each in ended if each.method and each.score is not None),
         flags=count(chain.from_iterable(column("flags"))),
         suspects=count(chain.from_iterable(column("suspect"))),
@@ -111,16 +116,6 @@ def summarise(
         time_s=describe(column("time_s")),
         steps=describe(column("steps")),
     )
-
-
-def _without_suspects(
-    tasks: Sequence[Task], ended: EndedTrials, per_task: int, level: float
-) -> Rate | None:
-    """Return the headline without trials whose score may not be the agent's own doing."""
-    clear = [each for each in ended if not each.suspect]
-    if len(clear) == len(ended):
-        return None
-    return success_rate(entries_of(tasks, clear, per_task), level)
 
 
 def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
@@ -160,9 +155,3 @@ def _exclusions(results: Iterable[EndedTrial]) -> tuple[Exclusion, ...]:
         for (status, kind), excluded in reasons.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.count, each.status.value, each.kind or "")))
-
-
-def _failure_modes(ended: Iterable[EndedTrial]) -> Iterator[str]:
-    for each in ended:
-        if each.success is False:
-            yield each.failure_mode or _UNCLASSIFIED

@@ -121,7 +121,15 @@ class WorkerAttempt:
             listening.exception()  # looked at: a worker that was killed is lost on purpose
 
     async def _converse(self) -> TrialResult | None:
-        self._link.send(_run_line(self._task, self._context))
+        self._link.send(
+            encode_line(
+                "run",
+                token=self._token,
+                task=self._task.model_dump(mode="json"),
+                context=self._context.model_dump(mode="json"),
+                bounded=getattr(self._context.meter, "bounded", True),
+            )
+        )
         try:
             with self._silence.watched():
                 return await self._listen()
@@ -201,16 +209,6 @@ async def end_of(link: Link, seconds: float = _END_S) -> str:
         return await asyncio.wait_for(link.ended(), seconds)
     except asyncio.TimeoutError:
         return f"has not ended {seconds:g} s after it was killed"
-
-
-def _run_line(task: Task, context: TrialContext) -> bytes:
-    return encode_line(
-        "run",
-        token=context.token,
-        task=task.model_dump(mode="json"),
-        context=context.model_dump(mode="json"),
-        bounded=getattr(context.meter, "bounded", True),
-    )
 
 
 def _result(frame: dict[str, Any]) -> TrialResult | None:

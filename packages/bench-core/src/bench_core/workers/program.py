@@ -280,12 +280,17 @@ class _Worker:
         value = await self._value(task, context)
         try:
             await self._end_processes()
-            deliver = partial(self._deliver, token, folder, self._url_of(task, context))
+            trial = (task.task_id, context.trial, context.token)
+            url = self._artifacts and attempt_url(self._artifacts, *trial)
+            deliver = partial(self._deliver, token, folder, url)
             delivered = await asyncio.to_thread(deliver)
         finally:
             signs.cancel()
         self._token = None
-        self._connection.send(self._result(token, value, meter, delivered))
+        flags = list(meter.flags)
+        self._connection.send(
+            encode_line("result", token=token, value=value, flags=flags, **delivered)
+        )
 
     def _new_folder(self, token: str, named: Path) -> Path:
         """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
@@ -304,14 +309,12 @@ class _Worker:
         except asyncio.CancelledError:
             return None
         except BaseException as error:  # noqa: BLE001  # whatever it raises is recorded
-            fields = fault_fields(_as_exception(error), "environment", after_work=False)
+            if isinstance(error, SystemExit):
+                error = RuntimeError(f"the trial called sys.exit({error.code!r})")
+            fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            fields = fault_fields(fault, "environment", after_work=False)
             result = unscored_result(task, context, fields)
         return encode(result, self._trials.redactor).decode()
-
-    def _url_of(self, task: Task, context: TrialContext) -> str | None:
-        if self._artifacts is None:
-            return None
-        return attempt_url(self._artifacts, task.task_id, context.trial, context.token)
 
     def _deliver(self, token: str, folder: Path, url: str | None) -> dict[str, Any]:
         """Give away what an attempt left, and return what its result says of that."""
@@ -331,12 +334,6 @@ class _Worker:
             shutil.rmtree(folder)  # the result without its files counts for nothing
             return {"problem": self._trials.redactor.redact(str(error))}
 
-    @staticmethod
-    def _result(
-        token: str, value: str | None, meter: WorkerMeter, delivered: dict[str, Any]
-    ) -> bytes:
-        return encode_line("result", token=token, value=value, flags=list(meter.flags), **delivered)
-
     async def _end_processes(self) -> None:
         """End the process groups that an attempt has left."""
         loop = asyncio.get_running_loop()
@@ -352,9 +349,3 @@ class _Worker:
         while self._sign_s is not None:
             await asyncio.sleep(self._sign_s)
             self._connection.send(encode_line("alive"))
-
-
-def _as_exception(error: BaseException) -> Exception:
-    if isinstance(error, SystemExit):
-        return RuntimeError(f"the trial called sys.exit({error.code!r})")
-    return error if isinstance(error, Exception) else RuntimeError(repr(error))
