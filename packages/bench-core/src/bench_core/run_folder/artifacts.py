@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import zlib
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -134,7 +134,12 @@ def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
 
 def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
     """Return all files below a trial's folder with their sizes and digests, sorted by name."""
-    return tuple(_described(folder, name) for name in list_artifacts(folder))
+    return tuple(
+        ArtifactFile(
+            path=name, size=(folder / name).stat().st_size, sha256=file_sha256(folder / name)
+        )
+        for name in list_artifacts(folder)
+    )
 
 
 def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
@@ -147,23 +152,14 @@ def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterat
 def _change_of(folder: Path, described: ArtifactFile) -> str | None:
     try:
         with open_inside(folder, described.path) as file:
-            return None if _is_as_described(file, described) else "is not what the trial left"
+            same = described.size in {None, os.fstat(file.fileno()).st_size} and (
+                described.sha256 is None or described.sha256 == open_sha256(file)
+            )
+            return None if same else "is not what the trial left"
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
     except RefusedFileError as refused:
         return refused.problem
-
-
-def _is_as_described(file: BinaryIO, described: ArtifactFile) -> bool:
-    # Runs of a bench-core before 0.2 recorded neither size nor digest.
-    if described.size not in {None, os.fstat(file.fileno()).st_size}:
-        return False
-    return described.sha256 is None or described.sha256 == open_sha256(file)
-
-
-def _described(folder: Path, name: str) -> ArtifactFile:
-    file = folder / name
-    return ArtifactFile(path=name, size=file.stat().st_size, sha256=file_sha256(file))
 
 
 def read_json(path: Path) -> Any:

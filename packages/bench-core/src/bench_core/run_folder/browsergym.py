@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -115,7 +115,9 @@ def _experiment(tree: Path, name: str) -> BrowserGymExperiment:
     if not isinstance(found, dict):
         raise InputError(f"{tree / name / _SUMMARY} is no summary of an experiment")
     matched = _NAME.fullmatch(name.rpartition("/")[2])
-    task = _own_task(found) or (matched["task"] if matched else "")
+    own = found.get("task")
+    named = own.get("id") if isinstance(own, dict) else None
+    task = named if named and isinstance(named, str) else matched["task"] if matched else ""
     if not task:
         raise InputError(
             f"{name} does not name its task: its folder has to be called DATE_AGENT_on_TASK_SEED"
@@ -132,12 +134,6 @@ def _experiment(tree: Path, name: str) -> BrowserGymExperiment:
         error=str(found["err_msg"]) if found.get("err_msg") else None,
         summary={key: found[key] for key in found if key != "stack_trace"},
     )
-
-
-def _own_task(found: dict[str, Any]) -> str:
-    task = found.get("task")
-    name = task.get("id") if isinstance(task, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _count(value: object) -> int:

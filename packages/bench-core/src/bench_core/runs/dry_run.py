@@ -115,8 +115,22 @@ def plan_run(
         found.place(tasks, trials, spec.workers)  # refused as the run would refuse it
     most = found.most(tasks, trials, spec.workers)
     places = cache(lambda workers: found.fits(tasks, trials, workers))
-    spans = cache(lambda workers: _span(trials, workers, places(workers)))
-    longest = cache(lambda workers: _at_most_s(trials, spec, workers, places(workers)))
+
+    @cache
+    def spans(workers: int) -> float:
+        """Return how long the trials take where each takes one second; for ever, where no one could run some."""
+        if trials and places(workers) is None:
+            return math.inf
+        return makespan_s(trials, workers, lambda _: 1.0, places(workers))
+
+    @cache
+    def longest(workers: int) -> float | None:
+        if any(trial.limits.time_limit_s is None for trial in trials):
+            return None
+        return makespan_s(
+            trials, workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0, places(workers)
+        )
+
     span = spans(spec.workers)
     return RunPlan(
         benchmark=benchmark.name,
@@ -198,13 +212,6 @@ def makespan_s(
     return now
 
 
-def _span(trials: Sequence[PlannedTrial], workers: int, placement: Placement | None) -> float:
-    """Return how long the trials take where each takes one second; for ever, where no one could run some."""
-    if trials and placement is None:
-        return math.inf
-    return makespan_s(trials, workers, lambda _: 1.0, placement)
-
-
 def _resources(trials: Sequence[PlannedTrial], bindings: Bindings) -> tuple[PlannedResource, ...]:
     counts = Counter((each.name, each.mode) for trial in trials for each in trial.resources)
     return tuple(
@@ -225,13 +232,3 @@ def _mean_s(run: RunView | None) -> float | None:
         else []
     )
     return sum(took) / len(took) if took else None
-
-
-def _at_most_s(
-    trials: Sequence[PlannedTrial], spec: RunSpec, workers: int, placement: Placement | None
-) -> float | None:
-    if any(trial.limits.time_limit_s is None for trial in trials):
-        return None
-    return makespan_s(
-        trials, workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0, placement
-    )

@@ -157,7 +157,15 @@ def cohen_kappa(
     if expected >= 1.0:
         raise NotEstimableError("both raters gave one label only: kappa is undefined")
     kappa = (observed - expected) / (1.0 - expected)
-    variance = _kappa_variance(cells, rows, columns, (kappa, expected))
+    # its large-sample variance
+    total = 0.0
+    for (row, column), count in cells.items():
+        if row == column:
+            total += count / n * (1.0 - (rows[row] + columns[row]) / n * (1.0 - kappa)) ** 2
+        else:
+            total += count / n * ((columns[row] + rows[column]) / n) ** 2 * (1.0 - kappa) ** 2
+    correction = (kappa - expected * (1.0 - kappa)) ** 2
+    variance = (total - correction) / (n * (1.0 - expected) ** 2)
     half = normal_quantile(0.5 + require_level(level) / 2.0) * math.sqrt(max(0.0, variance))
     interval = Interval(
         estimate=kappa,
@@ -208,43 +216,10 @@ def calibration(
         for n, (confidence, right) in enumerate(zip(confidences, correct, strict=True))
     }
     brier = success_rate_interval(errors, level=level)
-    found = _bins(confidences, correct, bins, level)
-    gaps = [abs(each.confidence - each.accuracy.estimate) for each in found]
-    weighted = math.fsum(gap * each.n for gap, each in zip(gaps, found, strict=True))
-    return Calibration(
-        n=len(errors),
-        brier=brier,
-        expected_error=weighted / len(errors),
-        largest_error=max(gaps),
-        bins=tuple(found),
-    )
-
-
-def _kappa_variance(
-    cells: Counter[tuple[Hashable, Hashable]],
-    rows: Counter[Hashable],
-    columns: Counter[Hashable],
-    kappa_and_expected: tuple[float, float],
-) -> float:
-    kappa, expected = kappa_and_expected
-    n = sum(rows.values())
-    total = 0.0
-    for (row, column), count in cells.items():
-        if row == column:
-            total += count / n * (1.0 - (rows[row] + columns[row]) / n * (1.0 - kappa)) ** 2
-        else:
-            total += count / n * ((columns[row] + rows[column]) / n) ** 2 * (1.0 - kappa) ** 2
-    correction = (kappa - expected * (1.0 - kappa)) ** 2
-    return (total - correction) / (n * (1.0 - expected) ** 2)
-
-
-def _bins(
-    confidences: Sequence[float], correct: Sequence[bool], bins: int, level: float
-) -> list[CalibrationBin]:
     members: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, right in zip(confidences, correct, strict=True):
         members[min(bins - 1, int(confidence * bins))].append((confidence, right))
-    return [
+    found = [
         CalibrationBin(
             low=number / bins,
             high=(number + 1) / bins,
@@ -255,3 +230,12 @@ def _bins(
         for number, cases in enumerate(members)
         if cases
     ]
+    gaps = [abs(each.confidence - each.accuracy.estimate) for each in found]
+    weighted = math.fsum(gap * each.n for gap, each in zip(gaps, found, strict=True))
+    return Calibration(
+        n=len(errors),
+        brier=brier,
+        expected_error=weighted / len(errors),
+        largest_error=max(gaps),
+        bins=tuple(found),
+    )

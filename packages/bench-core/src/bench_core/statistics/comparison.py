@@ -131,7 +131,11 @@ def compare(
     pairs = _pairs(new, baseline)
     differences = {key: pair.new - pair.baseline for key, pair in pairs.items()}
     t_test = paired_t(differences, clusters=clusters)
-    flipped = sign_flip(_cluster_totals(differences, clusters), seed=seed)
+    totals: dict[object, float] = {}
+    for key, each in differences.items():
+        home = (clusters or {}).get(key, (key,))
+        totals[home] = totals.get(home, 0.0) + each
+    flipped = sign_flip(list(totals.values()), seed=seed)
     shared = [differences[key] for key in pairs]
     if _plain_outcomes(pairs, clusters):
         gained, lost = sum(each > 0 for each in shared), sum(each < 0 for each in shared)
@@ -254,17 +258,6 @@ def _t_interval(t_test: PairedT, pairs: Mapping[Key, _Pair], level: float) -> In
         clusters=clusters,
         notes=notes,
     )
-
-
-def _cluster_totals(
-    differences: Mapping[Key, float], clusters: Clusters[Key] | None
-) -> list[float]:
-    totals: dict[object, float] = {}
-    grouping = clusters or {}
-    for key, difference in differences.items():
-        home = grouping.get(key, (key,))
-        totals[home] = totals.get(home, 0.0) + difference
-    return list(totals.values())
 
 
 def _detectable(t_test: PairedT, pairs: Mapping[Key, _Pair], level: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
@@ -110,7 +110,8 @@ def noise_of(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> Nois
             "some with two trials"
         )
     template, task, trial = found
-    weighted = _weighted_size(tasks)
+    sizes = Counter(each.cluster for each in tasks)
+    weighted = sum(size * size for size in sizes.values()) / len(tasks)
     trials = len(tasks) / math.fsum(1.0 / each.trials for each in tasks)
     parts = {"template": template * weighted, "task": task, "trial": trial / trials}
     whole = math.fsum(parts.values())
@@ -239,13 +240,6 @@ def _stretched(icc: float) -> float:
 
 def _shrunk(value: float) -> float:
     return math.tanh(value)
-
-
-def _weighted_size(tasks: Sequence[TaskMean]) -> float:
-    sizes: defaultdict[Hashable, int] = defaultdict(int)
-    for each in tasks:
-        sizes[each.cluster] += 1
-    return sum(size * size for size in sizes.values()) / len(tasks)
 
 
 def _share(part: float, whole: float) -> float:

@@ -196,6 +196,7 @@ def plan(
     known = variability or Variability()
     clusters = _clusters(tasks, trials, power, templates)
     error = math.sqrt(known.variance(trials, design, templates) / tasks)
+    df = _df(clusters, design)
     return Plan(
         design=design,
         tasks=tasks,
@@ -204,7 +205,7 @@ def plan(
         runs=2 * tasks * trials,
         level=level,
         power=power,
-        detectable=_quantiles(clusters, design, level, power) * error,
+        detectable=(t_quantile(0.5 + level / 2.0, df) + t_quantile(power, df)) * error,
         half_width=min(
             0.5,
             t_quantile(0.5 + level / 2.0, clusters - 1)
@@ -314,11 +315,6 @@ def power_of(
     critical = t_quantile(0.5 + level / 2.0, df)
     distance = abs(difference) / error
     return t_cdf(distance - critical, df) + t_cdf(-distance - critical, df)
-
-
-def _quantiles(clusters: int, design: Design, level: float, power: float) -> float:
-    df = _df(clusters, design)
-    return t_quantile(0.5 + level / 2.0, df) + t_quantile(power, df)
 
 
 def _df(clusters: int, design: Design) -> int:

@@ -89,7 +89,9 @@ def posterior_of_successes(table: JudgedTable) -> list[float]:
                 - pair[hits + missed]
                 - pair[alarms + rejected]
             )
-    return _normalised([prior[k] + _log_sum(terms) for k, terms in enumerate(logs)])
+    chances = [prior[k] + _log_sum(terms) for k, terms in enumerate(logs)]
+    total = _log_sum(chances)
+    return [math.exp(each - total) for each in chances]
 
 
 def rate_quantile(tail: float, counts: Sequence[tuple[int, float]], n: int) -> float:
@@ -132,8 +134,3 @@ def _log_choices(n: int) -> list[float]:
 def _log_sum(logs: Sequence[float]) -> float:
     largest = max(logs)
     return largest + math.log(math.fsum(math.exp(each - largest) for each in logs))
-
-
-def _normalised(logs: Sequence[float]) -> list[float]:
-    total = _log_sum(logs)
-    return [math.exp(each - total) for each in logs]

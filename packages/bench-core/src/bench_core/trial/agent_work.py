@@ -92,14 +92,13 @@ async def run_agent(
     A failure is the agent's only where its own act shows: what it raises, what it reports, or that
     it ended the environment. The environment is taken from an agent before it is cancelled.
     """
-    over = asyncio.Event()
+    limit, over = context.limits.time_limit_s, asyncio.Event()
+    time_s = limits.fallback_s if limit is None else limit + limits.overtime_s
     work = asyncio.create_task(_run(agent, task, environment, context, over))
     gone = _ending_of(environment)
     fault: Exception | None = None
     try:
-        await asyncio.wait(
-            [work, *gone], timeout=_time_s(context, limits), return_when=asyncio.FIRST_COMPLETED
-        )
+        await asyncio.wait([work, *gone], timeout=time_s, return_when=asyncio.FIRST_COMPLETED)
         if not work.done() and any(each.done() for each in gone):
             # its own report says more than that its environment is gone
             await asyncio.wait([work], timeout=limits.stop_s)
@@ -122,7 +121,8 @@ async def run_agent(
     try:
         for each in lost:
             each.result()
-        act = await environment.why_gone(reported=ended and _has_reported(work))
+        reported = ended and not work.cancelled() and work.exception() is None
+        act = await environment.why_gone(reported=reported)
     except Exception as error:  # noqa: BLE001  # as above; no failure of the agent's shows
         return AgentWork(done.outcome, error)
     if act is not None:
@@ -163,13 +163,6 @@ async def _run(
         raise AgentError("the agent raised GeneratorExit") from error
 
 
-def _time_s(context: TrialContext, limits: AgentLimits) -> float | None:
-    limit = context.limits.time_limit_s
-    if limit is None:
-        return limits.fallback_s
-    return limit + limits.overtime_s
-
-
 async def _end(task: asyncio.Task[object], grace_s: float) -> None:
     """Cancel a task and wait a while; one that ignores it is left alone."""
     if not task.done():
@@ -184,10 +177,6 @@ def _out_of_time(work: asyncio.Task[AgentOutcome]) -> AgentOutcome:
     raised = work.exception() if work.done() and not work.cancelled() else None
     hung = raised.info if isinstance(raised, AgentProcessError) else None
     return AgentOutcome(status=Status.TIME_LIMIT, error=hung)
-
-
-def _has_reported(work: asyncio.Task[AgentOutcome]) -> bool:
-    return not work.cancelled() and work.exception() is None
 
 
 def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentWork:
