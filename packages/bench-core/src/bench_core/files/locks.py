@@ -124,7 +124,7 @@ class FileLock:
 
         try:
             while not self.try_acquire():  # noqa: ASYNC110  # another process has it
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(_POLL_S)
         except BaseException:
             self.release()
             raise
