@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.models.errors import is_outage
 from bench_core.models.proxy_apis import error_body
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from bench_core.models.kept_calls import Answered, Sent
     from bench_core.models.prices import Prices
-    from bench_core.models.proxy import TrialProxy
     from bench_core.models.proxy_apis import Call
     from bench_core.models.proxy_http import Responder
 
-__all__ = ["ProxiedCall", "Server"]
+__all__ = ["CallCounter", "ProxiedCall", "Server"]
 
 _CALL_S = 3600.0
 _MOST_ANSWER = 64 * 1024 * 1024
@@ -52,6 +52,28 @@ class Server:
     key: str = field(repr=False)
 
 
+class CallCounter(Protocol):
+    """What counts the calls of an attempt.
+
+    Attributes:
+        outage: How the provider failed in the last call; None where it served it.
+    """
+
+    outage: str | None
+
+    def spend(self, usage: Usage, cost_usd: float | None) -> None:
+        """Report a call to the meter."""
+        ...
+
+    def mark(self, flag: str, note: str) -> None:
+        """Flag the trial's result, and keep a line for its log."""
+        ...
+
+    def keep(self, sent: Sent, answered: Answered) -> None:
+        """Write down what the call sent and what came back."""
+        ...
+
+
 class ProxiedCall:
     """A call from its request to its count."""
 
@@ -63,7 +85,7 @@ class ProxiedCall:
         body: dict[str, Any],
         server: Server,
         prices: Prices | None,
-        trial: TrialProxy,
+        trial: CallCounter,
     ) -> None:
         self.call = call
         self._trial = trial
