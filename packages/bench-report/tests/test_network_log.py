@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_report.html_page.network_log import har_summary
+from bench_report.html_page.network_log import read_calls, summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
     data = json.dumps(HAR).encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
 
-    found = har_summary(tmp_path)
+    found = summary_of(read_calls(tmp_path))
 
     assert found is not None
     assert (found["requests"], found["failed"], found["bytes"]) == (4, 3, 2_000_000)
@@ -44,9 +44,9 @@ def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
     "text", ["", "{", "[]", '{"log": 1}', '{"log": {"entries": {}}}', "\x1f\x8b"]
 )
 def test_a_recording_that_cannot_be_read_says_so(text: str, tmp_path: Path) -> None:
-    assert har_summary(tmp_path) is None
+    assert summary_of(read_calls(tmp_path)) is None
     for name in ("network.har.gz", "network.har"):
         (tmp_path / name).write_text(text)
-        found = har_summary(tmp_path)
+        found = summary_of(read_calls(tmp_path))
         assert found is not None
         assert list(found) == ["note"]

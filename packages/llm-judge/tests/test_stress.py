@@ -9,8 +9,8 @@ from test_support.pack_reader import read_pack
 from test_support.scripted_judges import gullible_believer, honest, rubber_stamp, undecided
 
 from bench_core.models import Model, ScriptedAdapter
-from llm_judge import Judge, changed_leaves, pack, stress
-from llm_judge.bench.mutations import OPERATORS, harmless
+from llm_judge import Judge, pack, stress
+from llm_judge.bench.mutations import OPERATORS, changed_leaves, harmless
 from llm_judge.bench.stress import StressReport, payloads, plant
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llm_judge import changed_leaves, mutants, prepare, visibility
-from llm_judge.bench.mutations import replaced
+from llm_judge import prepare, visibility
+from llm_judge.bench.mutations import changed_leaves, mutants, replaced
 from llm_judge.bench.visibility import visible
 from llm_judge.states.paths import query_paths
 

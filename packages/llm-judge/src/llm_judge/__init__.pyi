@@ -1,16 +1,12 @@
 from .batch import judge_many as judge_many
-from .bench.mutations import changed_leaves as changed_leaves
-from .bench.mutations import mutants as mutants
 from .bench.stress import StressReport as StressReport
 from .bench.stress import stress as stress
 from .bench.visibility import visibility as visibility
 from .calibration.report import Calibration as Calibration
 from .calibration.report import CalibrationReport as CalibrationReport
 from .calibration.report import calibrate as calibrate
-from .calibration.report import load_calibration as load_calibration
 from .case_files import case_state as case_state
 from .case_files import read_case as read_case
-from .case_files import read_json as read_json
 from .case_lint import lint as lint
 from .judge import Judge as Judge
 from .policy import Policy as Policy

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
-__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "level_of", "methods_of"]
+__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "methods_of"]
 
 HIGH_CONFIDENCE = 0.85
 """From this confidence on an evaluation counts as of high confidence."""
@@ -43,11 +43,6 @@ class _Decisions(NamedTuple):
     judge: bool | None
     outcome: str | None
     truth: bool | None
-
-
-def level_of(result: TrialResult) -> str:
-    """Return `high`, `medium`, `low` or `unstated`: as the record states, else by its confidence."""
-    return _level(_stated_level(result.details), result.confidence)
 
 
 def _stated_level(details: Mapping[str, JsonValue]) -> str | None:

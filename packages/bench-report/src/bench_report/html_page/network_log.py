@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Call", "har_summary", "read_calls", "summary_of"]
+__all__ = ["Call", "read_calls", "summary_of"]
 
 _NAMES = ("network.har", "network.har.gz")
 _MAX_BYTES = 32 * 2**20
@@ -32,16 +32,6 @@ _DAY_MS = 86_400_000
 _PARTS_OF_PAGES = (
     ".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".woff", ".woff2", ".ttf",
 )  # fmt: skip
-
-
-def har_summary(folder: Path) -> dict[str, Any] | None:
-    """Summarise the HAR file of a trial; `None` where there is none.
-
-    Returns:
-        `note` when it cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
-        requests, failed) and `failures` (status, method, URL).
-    """
-    return summary_of(read_calls(folder))
 
 
 def read_calls(folder: Path) -> list[Call] | str | None:
@@ -56,7 +46,12 @@ def read_calls(folder: Path) -> list[Call] | str | None:
 
 
 def summary_of(calls: list[Call] | str | None) -> dict[str, Any] | None:
-    """Return what `har_summary` does of requests that were read already."""
+    """Summarise the requests of a trial; `None` where there are none.
+
+    Returns:
+        `note` when they cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
+        requests, failed) and `failures` (status, method, URL).
+    """
     if calls is None:
         return None
     if isinstance(calls, str):

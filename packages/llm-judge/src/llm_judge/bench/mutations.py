@@ -13,7 +13,7 @@ import random
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from llm_judge.states.pointers import child
 
@@ -251,9 +251,6 @@ def mutants(
                 for path in paths:
                     changed = replaced(changed, path, after)
                 yield Mutant(name, leaf.path, leaf.value, after, changed, len(paths))
-
-
-Harmless = Literal["reorder_keys", "unrelated_record", "whitespace", "clock_form"]
 
 
 def harmless(state: Any, *, seed: int = 0) -> Iterator[Mutant]:
