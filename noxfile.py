@@ -130,16 +130,11 @@ def _check_style(session: nox.Session) -> None:
 def typecheck(session: nox.Session) -> None:
     """Check each package with mypy, strict, on its oldest Python; and the licences of what it brings."""
     install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
-    # with a cache of its own each would check the libraries anew
-    shared = [
-        "--config-file",
-        str(ROOT / "pyproject.toml"),
-        "--cache-dir",
-        str(ROOT / ".mypy_cache"),
-    ]
+    oldest: dict[str, list[str]] = {}
     for each in packages():
-        with session.chdir(each.folder):
-            session.run("mypy", *shared, "--python-version", each.pythons[0], "src")
+        oldest.setdefault(each.pythons[0], []).append(str(each.folder / "src"))
+    for python, sources in oldest.items():  # together, as each run reads the libraries anew
+        session.run("mypy", "--python-version", python, *sources)
     session.run("mypy", "noxfile.py", "nox_support", "test_support")
     session.run("pip-licenses", silent=True)  # here, where every extra is installed
 
