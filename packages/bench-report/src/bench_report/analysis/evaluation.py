@@ -14,14 +14,14 @@ from bench_core.statistics import accuracy, calibration, corrected_rate, success
 from bench_report.model import JudgeAudit, MethodRow, ReadRate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
 
     from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
-__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "methods_of"]
+__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "methods_of", "read_rate"]
 
 HIGH_CONFIDENCE = 0.85
 """From this confidence on an evaluation counts as of high confidence."""
@@ -108,13 +108,11 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     agreement = Counter((each.query, each.judge) for each in both)
     truth = {each.result.key: each.truth for each in read if each.truth is not None}
     lifted = [e for e in read if e.query is False and e.judge and e.result.success]
-    clusters = {task.task_id: task.template for task in run.tasks if task.template}
-    rate = _rates(read, clusters, level)
     return JudgeAudit(
         outcomes=dict(Counter(e.outcome for e in read if e.outcome).most_common()),
-        query_only=rate(lambda each: each.query),
-        judge_only=rate(lambda each: each.judge),
-        combined=rate(lambda each: each.result.success),
+        query_only=read_rate(run, ((e.result.task_id, e.query) for e in read), level),
+        judge_only=read_rate(run, ((e.result.task_id, e.judge) for e in read), level),
+        combined=read_rate(run, ((e.result.task_id, e.result.success) for e in read), level),
         both_pass=agreement[True, True],
         only_query=agreement[True, False],
         only_judge=agreement[False, True],
@@ -124,6 +122,21 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
         known=len(truth),
         **_against_truth(read, level),
     )
+
+
+def read_rate(run: Source, outcomes: Iterable[tuple[str, bool | None]], level: float) -> ReadRate:
+    """Put an interval on outcomes by task id; those that are unknown are left out."""
+    scores: dict[str, list[float]] = {}
+    for task_id, success in outcomes:
+        if success is not None:
+            scores.setdefault(task_id, []).append(float(success))
+    trials = sum(map(len, scores.values()))
+    clusters = {task.task_id: task.template for task in run.tasks if task.template}
+    try:
+        found = success_rate_interval(scores, clusters=clusters, level=level)
+    except NotEstimableError as error:
+        return ReadRate(tasks=len(scores), trials=trials, refused=str(error))
+    return ReadRate(tasks=len(scores), trials=trials, interval=found)
 
 
 def _was_judged(result: TrialResult) -> bool:
@@ -159,27 +172,6 @@ def _all_passed(passed: Sequence[bool | None]) -> bool | None:
     if False in passed:
         return False
     return None if not passed or None in passed else True
-
-
-def _rates(
-    read: Sequence[_Decisions], clusters: Mapping[str, str], level: float
-) -> Callable[[Callable[[_Decisions], bool | None]], ReadRate]:
-    """Return a function that puts an interval on one reading of all trials."""
-
-    def rate(reading: Callable[[_Decisions], bool | None]) -> ReadRate:
-        scores: dict[str, list[float]] = {}
-        for each in read:
-            value = reading(each)
-            if value is not None:
-                scores.setdefault(each.result.task_id, []).append(float(value))
-        trials = sum(map(len, scores.values()))
-        try:
-            found = success_rate_interval(scores, clusters=clusters, level=level)
-        except NotEstimableError as error:
-            return ReadRate(tasks=len(scores), trials=trials, refused=str(error))
-        return ReadRate(tasks=len(scores), trials=trials, interval=found)
-
-    return rate
 
 
 def _against_truth(read: Sequence[_Decisions], level: float) -> dict[str, object]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bench_core.errors import NotEstimableError
 from bench_core.records import IntegrityCode
-from bench_core.statistics import success_rate_interval
-from bench_report.model import FlaggedTrial, IntegritySummary, ReadRate
+from bench_report.analysis.evaluation import read_rate
+from bench_report.model import FlaggedTrial, IntegritySummary
 from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from bench_core.records import TrialResult
@@ -38,6 +36,8 @@ def integrity_of(run: Source, *, level: float = 0.95) -> IntegritySummary | None
         for finding in each.integrity.findings
     )
     voids = [each for each in flagged if _is_void(each)]
+    # the success rate in which such trials count as failures; nothing else is changed
+    outcomes = [(e.task_id, e.success) for e in results] + [(e.task_id, False) for e in voids]
     return IntegritySummary(
         trials=len(results),
         clean=states["clean"],
@@ -48,7 +48,7 @@ def integrity_of(run: Source, *, level: float = 0.95) -> IntegritySummary | None
         unsealed=sum(each.sealing is not None and not each.sealing.sealed for each in results),
         codes=dict(codes.most_common()),
         voids=len(voids),
-        voids_as_zero=_voids_as_zero(run, voids, level) if voids else None,
+        voids_as_zero=read_rate(run, outcomes, level) if voids else None,
         listed=tuple(map(_flagged_trial, flagged[:_MOST_LISTED])),
     )
 
@@ -108,23 +108,6 @@ def _is_void(result: TrialResult) -> bool:
         and result.integrity is not None
         and any(each.code is IntegrityCode.VOID_SUSPECT for each in result.integrity.findings)
     )
-
-
-def _voids_as_zero(run: Source, voids: Sequence[TrialResult], level: float) -> ReadRate:
-    """Return the success rate in which such trials count as failures; nothing else is changed."""
-    scores: dict[str, list[float]] = {}
-    for each in run.results:
-        if each.success is not None:
-            scores.setdefault(each.task_id, []).append(float(each.success))
-    for each in voids:
-        scores.setdefault(each.task_id, []).append(0.0)
-    trials = sum(map(len, scores.values()))
-    clusters = {task.task_id: task.template for task in run.tasks if task.template}
-    try:
-        found = success_rate_interval(scores, clusters=clusters, level=level)
-    except NotEstimableError as error:
-        return ReadRate(tasks=len(scores), trials=trials, refused=str(error))
-    return ReadRate(tasks=len(scores), trials=trials, interval=found)
 
 
 def _flagged_trial(result: TrialResult) -> FlaggedTrial:

@@ -231,7 +231,10 @@ def _tasks(report: Report) -> Iterator[str]:
     rows = []
     for task in report.tasks[:_MAX_TASKS]:
         by_run = trials[task.benchmark, task.task_id]
-        cells = [_cell(by_run.get(index, ())) for index in range(len(report.runs))]
+        cells = [
+            " ".join(TRIAL_SYMBOLS[row.success] for row in by_run.get(index, ()))
+            for index in range(len(report.runs))
+        ]
         rows.append((escaped(task.task_id), escaped(task.goal, 120), *cells))
     yield _table(
         ("Task", "Goal", *(escaped(run.label) for run in report.runs)), rows, numbers_from=9
@@ -239,10 +242,6 @@ def _tasks(report: Report) -> Iterator[str]:
     yield f"Each symbol is a trial: ✓ passed, ✗ failed, {NONE} not scored."
     if len(report.tasks) > _MAX_TASKS:
         yield f"{count(len(report.tasks) - _MAX_TASKS)} more tasks are in report.json."
-
-
-def _cell(rows: Sequence[TrialRow]) -> str:
-    return " ".join(TRIAL_SYMBOLS[row.success] for row in rows)
 
 
 def _methods(report: Report) -> Iterator[str]:
