@@ -1,4 +1,4 @@
-"""What `llm-judge bench` and `llm-judge label` do."""
+"""What `llm-judge bench`, `llm-judge stress` and `llm-judge label` do."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from bench_core.budgets import Budget
 from bench_core.cli import render_table
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
+from bench_core.models import ReplyCache
 from bench_core.terminal import plain_text
 from llm_judge.batch import read_verdicts
 from llm_judge.bench.generated_cases import generated_cases
 from llm_judge.bench.labelled_set import bench, read_labelled, with_mutants
+from llm_judge.bench.stress import StressReport, payloads, stress
+from llm_judge.bench.visibility import visibility
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.label_form import label_form, label_text
 from llm_judge.calibration.labels import read_labels
+from llm_judge.case_files import read_case
 from llm_judge.cli.batch import read_cases
+from llm_judge.judge import Judge
+from llm_judge.policy import Policy
 from llm_judge.states.effects import compact
 
 if TYPE_CHECKING:
@@ -29,9 +35,9 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase
     from bench_core.statistics import Interval
     from llm_judge.bench.labelled_set import BenchReport
-    from llm_judge.judge import Judge
+    from llm_judge.bench.visibility import VisibilityReport
 
-__all__ = ["ask_labels", "choose_cases", "run_bench", "show_bench", "write_form"]
+__all__ = ["ask_labels", "choose_cases", "run_bench", "run_stress", "show_bench", "write_form"]
 
 
 _GENERATED = re.compile(r"generated:(\d{1,5})")
@@ -91,6 +97,35 @@ def show_bench(report: BenchReport, *, as_json: bool) -> None:
     cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
     click.echo(f"\n{report.cases} cases, cost {cost}")
     click.echo(report.advice)
+
+
+def run_stress(
+    files: Sequence[Path], options: dict[str, Any]
+) -> tuple[VisibilityReport, StressReport | None]:
+    """Measure visibility, and with a model the rates of wrong verdicts."""
+    cases = [read_case(each) for each in files]
+    seen = visibility(cases, chars=options["chars"], every=options["every"])
+    if options["model"] is None:
+        return seen, None
+    return seen, asyncio.run(_judged(cases, options))
+
+
+async def _judged(cases: Sequence[JudgeCase], options: dict[str, Any]) -> StressReport:
+    async with Judge(
+        options["model"],
+        second=options["second"],
+        policy=Policy(chars=options["chars"]),
+        base_url=options["base_url"],
+        cache=ReplyCache(options["cache"]) if options["cache"] else None,
+    ) as judge:
+        return await stress(
+            judge,
+            cases,
+            seed=options["seed"],
+            workers=options["workers"],
+            per_operator=options["per_operator"],
+            attacks=None if options["attacks"] is None else payloads()[: options["attacks"]],
+        )
 
 
 def choose_cases(

@@ -291,7 +291,7 @@ def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None
     Exits with 1 if a wrong or planted state passes, else with 2 if a call failed.
     """
     from llm_judge.cli import output
-    from llm_judge.cli.stress import run_stress
+    from llm_judge.cli.bench import run_stress
 
     seen, report = run_stress(case_files, options)
     output.show_stress(seen, report, as_json=as_json)
