@@ -18,7 +18,7 @@ from waa_server_ext.simulate.machine.computer import Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = 250
+PROGRAMS = 60  # of each draw; the campaign runs a hundred thousand
 DRAWS = range(8)
 
 
