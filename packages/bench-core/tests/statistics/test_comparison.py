@@ -10,6 +10,7 @@ from simulations.populations import Population, simulate_scores
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
     compare,
+    compare_models,
     compare_tasks,
     fisher_exact,
     mcnemar_mid_p,
@@ -319,6 +320,19 @@ def test_two_tasks_detect_no_difference_of_rates() -> None:
     beyond = compare({"a": [2.0], "b": [9.0]}, {"a": [1.0], "b": [3.0]})
     assert beyond.detectable is not None
     assert beyond.detectable > 1.0
+
+
+def test_several_models_are_adjusted_together(new: Scores, old: Scores) -> None:
+    models = {"new": new, "old": old, "third": {n: [0.0, 1.0, 1.0] for n in new}}
+    found = compare_models(models)
+    assert [(each.new, each.baseline) for each in found] == [
+        ("new", "old"), ("new", "third"), ("old", "third"),
+    ]  # fmt: skip
+    assert min(each.p_adjusted for each in found) == pytest.approx(
+        3 * min(each.p_value for each in found)
+    )
+    against = compare_models(models, baseline="old")
+    assert [(each.new, each.baseline) for each in against] == [("new", "old"), ("third", "old")]
 
 
 def test_tasks_are_compared_with_q_values_over_the_table() -> None:

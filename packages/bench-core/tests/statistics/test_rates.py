@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
+    clopper_pearson,
     macro_average_interval,
     success_rate_interval,
     wilson,
 )
 from bench_core.statistics.dirichlet import dirichlet_low
-from bench_core.statistics.distributions import beta_quantile, normal_quantile, t_quantile
+from bench_core.statistics.distributions import normal_quantile, t_quantile
 
 Scores = dict[Any, list[float]]
 
@@ -234,11 +235,10 @@ def test_templates_of_several_tasks_are_joined_with_one_more_success_and_failure
 @pytest.mark.parametrize("won", [1, 2, 3, 12 - 3, 12 - 1])
 def test_few_tasks_of_the_rarer_outcome_are_joined_with_exact_limits(won: int) -> None:
     found = success_rate_interval({n: [float(n < won)] for n in range(12)})
-    # Clopper and Pearson's
-    low, high = beta_quantile(0.025, won, 13 - won), beta_quantile(0.975, won + 1, 12 - won)
+    exact = clopper_pearson(won, 12)
     assert found.method.endswith("joined with Dirichlet limits")
-    assert found.low <= low + 1e-9
-    assert found.high >= high - 1e-9
+    assert found.low <= exact.low + 1e-9
+    assert found.high >= exact.high - 1e-9
 
 
 def test_exact_limits_are_taken_over_templates_of_their_sizes() -> None:

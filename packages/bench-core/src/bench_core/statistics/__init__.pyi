@@ -8,6 +8,7 @@ from .bootstrap import bootstrap_macro_average as bootstrap_macro_average
 from .comparison import Comparison as Comparison
 from .comparison import TaskComparison as TaskComparison
 from .comparison import compare as compare
+from .comparison import compare_models as compare_models
 from .comparison import compare_tasks as compare_tasks
 from .comparison import task_differences as task_differences
 from .costs import describe as describe
@@ -41,7 +42,9 @@ from .paired_tests import paired_t as paired_t
 from .paired_tests import sign_flip as sign_flip
 from .paired_tests import tango as tango
 from .pass_rates import pass_at_k as pass_at_k
+from .pass_rates import pass_at_k_interval as pass_at_k_interval
 from .pass_rates import pass_hat_k as pass_hat_k
+from .pass_rates import pass_hat_k_interval as pass_hat_k_interval
 from .permutation import WithinTask as WithinTask
 from .permutation import within_task as within_task
 from .planning import Design as Design
@@ -52,6 +55,8 @@ from .planning import plan as plan
 from .planning import plans_for as plans_for
 from .planning import power_of as power_of
 from .planning import tasks_needed as tasks_needed
+from .proportions import clopper_pearson as clopper_pearson
+from .proportions import jeffreys as jeffreys
 from .proportions import t_or_normal_quantile as t_or_normal_quantile
 from .proportions import wilson as wilson
 from .ranks import Dominance as Dominance

@@ -12,7 +12,7 @@ from bench_core.statistics.clustering import finite
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
 from bench_core.statistics.distributions import t_quantile
 from bench_core.statistics.intervals import Interval, require_level
-from bench_core.statistics.multiplicity import benjamini_hochberg
+from bench_core.statistics.multiplicity import benjamini_hochberg, holm
 from bench_core.statistics.paired_tests import (
     PairedT,
     fisher_exact,
@@ -32,6 +32,7 @@ __all__ = [
     "Comparison",
     "TaskComparison",
     "compare",
+    "compare_models",
     "compare_tasks",
     "task_differences",
 ]
@@ -160,6 +161,45 @@ def compare(
         equal=sum(each == 0 for each in shared),
         only_new=sum(bool(len(new[key])) for key in new) - len(pairs),
         only_baseline=sum(bool(len(baseline[key])) for key in baseline) - len(pairs),
+    )
+
+
+def compare_models(
+    models: Mapping[str, Scores[Key]],
+    *,
+    baseline: str | None = None,
+    clusters: Clusters[Key] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Comparison, ...]:
+    """Compare several models, p-values adjusted by Holm over all comparisons made.
+
+    Args:
+        models: Model name to its scores, as for `compare`.
+        baseline: Compare all others with this one; every pair, in the order given, where absent.
+        clusters: As for `compare`, as are `level` and `seed`.
+        level: Nominal confidence of each interval (these are not adjusted).
+        seed: Seed of sign-flip tests.
+
+    Raises:
+        NotEstimableError: Two models share fewer than two clusters of tasks.
+
+    >>> models = {"a": {n: [1] for n in range(20)}, "b": {n: [n % 2] for n in range(20)}}
+    >>> [(each.new, each.baseline, each.p_adjusted < 0.01) for each in compare_models(models)]
+    [('a', 'b', True)]
+    """
+    names = list(models)
+    if baseline is None:
+        pairs = [(first, second) for n, first in enumerate(names) for second in names[n + 1 :]]
+    else:
+        pairs = [(name, baseline) for name in names if name != baseline]
+    found = [
+        compare(models[a], models[b], clusters=clusters, names=(a, b), level=level, seed=seed)
+        for a, b in pairs
+    ]
+    adjusted = holm([each.p_value for each in found])
+    return tuple(
+        each.model_copy(update={"p_adjusted": p}) for each, p in zip(found, adjusted, strict=True)
     )
 
 

@@ -7,19 +7,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics.clustering import TaskMean, task_mean
+from bench_core.records import SUCCESS_SCORE
+from bench_core.statistics.clustering import TaskMean, finite, task_mean
 from bench_core.statistics.rates import interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from bench_core.statistics.clustering import Clusters, Key
+    from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Interval
 
 __all__ = [
     "mean_over_tasks",
     "pass_at_k",
+    "pass_at_k_interval",
     "pass_hat_k",
+    "pass_hat_k_interval",
 ]
 
 
@@ -45,6 +48,39 @@ def pass_hat_k(successes: int, trials: int, k: int) -> float:
     """
     _require_k(successes, trials, k)
     return math.comb(successes, k) / math.comb(trials, k)
+
+
+def pass_at_k_interval(
+    successes: Scores[Key], k: int, *, clusters: Clusters[Key] | None = None, level: float = 0.95
+) -> Interval:
+    """Return the mean pass@k over tasks with at least `k` scored trials, for new tasks.
+
+    Args:
+        successes: Task id to the scores of its trials; from 1 on they are successes.
+        k: How many tries.
+        clusters: Task id to template.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: No task has `k` scored trials, or all are of one cluster.
+
+    >>> print(pass_at_k_interval({"a": [1, 0, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
+    0.556 [0.044, 0.971]
+    """
+    return mean_over_tasks(pass_at_k, _counted(successes), k, clusters or {}, level)
+
+
+def pass_hat_k_interval(
+    successes: Scores[Key], k: int, *, clusters: Clusters[Key] | None = None, level: float = 0.95
+) -> Interval:
+    """Return the mean pass^k over tasks with at least `k` scored trials, for new tasks.
+
+    Arguments and errors as `pass_at_k_interval`.
+
+    >>> print(pass_hat_k_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
+    0.444 [0.029, 0.956]
+    """
+    return mean_over_tasks(pass_hat_k, _counted(successes), k, clusters or {}, level)
 
 
 def mean_over_tasks(
@@ -75,6 +111,13 @@ def mean_over_tasks(
     if not tasks:
         raise NotEstimableError(f"no task has {k} scored trials, which k = {k} needs")
     return interval_of(task_mean(tasks), estimand="new_tasks", level=level)
+
+
+def _counted(successes: Scores[Key]) -> dict[Key, tuple[int, int]]:
+    return {
+        key: (sum(score >= SUCCESS_SCORE for score in finite(each)), len(each))
+        for key, each in successes.items()
+    }
 
 
 @lru_cache(maxsize=4096)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics.distributions import normal_quantile, t_quantile
+from bench_core.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 from bench_core.statistics.intervals import Interval, require_level
 
-__all__ = ["t_or_normal_quantile", "wilson", "wilson_limits"]
+__all__ = ["clopper_pearson", "jeffreys", "t_or_normal_quantile", "wilson", "wilson_limits"]
 
 
 def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
@@ -23,21 +23,48 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
     >>> print(wilson(7, 7))
     1.000 [0.646, 1.000]
     """
-    if n == 0:
-        raise NotEstimableError("no trial was scored, so there is no rate to estimate")
-    if not 0 <= successes <= n:
-        raise ValueError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+    _require_counts(successes, n)
     z = normal_quantile(0.5 + require_level(level) / 2.0)
     low, high = wilson_limits(successes / n, n, z)
-    return Interval(
-        estimate=successes / n,
-        low=low,
-        high=high,
-        level=level,
-        method="Wilson score",
-        n=n,
-        effective_n=n,
-    )
+    return _interval(successes, n, (low, high), level, "Wilson score")
+
+
+def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> Interval:
+    """Return the exact interval of Clopper and Pearson: never covers less than `level`.
+
+    Clopper and Pearson (1934), Biometrika 26:404. Wider than Wilson; for guarantees.
+
+    Raises:
+        NotEstimableError: `n` is 0.
+
+    >>> print(clopper_pearson(7, 7))
+    1.000 [0.590, 1.000]
+    """
+    _require_counts(successes, n)
+    tail = (1.0 - require_level(level)) / 2.0
+    low = beta_quantile(tail, successes, n - successes + 1) if successes else 0.0
+    high = beta_quantile(1.0 - tail, successes + 1, n - successes) if successes < n else 1.0
+    return _interval(successes, n, (low, high), level, "Clopper-Pearson exact")
+
+
+def jeffreys(successes: int, n: int, *, level: float = 0.95) -> Interval:
+    """Return the equal-tailed Bayesian interval under Jeffreys' prior Beta(1/2, 1/2).
+
+    Brown, Cai and DasGupta (2001), Statistical Science 16:101. At no success the lower end is 0,
+    at all successes the upper end is 1.
+
+    Raises:
+        NotEstimableError: `n` is 0.
+
+    >>> print(jeffreys(7, 7))
+    1.000 [0.708, 1.000]
+    """
+    _require_counts(successes, n)
+    tail = (1.0 - require_level(level)) / 2.0
+    a, b = successes + 0.5, n - successes + 0.5
+    low = beta_quantile(tail, a, b) if successes else 0.0
+    high = beta_quantile(1.0 - tail, a, b) if successes < n else 1.0
+    return _interval(successes, n, (low, high), level, "Jeffreys")
 
 
 def wilson_limits(estimate: float, n: float, quantile: float) -> tuple[float, float]:
@@ -68,3 +95,24 @@ def t_or_normal_quantile(level: float, df: float | None) -> float:
     """
     upper = 0.5 + require_level(level) / 2.0
     return normal_quantile(upper) if df is None else t_quantile(upper, df)
+
+
+def _interval(
+    successes: int, n: int, limits: tuple[float, float], level: float, method: str
+) -> Interval:
+    return Interval(
+        estimate=successes / n,
+        low=limits[0],
+        high=limits[1],
+        level=level,
+        method=method,
+        n=n,
+        effective_n=n,
+    )
+
+
+def _require_counts(successes: int, n: int) -> None:
+    if n == 0:
+        raise NotEstimableError("no trial was scored, so there is no rate to estimate")
+    if not 0 <= successes <= n:
+        raise ValueError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
