@@ -33,7 +33,7 @@ def test_the_tests_of_a_module_come_first_and_the_rest_of_its_package_last(root:
         ("llm-judge/src/llm_judge/judge.py", "llm-judge/tests/test_judge.py"),
         (
             "bench-core/src/bench_core/run_folder/jsonl.py",
-            "bench-core/tests/run_folder/test_damage.py",
+            "bench-core/tests/test_inside.py",
         ),
     ],
 )
