@@ -164,7 +164,7 @@ class SetupReport(_Answer):
     """The outcome of a task's set-up; a step that raises is the last one.
 
     Attributes:
-        abandoned: Whether a step raised; servers before 0.2 do not report it for a task's last step.
+        abandoned: Whether a step raised.
     """
 
     ok: bool

@@ -119,5 +119,8 @@ def _failure_mode(evidence: Evidence) -> FailureMode | None:
         return FailureMode.MISSED_IMPOSSIBLE
     if "gave_up" in evidence.flags:
         return FailureMode.GAVE_UP
-    idle = evidence.details.get("blocks") == 0  # runs before 0.2 did not record it
-    return FailureMode.NOT_ATTEMPTED if idle else FailureMode.WRONG_END_STATE
+    return (
+        FailureMode.NOT_ATTEMPTED
+        if evidence.details.get("blocks") == 0
+        else FailureMode.WRONG_END_STATE
+    )

@@ -184,10 +184,7 @@ def _unlike_sessions(path: Path, info: RunInfo) -> Iterator[str]:
 
 
 def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:
-    """Yield which files of a result are not what it left; others may have come to them since.
-
-    Where those of a result that was replaced later are, a bench-core before 0.2 did not say.
-    """
+    """Yield which files of a result are not what it left; others may have come to them since."""
     kept = kept_attempts(path, result.key) / f"result-{result.sequence}"
     if not current and result.sequence is None:
         return

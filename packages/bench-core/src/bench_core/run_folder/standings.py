@@ -60,9 +60,7 @@ class TrialStandings:
         sequence = self._sequences.get(identity)
         if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
             return kept
-        # a result without a sequence is one of a bench-core before 0.2, which counted
-        old = identity in self._sequences and sequence is None
-        names = (f"{n}" if old else f"unfinished-{n}" for n in itertools.count(1))
+        names = (f"unfinished-{n}" for n in itertools.count(1))
         return next(p for name in names if not (p := archive / name).exists())
 
     def begin_attempt(self, key: TrialKey) -> None:

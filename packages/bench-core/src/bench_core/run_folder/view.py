@@ -218,7 +218,7 @@ def misplaced_lines(results: Lines[TrialResult], set_aside: int) -> list[str]:
     numbers = (number for number in itertools.count(1) if number not in bad)
     ahead = 0
     for number, record in zip(numbers, results.records, strict=False):
-        if record.sequence is None:  # a bench-core before 0.2 wrote it
+        if record.sequence is None:  # written by another program
             continue
         now = record.sequence - number
         if not ahead <= now <= set_aside:
@@ -316,6 +316,6 @@ def kept_attempts(run: Path, key: TrialKey) -> Path:
     """Return where a trial's earlier attempts are kept.
 
     `result-<sequence>` there is what the result of that `sequence` left, `unfinished-<n>` what was left
-    by attempts that no result mentions. A bench-core before 0.2 counted all alike.
+    by attempts that no result mentions.
     """
     return run / "attempts" / str(key.trial) / folder_name(key.task_id)
