@@ -183,7 +183,7 @@ def test_a_folder_without_a_digest_is_continued_as_before(
     change(agent)
     run(trials=2)
     assert len(read_run(out).latest) == 10
-    assert (out / "attempts/1/down-1/1").is_dir(), "as that bench-core named it"
+    assert (out / "attempts/1/down-1/unfinished-1").is_dir()
     assert check_run(out).problems == ()
 
 

@@ -269,9 +269,13 @@ class ModelStepper:
                 problem = str(error)[:_MOST_SAID]
                 self._pending.append(_Call(call, 0, problem))
             else:
-                shown = isinstance(made[-1], Screenshot | Done | Fail)
-                if self._dialect.pictures and number < len(calls) and not shown:
-                    made = (*made, Screenshot())  # before the actions of the next call
+                if self._dialect.pictures and number < len(calls):
+                    # before the actions of the next call
+                    made = (
+                        made
+                        if isinstance(made[-1], Screenshot | Done | Fail)
+                        else (*made, Screenshot())
+                    )
                 actions += made
                 self._pending.append(_Call(call, len(made), None))
         return tuple(actions), problem
