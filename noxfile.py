@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 from nox_support import interpreters, metadata, wheels  # noqa: E402  # needs the path above
-from nox_support.compatibility import compatibility_parts, python_with  # noqa: E402  # same
+from nox_support.compatibility import compare_with_reference_loops, compatibility_parts, python_with  # noqa: E402  # same
 from nox_support.installing import (  # noqa: E402  # same
     DIST,
     build_missing,
@@ -205,33 +205,14 @@ def integration(session: nox.Session) -> None:
     [nox.param(run, id=name, tags=[tag]) for tag, name, run in compatibility_parts(PARALLEL)],
 )
 def compatibility(session: nox.Session, run: Callable[[nox.Session], None]) -> None:
-    """Test against SDKs, browser-use, providers' loops and programs of others, each in its environment."""
+    """Test with SDKs, browser-use, machines, Ray and programs of others, each in its environment."""
     run(session)
 
 
 @nox.session
-@nox.parametrize("part", [nox.param(each, id=each, tags=[each]) for each in ("providers", "ray")])
-def machines(session: nox.Session, part: str) -> None:
-    """Test on machines: QEMU with a kernel of apt's and Podman as root (Linux only), or two nodes of Ray."""
-    core, webarena = package(CORE), package("webarena-runner")
-    if part == "providers":
-        install(session, [core, webarena], groups("test"))
-        provide_chromium(session)
-        folder = core.folder / "tests" / "machines"
-        tests = [folder / f"test_{each}_provider.py" for each in ("qemu", "attached", "docker")]
-        tests.append(webarena.folder / "tests" / "test_real_site_copies.py")
-        # one at a time: the conftest of each package is its own
-        for each in tests:
-            real = {"REAL_MACHINES": "1"}
-            session.run("pytest", "-s", "-rs", str(each), *session.posargs, env=real)
-        return
-    install(session, packages(), [*group("integration"), *groups("test"), "ray>=2.60,<3"])
-    provide_chromium(session)
-    # every daemon would compile Ray anew, for which it has not the time
-    compiled = ["compileall", "-q", str(Path(session.virtualenv.location))]
-    session.run("python", "-m", *compiled, success_codes=[0, 1])
-    workers = core.folder / "tests" / "workers" / "test_ray.py"
-    session.run("pytest", str(workers), "integration_tests/test_many_machines.py", *session.posargs)
+def reference_loops(session: nox.Session) -> None:
+    """Compare our agents' requests with those of the providers' own loops; `-- --write` renews the reasons' table."""
+    compare_with_reference_loops(session)
 
 
 @nox.session

@@ -24,4 +24,4 @@ def test_every_reason_has_been_counted() -> None:
     counts = json.loads((HERE / "counts.json").read_text(encoding="utf-8"))
     assert {name: {each["why"] for each in listed} for name, listed in reasons.items()} == {
         name: set(each["reasons"]) for name, each in counts.items()
-    }, "run `nox -t reference-loops -- --write`"
+    }, "run `nox -s reference_loops -- --write`"

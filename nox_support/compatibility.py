@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import nox
 
-__all__ = ["compatibility_parts", "python_with"]
+__all__ = ["compare_with_reference_loops", "compatibility_parts", "python_with"]
 
 REFERENCES = {
     "anthropic": ("compare", "3.11", ["anthropic>=2.14"]),
@@ -81,7 +81,8 @@ def compatibility_parts(
         for each in ("oldest", "newest")
     ]
     once = {
-        "reference-loops": _reference_loops,
+        "providers": _providers,
+        "ray": _ray,
         "interop": _interop,
         "foreign-agents": _foreign_agents,
     }
@@ -138,7 +139,7 @@ def _computer_use(line: str, parallel: Sequence[str], session: nox.Session) -> N
     session.run("pytest", *parallel, *tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
 
 
-def _reference_loops(session: nox.Session) -> None:
+def compare_with_reference_loops(session: nox.Session) -> None:
     """Compare our agents' requests with those of the providers' own loops; `--write` renews the table of reasons."""
     install(session, [package(CORE)], ["bench-core[agents,anthropic,google,openai,testing]"])
     for provider, (program, python, needed) in REFERENCES.items():
@@ -151,6 +152,31 @@ def _reference_loops(session: nox.Session) -> None:
             env={f"PROCTOR_REFERENCE_{provider.upper()}": interpreter},
         )
     session.run("python", "integration_tests/reference_loops/reasons_table.py", *session.posargs)
+
+
+def _providers(session: nox.Session) -> None:
+    """Test on machines: QEMU with a kernel of apt's and Podman, as root on Linux."""
+    core, webarena = package(CORE), package("webarena-runner")
+    install(session, [core, webarena], groups("test"))
+    provide_chromium(session)
+    folder = core.folder / "tests" / "machines"
+    tests = [folder / f"test_{each}_provider.py" for each in ("qemu", "attached", "docker")]
+    tests.append(webarena.folder / "tests" / "test_real_site_copies.py")
+    # one at a time: the conftest of each package is its own
+    for each in tests:
+        real = {"REAL_MACHINES": "1"}
+        session.run("pytest", "-s", "-rs", str(each), *session.posargs, env=real)
+
+
+def _ray(session: nox.Session) -> None:
+    """Test on two nodes of a Ray cluster on this machine."""
+    install(session, packages(), [*group("integration"), *groups("test"), "ray>=2.60,<3"])
+    provide_chromium(session)
+    # every daemon would compile Ray anew, for which it has not the time
+    compiled = ["compileall", "-q", str(Path(session.virtualenv.location))]
+    session.run("python", "-m", *compiled, success_codes=[0, 1])
+    workers = package(CORE).folder / "tests" / "workers" / "test_ray.py"
+    session.run("pytest", str(workers), "integration_tests/test_many_machines.py", *session.posargs)
 
 
 def _interop(session: nox.Session) -> None:

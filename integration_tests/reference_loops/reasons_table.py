@@ -1,6 +1,6 @@
 """The table of reasons in docs/computer-use.md, from `counts.json`: `python reasons_table.py --write` brings it up to date.
 
-`compare.py` and `compare_texts.py` write the counts with the same option; `nox -t reference-loops -- --write` runs all.
+`compare.py` and `compare_texts.py` write the counts with the same option; `nox -s reference_loops -- --write` runs all.
 """
 
 from __future__ import annotations
