@@ -1,6 +1,6 @@
 """The reference of all getters and metrics, written from their declarations.
 
-python -m waa_server_ext.native.reference > docs/reference/waa-evaluators.md
+python packages/waa-server-ext/differential/reference.py > docs/reference/waa-evaluators.md
 """
 
 from __future__ import annotations
@@ -73,4 +73,4 @@ def _lines(each: Declaration) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(reference_page(), end="")  # noqa: T201  # its one purpose
+    print(reference_page(), end="")
