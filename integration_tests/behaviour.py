@@ -42,11 +42,12 @@ ROUNDS = 3
 """How often each trial is rescored: two hundred in all."""
 FORMATS = "html,md,json,csv,latex,junit"
 _VARIES = re.compile(
-    r"(^|_)(s|ms|at|time|started|ended|seconds|duration|pid|host|port|url|urls|id|run_id|versions?|git|python|platform|"
-    r"sha256|digest|checksum|hash|files|command|cpu|memory|bytes|latency|hours)$"
+    r"(^|_)(s|ms|at|time|started|ended|seconds|duration|pid|host|port|url|urls|run_id|versions?|git|python|platform|"
+    r"sha256|digest|checksum|hash|files|command|cpu|memory|bytes|size|latency|hours)$"
 )
 _RESULTS = {"results.jsonl", "run.json", "tasks.jsonl", "evaluation.json", "report.json"}
 _WORDS = (
+    (re.compile(r"^ *\d+/\d+ .*$", re.MULTILINE), "PROGRESS"),
     (re.compile(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "TIME"),
     (re.compile(r"\b[\w-]+-\d{8}-\d{6}-[0-9a-f]{6}\b"), "RUN"),
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "HEX"),
@@ -112,7 +113,16 @@ def record_rescores(folder: Path) -> None:
         copy = folder / f"{place.parents[1].name}-{benchmark}-{place.name}"
         shutil.copytree(place, copy)
         for number in range(ROUNDS):
-            done = run([RUNNERS[benchmark], "rescore", copy, *options.get(benchmark, [])])
+            done = run(
+                [
+                    RUNNERS[benchmark],
+                    "rescore",
+                    copy,
+                    "--name",
+                    f"round-{number}",
+                    *options.get(benchmark, []),
+                ]
+            )
             printed = f"exit code {done.returncode}\n{done.stdout}"
             (folder / f"{copy.name}-{number}.txt").write_text(printed)
     world.close()
@@ -149,7 +159,13 @@ PARTS = {
 
 def run(words: Sequence[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, in a terminal of one width."""
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {
+        **os.environ,
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "PYTHONHASHSEED": "0",
+    }
     command = [str(each) for each in words]
     return subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=1800
@@ -194,7 +210,7 @@ def _lasting(value: Any) -> Any:
         return {key: _lasting(each) for key, each in value.items() if not _VARIES.search(key)}
     if isinstance(value, list):
         return [_lasting(each) for each in value]
-    return round(value, 6) if isinstance(value, float) else value
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _runs(*folders: Path) -> list[Path]:
@@ -209,10 +225,9 @@ def _runs(*folders: Path) -> list[Path]:
 def _recorded(folder: Path) -> Iterator[Path]:
     """Yield what is compared: texts, and of run folders what is a result."""
     for each in folder.rglob("*"):
-        shown = (
-            each.suffix in {".txt", ".csv", ".tex", ".md", ".xml"} and "trials" not in each.parts
-        )
-        if shown or each.name in _RESULTS:
+        text = each.suffix in {".txt", ".csv", ".tex", ".md", ".xml"}
+        slow = each.name.startswith("stacks-")  # what a slow trial was doing
+        if each.name in _RESULTS or (text and not slow and "trials" not in each.parts):
             yield each
 
 
