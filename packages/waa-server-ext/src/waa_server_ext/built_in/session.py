@@ -19,7 +19,7 @@ from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.server.startup import ended_by_signals, running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 from waa_server_ext.simulate.desktop.recorder import Recorder
-from waa_server_ext.simulate.scene import Overrides, Scene, load_scene, snapshot
+from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
 
 if TYPE_CHECKING:
     import threading
@@ -62,7 +62,7 @@ def run_session(
         store = write_assets([task] if task else [], Path(folder) / "assets")
         vm = SimulatedVm(
             scene, host=session.host, port=session.port, seed=session.seed,
-            overrides=Overrides(download=store.read),
+            download=store.read,
         )  # fmt: skip
         with vm:
             if task is not None:

@@ -22,12 +22,13 @@ from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.server.startup import running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
-from waa_server_ext.simulate.scene import Overrides, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from waa_server_ext.built_in.solutions import Solution
+    from waa_server_ext.evaluation.assets import AssetStore
+    from waa_server_ext.simulate.scene import Scene
 
 __all__ = ["SimulatedDesktopWorld", "built_in_tasks"]
 
@@ -144,8 +145,7 @@ class SimulatedDesktopWorld:
         with contextlib.ExitStack() as stack:
             cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-world-")))
             store = write_assets(known, cache / "assets")
-            overrides = Overrides(download=store.read)
-            self.vm = self._listening(seed, overrides)
+            self.vm = self._listening(seed, store)
             stack.callback(self.vm.stop)
             settings = EvaluatorSettings(
                 cache=cache / "evaluations", assets=store.folder, offline=True, skip_sleeps=True,
@@ -162,13 +162,13 @@ class SimulatedDesktopWorld:
             self._evaluate_url = f"http://127.0.0.1:{server.port}"
             self._open = stack.pop_all()
 
-    def _listening(self, seed: int, overrides: Overrides) -> SimulatedVm:
+    def _listening(self, seed: int, store: AssetStore) -> SimulatedVm:
         for _ in range(_TRIES):
             # worlds that start together in several processes try different addresses first
             number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
             host = f"127.88.{number // 254 + 1}.{number % 254 + 1}"
             vm = SimulatedVm(
-                self._scene, host=host, seed=seed, overrides=overrides, token=self.token
+                self._scene, host=host, seed=seed, download=store.read, token=self.token
             )
             with contextlib.suppress(InputError):
                 vm.start()

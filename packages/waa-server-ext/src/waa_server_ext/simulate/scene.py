@@ -1,4 +1,4 @@
-"""What a simulated VM starts with: a scene file, the state of an evaluation case, or a snapshot."""
+"""What a simulated VM starts with: a scene file or a snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import binascii
 import datetime as dt
 import ntpath
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationError
@@ -24,20 +23,16 @@ from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.vm.state import CannedAnswer, VmState
 
 __all__ = [
-    "Overrides",
     "Scene",
     "SceneFile",
     "SceneTimer",
     "SceneWindow",
     "load_scene",
-    "scene_of_state",
     "snapshot",
 ]
 
@@ -54,7 +49,6 @@ class SceneFile(Record):
     b64: str | None = None
     hidden: bool = False
     read_only: bool = False
-    locked: bool = False
     size: NonNegativeInt | None = None
     modified: float | None = None
     tags: tuple[str, ...] = ()
@@ -200,100 +194,6 @@ def snapshot(desktop: Desktop) -> Scene:
         extensions=tuple(machine.extensions),
         complete=True,
     )
-
-
-@dataclass
-class Overrides:
-    """Answers that an evaluation case gives for what it does not describe as state."""
-
-    endpoints: dict[str, _Canned] = field(default_factory=dict)
-    commands: list[Any] = field(default_factory=list)
-    checks: dict[str, Any] = field(default_factory=dict)
-    accessibility: dict[str, str] = field(default_factory=dict)
-    active_window_title: str | None = None
-    platform: str = "Windows"
-    wallpaper: bytes | None = None
-    locked: frozenset[str] = frozenset()
-    recorded: dict[str, bytes] = field(default_factory=dict)
-    """What `/file` gives whatever was written since: a case holds the state after its post-config."""
-    download: Callable[[str], bytes | None] = lambda _: None
-
-    def command(self, joined: str) -> Any:
-        """Return the canned answer of a command line, or `None`."""
-        for rule in self.commands:
-            if rule.match in joined:
-                if rule.http_status != 200:  # HTTP
-                    return rule.body or {
-                        "status": "error",
-                        "message": "as the state says",
-                    }, rule.http_status
-                return {
-                    "status": "success",
-                    "output": rule.output,
-                    "error": rule.error,
-                    "returncode": rule.returncode,
-                }
-        if self.active_window_title is not None and "getActiveWindowTitle" in joined:
-            return {
-                "status": "success",
-                "output": f"{self.active_window_title}\n",
-                "error": "",
-                "returncode": 0,
-            }
-        return None
-
-    def check(self, name: str, arguments: list[Any]) -> bool | None:
-        """Return the canned answer of a check, or `None`."""
-        if name not in self.checks:
-            return None
-        known = self.checks[name]
-        return known if isinstance(known, bool) else arguments in known
-
-
-class _Canned:
-    def __init__(self, answer: CannedAnswer) -> None:
-        self._answer = answer
-
-    def response(self) -> Any:
-        answer = self._answer
-        if answer.json_ is not None:
-            return answer.json_, answer.status
-        body = base64.b64decode(answer.b64) if answer.b64 is not None else (answer.text or "")
-        return body, answer.status
-
-
-def scene_of_state(state: VmState) -> tuple[Scene, Overrides]:
-    """Return the scene of an evaluation case's `vm_state`, and what it answers by rote."""
-    files: dict[str, str | SceneFile] = {}
-    for path, file in state.files.items():
-        encoded = base64.b64encode(file.data).decode()
-        files[path] = SceneFile(
-            b64=encoded, hidden=file.hidden, locked=file.locked, modified=file.mtime
-        )
-    zone = state.timezone or {}
-    scene = Scene(
-        screen=(state.screen_size.width, state.screen_size.height),
-        files=files,
-        folders=tuple(state.dirs),
-        registry=dict(state.registry),
-        windows=tuple(SceneWindow(title=title) for title in reversed(state.windows)),
-        libraries=state.library_folders,
-        timezone=str(zone["StandardName"]) if "StandardName" in zone else None,
-    )
-    overrides = Overrides(
-        endpoints={key: _Canned(answer) for key, answer in state.endpoints.items()},
-        commands=list(state.commands),
-        checks=dict(state.checks),
-        accessibility=dict(state.accessibility),
-        active_window_title=state.active_window_title,
-        platform=state.platform,
-        wallpaper=base64.b64decode(state.wallpaper_b64 or ""),
-        recorded={normal(path).casefold(): file.data for path, file in state.files.items()},
-        locked=frozenset(
-            normal(path).casefold() for path, file in state.files.items() if file.locked
-        ),
-    )
-    return scene, overrides
 
 
 class _Titled(Window):

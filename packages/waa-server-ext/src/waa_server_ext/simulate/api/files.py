@@ -60,10 +60,9 @@ class _Files:
         found = self._machine.files.find(path)
         if found is None:
             return {"error": "File not found"}, 404
-        if found.is_folder or normal(path).casefold() in self._api.overrides.locked:
+        if found.is_folder:
             raise PermissionError(13, "Permission denied", path)
-        data = self._api.overrides.recorded.get(normal(path).casefold())
-        data = self._machine.files.read(path) if data is None else data
+        data = self._machine.files.read(path)
         return send_file(io.BytesIO(data), as_attachment=True, download_name=found.name)
 
     def list_directory(self) -> Answer:
@@ -103,11 +102,8 @@ class _Files:
         return {"status": "error", "message": f"{word} {name} does not exist in {folder}."}, 400
 
     def wallpaper(self) -> Answer:
-        given = self._api.overrides.wallpaper
-        if given:
-            return send_file(io.BytesIO(given), mimetype="image/png")
         machine = self._machine
-        if not machine.wallpaper or given is not None:
+        if not machine.wallpaper:
             raise FileNotFoundError("404 Not Found: Wallpaper file not found")
         if machine.files.is_file(machine.wallpaper):
             return send_file(
@@ -141,7 +137,7 @@ class _Files:
             return "Path or URL not supplied!", 400
         path = self._machine.expand(str(path))
         self._machine.files.make_folder(ntpath.dirname(normal(path)), parents=True, exist_ok=True)
-        content = self._api.overrides.download(str(url))
+        content = self._api.download(str(url))
         if content is None:
             return (
                 f"Failed to download {url}. No retries left. Error: the simulated VM has no network",

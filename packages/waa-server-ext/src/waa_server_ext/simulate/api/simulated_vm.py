@@ -11,18 +11,18 @@ from bench_core.errors import InputError
 from bench_core.serving import is_loopback
 from waa_server_ext.simulate.api.control import control_routes
 from waa_server_ext.simulate.api.vm_api import VmApi
-from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
+from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalServer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from typing_extensions import Self
 
     from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.vm.state import VmState
 
 __all__ = ["SimulatedVm"]
 
@@ -38,7 +38,7 @@ class SimulatedVm:
 
     def __init__(
         self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
-        overrides: Overrides | None = None, token: str | None = None,
+        download: Callable[[str], bytes | None] = lambda _: None, token: str | None = None,
     ) -> None:  # fmt: skip
         if not is_loopback(host):
             raise InputError(
@@ -46,24 +46,10 @@ class SimulatedVm:
             )
         self.scene = scene or Scene()
         self._seed = seed
-        self._overrides = overrides or Overrides()
-        self.api = VmApi(self.scene.build(seed=seed), self._overrides)
+        self.api = VmApi(self.scene.build(seed=seed), download)
         self.api.app.register_blueprint(control_routes(self.reset))
         self.api.app.before_request(partial(_refused, Access(token)))
         self._server = LocalServer("the simulated VM", host, port)
-
-    @classmethod
-    def of_state(
-        cls, state: VmState, *, host: str = "127.0.0.1", port: int = VM_PORT
-    ) -> SimulatedVm:
-        """Return a VM in the state of an evaluation case."""
-        scene, overrides = scene_of_state(state)
-        vm = cls(scene, host=host, port=port, overrides=overrides)
-        if state.appx:
-            vm.desktop.machine.packages += [
-                {k: str(v) for k, v in each.items()} for each in state.appx
-            ]
-        return vm
 
     @property
     def desktop(self) -> Desktop:
@@ -83,7 +69,7 @@ class SimulatedVm:
     def reset(self, scene: Scene | None = None) -> None:
         """Go back to the start, or to another scene."""
         self.scene = scene or self.scene
-        self.api.replace(self.scene.build(seed=self._seed), self._overrides)
+        self.api.replace(self.scene.build(seed=self._seed))
 
     def start(self) -> None:
         """Listen; answer until `stop`.

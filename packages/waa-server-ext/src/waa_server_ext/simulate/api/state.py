@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.scene import Overrides
 
 __all__ = ["ApiState"]
 
 
 class ApiState:
-    """The desktop that is shown now and the answers given in its place; a reset changes both."""
+    """The desktop that is shown now, which a reset changes, and what a URL gives: there is no network."""
 
-    def __init__(self, desktop: Desktop, overrides: Overrides) -> None:
+    def __init__(self, desktop: Desktop, download: Callable[[str], bytes | None]) -> None:
         self.desktop = desktop
-        self.overrides = overrides
+        self.download = download

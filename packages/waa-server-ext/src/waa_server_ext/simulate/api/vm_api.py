@@ -20,7 +20,7 @@ from waa_server_ext.simulate.api.state import ApiState
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
 from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
-from waa_server_ext.simulate.isolation.requests import ProgramRequest, command_words
+from waa_server_ext.simulate.isolation.requests import ProgramRequest
 from waa_server_ext.simulate.isolation.runner import ProgramRunner
 from waa_server_ext.vm.probe import PROBE
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.scene import Overrides
 
 __all__ = ["VmApi"]
 
@@ -52,8 +51,8 @@ class VmApi(ApiState):
     it waits for none of them: while a program runs it sees the desktop of before.
     """
 
-    def __init__(self, desktop: Desktop, overrides: Overrides) -> None:
-        super().__init__(desktop, overrides)
+    def __init__(self, desktop: Desktop, download: Callable[[str], bytes | None]) -> None:
+        super().__init__(desktop, download)
         self.update: ComputerUpdate | None = None
         self._settings: dict[str, Any] = {}
         self.recording = False
@@ -63,10 +62,10 @@ class VmApi(ApiState):
         self.listeners: list[Callable[[str], None]] = []
         self.app = self._app()
 
-    def replace(self, desktop: Desktop, overrides: Overrides) -> None:
+    def replace(self, desktop: Desktop) -> None:
         """Go on with another desktop, as after restoring a snapshot of the VM."""
         with self.lock:
-            self.desktop, self.overrides = desktop, overrides
+            self.desktop = desktop
             self.update, self._settings, self.recording = None, {}, False
 
     @property
@@ -93,10 +92,6 @@ class VmApi(ApiState):
             # read before taking the turn: a slow sender must not hold up the others
             request.get_data(cache=True, parse_form_data=True)
             with self._turn if changes else contextlib.nullcontext():
-                with self.lock:
-                    canned = self.overrides.endpoints.get(name)
-                if canned is not None:
-                    return canned.response()
                 answer = do()
                 with self.lock:
                     if changes:
@@ -128,7 +123,7 @@ class VmApi(ApiState):
             ("GET", "/accessibility"): self.accessibility,
             ("POST", "/screen_size"): self.screen_size,
             ("POST", "/window_size"): self.window_size,
-            ("GET", "/platform"): lambda: self.overrides.platform,
+            ("GET", "/platform"): lambda: "Windows",
             ("GET", "/terminal"): lambda: (
                 "Currently not implemented for platform Windows-11-10.0.22621-SP0.",
                 500,
@@ -156,8 +151,6 @@ class VmApi(ApiState):
     def _program(self, kind: str) -> Answer:
         """Answer a request that runs programs; others look at the desktop meanwhile."""
         data = request.get_json()
-        if kind == "execute" and (canned := self._canned(data)) is not None:
-            return canned
         desktop = self.desktop
         asked = ProgramRequest(kind, data, self.update, self._settings)
         done = self.runner.run(desktop, asked, lambda: self.desktop is desktop)
@@ -167,13 +160,6 @@ class VmApi(ApiState):
         if done.error is not None:
             return {"status": "error", "message": done.error}, 500
         return done.answer
-
-    def _canned(self, data: Any) -> Answer:
-        if not self.overrides.commands and self.overrides.active_window_title is None:
-            return None
-        command = command_words(data)
-        joined = command if isinstance(command, str) else " ".join(map(str, command))
-        return self.overrides.command(joined)
 
     def update_computer(self) -> Answer:
         """Take the rectangles that element ids mean from now on."""
@@ -197,7 +183,7 @@ class VmApi(ApiState):
     def obs_winagent(self) -> Answer:
         """Return the foreground window as WAA's agent Navi sees it."""
         desktop, active = self.desktop, self.desktop.active
-        title = self.overrides.active_window_title or desktop.active_title
+        title = desktop.active_title
         rect: list[int] = [0, 0, *desktop.size]
         if active is not None:
             rect = list(active.frame.clipped(desktop.screen))
@@ -217,8 +203,7 @@ class VmApi(ApiState):
         backend = request.args.get("backend", "win32")
         if backend not in {"win32", "uia"}:
             return "Invalid backend specified", 400
-        known = self.overrides.accessibility.get(backend)
-        return {"AT": known if known is not None else accessibility_xml(self.desktop, backend)}
+        return {"AT": accessibility_xml(self.desktop, backend)}
 
     def screen_size(self) -> Answer:
         """Return width and height."""

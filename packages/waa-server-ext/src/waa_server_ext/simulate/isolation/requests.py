@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.code.computer import ComputerUpdate
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["ProgramRequest", "command_words", "ended", "perform"]
+__all__ = ["ProgramRequest", "ended", "perform"]
 
 Answer = Any
 _ENDED = 1
@@ -71,26 +71,17 @@ def ended(kind: str, why: str) -> Answer:
     return {"status": "error", "message": why}, 500
 
 
-def command_words(data: Any) -> Any:
-    """Return the command of `execute`: the text for a shell, else its words."""
-    use_shell = data.get("shell", False)
-    command = data.get("command", "" if use_shell else [])
+def _execute(request: ProgramRequest, desktop: Desktop, _process: ServerProcess) -> Answer:
+    """Run a command in a new process; a program that fails is still a success here."""
+    use_shell = request.data.get("shell", False)
+    command = request.data.get("command", "" if use_shell else [])
     if isinstance(command, str) and not use_shell:
         # by POSIX' rules, as WAA: backslashes outside quotes are lost
         command = shlex.split(command)
-    return command
-
-
-def _execute(request: ProgramRequest, desktop: Desktop, _process: ServerProcess) -> Answer:
-    """Run a command in a new process; a program that fails is still a success here."""
-    command = command_words(request.data)
     try:
         command = [_at_home(part) for part in command] if isinstance(command, list) else command
         shell = CmdShell(desktop)
-        if request.data.get("shell", False):
-            result = shell.run(command)
-        else:
-            result = shell.start([str(part) for part in command])
+        result = shell.run(command) if use_shell else shell.start([str(part) for part in command])
     except Exception as error:  # noqa: BLE001  # WAA answers whatever subprocess raises
         return {"status": "error", "message": _windows_words(error)}, 500
     return {

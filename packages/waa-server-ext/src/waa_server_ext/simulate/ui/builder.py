@@ -25,11 +25,8 @@ _CLASSES: dict[str, str] = {
     "progress": "ProgressBar", "window": "Window",
 }  # fmt: skip
 
-PLAIN = Style()
 BUTTON = Style(fill="#fbfbfb", border="#d0d0d0", radius=4, align="center")
 PRIMARY = Style(fill="#0067c0", color="#ffffff", radius=4, align="center")
-FLAT = Style(align="center", radius=4)
-LINK = Style(color="#0067c0")
 
 
 class MenuHost(Protocol):
