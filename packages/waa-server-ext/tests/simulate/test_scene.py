@@ -110,19 +110,18 @@ def test_a_missing_scene_is_named(tmp_path: Path) -> None:
         load_scene(tmp_path / "no.yaml")
 
 
-def test_an_episode_is_recorded_as_strip_and_animation(desktop: Desktop, tmp_path: Path) -> None:
+def test_an_episode_is_recorded_as_an_animation(desktop: Desktop, tmp_path: Path) -> None:
     recorder = Recorder(desktop, width=320)
     recorder.add()
-    recorder.add("the same again")
+    recorder.add()  # the same again
     desktop.programs.launch(["calc"])
     recorder.add()
-    recorder.strip(tmp_path / "strip.webp")
     recorder.animation(tmp_path / "film.webp")
     assert len(recorder.frames) == 2
-    with Image.open(tmp_path / "strip.webp") as strip, Image.open(tmp_path / "film.webp") as film:
-        assert (strip.size, getattr(film, "n_frames", 1)) == ((646, 200), 2)
+    with Image.open(tmp_path / "film.webp") as film:
+        assert (film.size, getattr(film, "n_frames", 1)) == ((320, 200), 2)
 
 
 def test_nothing_recorded_is_an_error(desktop: Desktop, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing was recorded"):
-        Recorder(desktop).strip(tmp_path / "x.webp")
+        Recorder(desktop).animation(tmp_path / "x.webp")

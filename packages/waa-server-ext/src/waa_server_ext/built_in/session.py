@@ -22,7 +22,6 @@ from waa_server_ext.simulate.desktop.recorder import Recorder
 from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator
 
     from waa_server_ext.evaluation.assets import AssetStore
@@ -44,10 +43,8 @@ class Session(Record):
     snapshot: Path | None = None
 
 
-def run_session(
-    session: Session, *, say: Callable[[str], None], until: threading.Event | None = None
-) -> None:
-    """Listen until a signal, or until `until` is set.
+def run_session(session: Session, *, say: Callable[[str], None]) -> None:
+    """Listen until a signal.
 
     Raises:
         InputError: The scene, the task or an address cannot be used.
@@ -76,7 +73,9 @@ def run_session(
                     f"a simulated desktop answers at {vm.url}{scorer}; scores on it are never WAA "
                     "scores; Ctrl-C stops"
                 )
-                _wait(until)
+                with ended_by_signals() as stop:
+                    while not stop.wait(0.5):
+                        pass
         if session.record is not None and recorder.frames:
             recorder.animation(session.record)
         if session.snapshot is not None:
@@ -109,9 +108,9 @@ def _evaluator(session: Session, vm: SimulatedVm, folder: Path) -> Iterator[str 
         yield f"http://127.0.0.1:{server.port}"
 
 
-def _keep_frame(vm: SimulatedVm, recorder: Recorder, name: str) -> None:
+def _keep_frame(vm: SimulatedVm, recorder: Recorder, _request: str) -> None:
     recorder.desktop = vm.desktop  # after a reset it is another one
-    recorder.add(name)
+    recorder.add()
 
 
 def _set_up(session: Session, task: dict[str, Any], vm: SimulatedVm, store: AssetStore) -> None:
@@ -131,12 +130,3 @@ def _write_scene(scene: Scene, path: Path) -> None:
 
     text = yaml.safe_dump(scene.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
     write_atomic(path, text.encode())
-
-
-def _wait(until: threading.Event | None) -> None:
-    if until is not None:
-        until.wait()
-        return
-    with ended_by_signals() as stop:
-        while not stop.wait(0.5):
-            pass

@@ -90,14 +90,11 @@ class NativeEvaluator:
         run_environment: RunEnvironment,
         *,
         deadline: float | None = None,
-        before: Callable[[Path], None] | None = None,
     ) -> Verdict:
-        """Score `task` against what `run_environment` answer; `before` may fill the scratch folder."""
+        """Score `task` against what `run_environment` answer."""
         check_task(task)
         run = _Run(copy.deepcopy(dict(task)), list(action_history))
         with self._environment(run_environment, deadline) as env:
-            if before is not None:
-                before(env.scratch)
             run.go(env)
         return run.verdict(env, run_environment.record)
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import socket
+from abc import ABC, abstractmethod
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.serving import BoundedHandler, BoundedServer, RefusedRequestError
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.json_limits import check_size
 
-__all__ = ["LocalServer", "make_threaded_server"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["LocalServer", "LocalVm", "make_threaded_server"]
 
 _MOST_BODY = 128 * 1024 * 1024
 """Bytes of a request that brings the bodies of a transcript, or a file, along; applications take less."""
@@ -68,6 +72,41 @@ class LocalServer:
         server, self._server = self._server, None
         if server is not None:
             server.stop()
+
+
+class LocalVm(ABC):
+    """Something that answers as a VM from threads of this process; its `with` block starts and stops it."""
+
+    def __init__(self, name: str, host: str, port: int) -> None:
+        self._server = LocalServer(name, host, port)
+
+    @abstractmethod
+    def _make_app(self) -> Any:
+        """Return the WSGI application that answers."""
+
+    @property
+    def address(self) -> str:
+        """`host` where it is on port 5000, else `host:port`; what `--vm` takes."""
+        return self._server.vm
+
+    def start(self) -> None:
+        """Listen; answer until `stop`.
+
+        Raises:
+            InputError: The address is taken.
+        """
+        self._server.start(self._make_app())
+
+    def stop(self) -> None:
+        """Stop listening; safe to call twice."""
+        self._server.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 def make_threaded_server(

@@ -14,20 +14,19 @@ from waa_server_ext.simulate.api.vm_api import VmApi
 from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
-from waa_server_ext.vm.local_server import LocalServer
+from waa_server_ext.vm.local_server import LocalVm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
-    from typing_extensions import Self
+    from flask import Flask
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
 __all__ = ["SimulatedVm"]
 
 
-class SimulatedVm:
+class SimulatedVm(LocalVm):
     """A desktop and its server in this process; a context manager.
 
     Example:
@@ -44,22 +43,17 @@ class SimulatedVm:
             raise InputError(
                 f"the simulated VM listens on loopback only, not on {host}: every client that reaches it controls it"
             )
+        super().__init__("the simulated VM", host, port)
         self.scene = scene or Scene()
         self._seed = seed
         self.api = VmApi(self.scene.build(seed=seed), download)
         self.api.app.register_blueprint(control_routes(self.reset))
         self.api.app.before_request(partial(_refused, Access(token)))
-        self._server = LocalServer("the simulated VM", host, port)
 
     @property
     def desktop(self) -> Desktop:
         """The desktop that is shown now."""
         return self.api.desktop
-
-    @property
-    def address(self) -> str:
-        """`host` where it is on port 5000, else `host:port`; what `--vm` takes."""
-        return self._server.vm
 
     @property
     def url(self) -> str:
@@ -71,29 +65,8 @@ class SimulatedVm:
         self.scene = scene or self.scene
         self.api.replace(self.scene.build(seed=self._seed))
 
-    def start(self) -> None:
-        """Listen; answer until `stop`.
-
-        Raises:
-            InputError: The address is taken.
-        """
-        self._server.start(self.api.app)
-
-    def stop(self) -> None:
-        """Stop listening; safe to call twice."""
-        self._server.stop()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
+    def _make_app(self) -> Flask:
+        return self.api.app
 
 
 def _refused(access: Access) -> tuple[dict[str, str], int] | None:

@@ -46,7 +46,7 @@ class Recorder:
         >>> from waa_server_ext.simulate.machine.computer import Machine
         >>> desktop = Desktop(Machine.fresh())
         >>> recorder = Recorder(desktop, width=480)
-        >>> recorder.add("start"); _ = desktop.programs.launch(["notepad"]); recorder.add("notepad")
+        >>> recorder.add(); _ = desktop.programs.launch(["notepad"]); recorder.add()
         >>> [frame.size for frame in recorder.frames]
         [(480, 300), (480, 300)]
     """
@@ -55,9 +55,8 @@ class Recorder:
         self.desktop = desktop
         self._width = width
         self.frames: list[Image.Image] = []
-        self.names: list[str] = []
 
-    def add(self, name: str = "") -> None:
+    def add(self) -> None:
         """Keep the screen as it is now, where it differs from the last frame."""
         mouse = self.desktop.mouse
         picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
@@ -66,49 +65,23 @@ class Recorder:
         same = bool(self.frames) and ImageChops.difference(frame, self.frames[-1]).getbbox() is None
         if not same and len(self.frames) < _MAX_FRAMES:
             self.frames.append(frame)
-            self.names.append(name)
 
-    def strip(self, path: Path, *, columns: int = 3, frames: int = 6) -> None:
-        """Write a few frames, evenly chosen, beside and below each other.
-
-        Raises:
-            InputError: Nothing was recorded.
-        """
-        chosen = self._chosen(frames)
-        gap, (width, height) = 6, chosen[0].size
-        columns = min(columns, len(chosen))
-        rows = -(-len(chosen) // columns)
-        strip = Image.new(
-            "RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), "#ffffff"
-        )
-        for number, frame in enumerate(chosen):
-            row, column = divmod(number, columns)
-            strip.paste(frame, (column * (width + gap), row * (height + gap)))
-        strip.save(
-            path, quality=80, **({"method": 6} if path.suffix == ".webp" else {"optimize": True})
-        )
-
-    def animation(self, path: Path, *, frame_ms: int = 900) -> None:
+    def animation(self, path: Path) -> None:
         """Write all frames as an animated WebP.
 
         Raises:
             InputError: Nothing was recorded.
         """
-        first, *rest = self._chosen(_MAX_FRAMES)
+        if not self.frames:
+            raise InputError("nothing was recorded: call add() while the episode runs")
+        first, *rest = self.frames
         first.save(
             path,
             "WEBP",
             save_all=True,
             append_images=rest,
-            duration=frame_ms,
+            duration=900,
             loop=0,
             quality=75,
             method=4,
         )
-
-    def _chosen(self, count: int) -> list[Image.Image]:
-        if not self.frames:
-            raise InputError("nothing was recorded: call add() while the episode runs")
-        last = len(self.frames) - 1
-        count = min(count, len(self.frames))
-        return [self.frames[round(i * last / max(count - 1, 1))] for i in range(count)]
