@@ -125,12 +125,10 @@ class Interpreter:
     def _do_pass(self, node: ast.Pass, scope: Scope) -> None:
         pass
 
-    def _do_break(self, node: ast.Break, scope: Scope) -> None:
-        del node, scope
+    def _do_break(self, *_: object) -> None:
         raise _BreakLoop
 
-    def _do_continue(self, node: ast.Continue, scope: Scope) -> None:
-        del node, scope
+    def _do_continue(self, *_: object) -> None:
         raise _ContinueLoop
 
     def _do_return(self, node: ast.Return, scope: Scope) -> None:
@@ -289,8 +287,7 @@ class Interpreter:
             raise NotSimulatedError(f"the expression {type(node).__name__}")
         return method(node, scope)
 
-    def _get_constant(self, node: ast.Constant, scope: Scope) -> Any:
-        del scope
+    def _get_constant(self, node: ast.Constant, _scope: Scope) -> Any:
         return node.value
 
     def _get_name(self, node: ast.Name, scope: Scope) -> Any:

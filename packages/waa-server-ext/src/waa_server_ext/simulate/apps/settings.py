@@ -46,6 +46,15 @@ _LINKS = {
     "regionlanguage": "time", "colors": "personalization", "themes": "personalization",
 }  # fmt: skip
 _FREQUENCIES = {0: "During low free disk space", 1: "Every day", 7: "Every week", 30: "Every month"}
+_NOTIFICATIONS = (
+    ("Notifications", "ToastEnabled", 1, "Get notifications from apps and other senders"),
+    (
+        "Do not disturb",
+        "NoDisturb",
+        0,
+        "Notifications will be sent directly to the notification center",
+    ),
+)
 _HOURS = [f"{hour % 12 or 12}:00 {'AM' if hour < 12 else 'PM'}" for hour in range(24)]  # noon
 _COLORS = {
     "Blue": "0 120 215", "Green": "16 124 16", "Black": "0 0 0", "Purple": "116 77 169",
@@ -182,25 +191,28 @@ class Settings(Window):
             ui.label(words.rect, name)
         return inner
 
-    def _link(self, ui: Builder, area: Area, page: str, note: str = "") -> None:
+    def _switch(
+        self, ui: Builder, area: Area, name: str, note: str, do: Callable[[], object], *, on: bool
+    ) -> None:
+        ui.toggle(self._card(ui, area, name, note).right(90), name, do, on=on)
+
+    def _link(self, ui: Builder, area: Area, page: str, note: str) -> None:
         box = area.top(56, gap=6)
-        caption = _PAGES[page][0]
         ui.button(
             box,
-            caption,
+            _PAGES[page][0],
             self._goer(page),
             style=Style(fill="#fbfbfb", border="#e3e3e3", radius=5, padding=16),
             key=f"link:{page}",
             cls="ListViewItem",
         )
-        if note:
-            ui.label(
-                Rect(box.right - 330, box.top, box.right - 30, box.bottom),
-                note,
-                size=12,
-                align="right",
-                color="#5d5d5d",
-            )
+        ui.label(
+            Rect(box.right - 330, box.top, box.right - 30, box.bottom),
+            note,
+            size=12,
+            align="right",
+            color="#5d5d5d",
+        )
 
     def _page_system(self, ui: Builder, area: Area) -> None:
         self._link(ui, area, "display", "Brightness, night light")
@@ -214,9 +226,8 @@ class Settings(Window):
         self._link(ui, area, "dateandtime", "Time zones, automatic clock settings")
 
     def _page_display(self, ui: Builder, area: Area) -> None:
-        row = self._card(ui, area, "Night light", "Use warmer colors to help block blue light")
-        on = self._night()[0]
-        ui.toggle(row.right(90), "Night light", self._set_night(on=not on), on=on)
+        on, note = self._night()[0], "Use warmer colors to help block blue light"
+        self._switch(ui, area, "Night light", note, self._set_night(on=not on), on=on)
         self._link(ui, area, "nightlight", "Strength, schedule")
 
     def _page_nightlight(self, ui: Builder, area: Area) -> None:
@@ -224,13 +235,8 @@ class Settings(Window):
         row = self._card(ui, area, "Show night light now")
         words = "Turn off now" if on else "Turn on now"
         ui.button(row.right(130).inset(0, 4), words, self._set_night(on=not on))
-        row = self._card(ui, area, "Schedule night light")
-        ui.toggle(
-            row.right(90),
-            "Schedule night light",
-            self._set_night(scheduled=not scheduled),
-            on=scheduled,
-        )
+        change = self._set_night(scheduled=not scheduled)
+        self._switch(ui, area, "Schedule night light", "", change, on=scheduled)
         if scheduled:
             for name, hour in (("Turn on", start), ("Turn off", end)):
                 row = self._card(ui, area, name)
@@ -275,51 +281,20 @@ class Settings(Window):
         return change
 
     def _page_notifications(self, ui: Builder, area: Area) -> None:
-        row = self._card(ui, area, "Notifications", "Get notifications from apps and other senders")
-        on = self.machine.registry.number(PUSH, "ToastEnabled", 1) == 1
-        ui.toggle(
-            row.right(90),
-            "Notifications",
-            lambda: self.machine.registry.set(PUSH, "ToastEnabled", int(not on)),
-            on=on,
-        )
-        row = self._card(
-            ui,
-            area,
-            "Do not disturb",
-            "Notifications will be sent directly to the notification center",
-        )
-        quiet = self.machine.registry.number(PUSH, "NoDisturb", 0) == 1
-        ui.toggle(
-            row.right(90),
-            "Do not disturb",
-            lambda: self.machine.registry.set(PUSH, "NoDisturb", int(not quiet)),
-            on=quiet,
-        )
+        for name, value, usual, note in _NOTIFICATIONS:
+            on = self.machine.registry.number(PUSH, value, usual) == 1
+            self._switch(ui, area, name, note, self._setter(PUSH, value, int(not on)), on=on)
 
     def _page_storage(self, ui: Builder, area: Area) -> None:
         row = self._card(ui, area, "Local Disk (C:)", "51.2 GB used of 63.9 GB")
         bar = row.right(220).inset(0, 16)
         ui.add(Node("progress", bar, "Storage used", span=(0, 63.9, 51.2), value="80"))
-        row = self._card(ui, area, "Storage Sense", "Automatically free up space")
-        ui.toggle(
-            row.right(90),
-            "Storage Sense",
-            self._set_policy("01", int(not self._storage_sense_on())),
-            on=self._storage_sense_on(),
-        )
+        self._storage_sense(ui, area, "Storage Sense", "Automatically free up space")
         self._link(ui, area, "storagesense", "Cleanup schedules")
 
     def _page_storagesense(self, ui: Builder, area: Area) -> None:
-        row = self._card(
-            ui, area, "Automatic User content cleanup", "Storage Sense runs when disk space is low"
-        )
-        ui.toggle(
-            row.right(90),
-            "Automatic User content cleanup",
-            self._set_policy("01", int(not self._storage_sense_on())),
-            on=self._storage_sense_on(),
-        )
+        note = "Storage Sense runs when disk space is low"
+        self._storage_sense(ui, area, "Automatic User content cleanup", note)
         row = self._card(ui, area, "Run Storage Sense")
         now = self.machine.registry.number(POLICY, "2048", 0)
         names = list(_FREQUENCIES.values())
@@ -336,11 +311,12 @@ class Settings(Window):
             choose,
         )
 
-    def _storage_sense_on(self) -> bool:
-        return self.machine.registry.number(POLICY, "01", 0) == 1
+    def _storage_sense(self, ui: Builder, area: Area, name: str, note: str) -> None:
+        on = self.machine.registry.number(POLICY, "01", 0) == 1
+        self._switch(ui, area, name, note, self._setter(POLICY, "01", int(not on)), on=on)
 
-    def _set_policy(self, name: str, value: int) -> Callable[[], object]:
-        return lambda: self.machine.registry.set(POLICY, name, value)
+    def _setter(self, key: str, name: str, value: str | int) -> Callable[[], object]:
+        return lambda: self.machine.registry.set(key, name, value)
 
     def _page_personalization_background(self, ui: Builder, area: Area) -> None:
         solid = not self.machine.wallpaper
@@ -364,7 +340,7 @@ class Settings(Window):
                 ui.button(
                     line.left(48, gap=8),
                     name,
-                    self._color_setter(numbers),
+                    self._setter(SOLID, "Background", numbers),
                     style=Style(fill=fill, border="#8a8a8a", radius=3),
                     value="",
                 )
@@ -372,9 +348,6 @@ class Settings(Window):
     def _choose_background(self, name: str) -> None:
         path = "" if name == "Solid color" else WALLPAPER
         self.machine.registry.set("HKCU\\Control Panel\\Desktop", "WallPaper", path)
-
-    def _color_setter(self, numbers: str) -> Callable[[], object]:
-        return lambda: self.machine.registry.set(SOLID, "Background", numbers)
 
     def _page_dateandtime(self, ui: Builder, area: Area) -> None:
         row = self._card(ui, area, "Time zone")

@@ -32,10 +32,7 @@ def _is_registry(path: str) -> bool:
     return path.casefold().startswith(("hkcu:", "hklm:", "hkcr:", "registry::", "hkey_"))
 
 
-def _get_value(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _get_value(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
     found = shell.machine.registry.get(path, name)
@@ -46,10 +43,7 @@ def _get_value(
     return list(found.data) if isinstance(found.data, tuple) else [found.data]
 
 
-def _get_property(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _get_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = _path_of(named, plain)
     if not _is_registry(path):
         entry = shell.machine.files.entry(shell.path(path))
@@ -69,10 +63,7 @@ def _get_property(
     ]
 
 
-def _set_property(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _set_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
     value = named.get("value", plain[2] if len(plain) > 2 else "")  # path, name, value
@@ -89,26 +80,19 @@ def _set_property(
     return []
 
 
-def _remove_property(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _remove_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     shell.machine.registry.delete(_path_of(named, plain), str(named.get("name", "")))
     return []
 
 
-def _test_path(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _test_path(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = _path_of(named, plain)
     if _is_registry(path):
         return [shell.machine.registry.has_key(path)]
     return [shell.machine.files.exists(shell.path(shell.machine.expand(path)))]
 
 
-def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     files, path = shell.machine.files, _path_of(named, plain)
     if _is_registry(path):
         shell.machine.registry.make_key(path)
@@ -126,10 +110,7 @@ def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], given: list
     return [f"\n    Directory: {ntpath.dirname(entry.path)}\n\n{entry.name}\n"]
 
 
-def _remove_item(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _remove_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = _path_of(named, plain)
     if _is_registry(path):
         shell.machine.registry.delete(path)
@@ -141,10 +122,7 @@ def _remove_item(
 def _transfer_item(
     *, move: bool
 ) -> Callable[[Shell, dict[str, Any], list[Any], list[Any]], list[Any]]:
-    def transfer(
-        shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-    ) -> list[Any]:
-        del given
+    def transfer(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
         files, source = shell.machine.files, shell.path(_path_of(named, plain))
         target = shell.path(str(named.get("destination", plain[1] if len(plain) > 1 else ".")))
         if files.is_folder(target):
@@ -155,8 +133,7 @@ def _transfer_item(
     return transfer
 
 
-def _children(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _children(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     path = shell.path(str(named.get("path", plain[0] if plain else ".")))
     files = shell.machine.files
     entries = list(files.below(path)) if "recurse" in named else files.children(path)
@@ -169,8 +146,7 @@ def _children(shell: Shell, named: dict[str, Any], plain: list[Any], given: list
     )
 
 
-def _content(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _content(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     text = shell.machine.files.read(shell.path(_path_of(named, plain))).decode("utf-8", "replace")
     return text.splitlines()
 
@@ -196,14 +172,12 @@ def _write_content(
     return write
 
 
-def _zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del named, plain, given
+def _zone(shell: Shell, *_: Any) -> list[Any]:
     zone = shell.machine.zone
     return [{"Id": zone.standard, "DisplayName": zone.display, "StandardName": zone.standard}]
 
 
-def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     wanted = str(named.get("id", named.get("name", plain[0] if plain else ""))).casefold()
     zones = [
         zone for zone in TIME_ZONES if wanted in {zone.standard.casefold(), zone.display.casefold()}
@@ -216,15 +190,13 @@ def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list
     return []
 
 
-def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     packages = shell.machine.packages
     return [each for each in packages if fits(each.get("Name", "").casefold(), wanted)]
 
 
-def _select(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del shell
+def _select(_shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     if "expandproperty" in named:
         return [
             each.get(str(named["expandproperty"])) if isinstance(each, dict) else each
@@ -246,23 +218,20 @@ def _item(value: Any, name: str) -> Any:
     return next((item for key, item in value.items() if key.casefold() == name.casefold()), None)
 
 
-def _to_json(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del shell, named, plain
+def _to_json(
+    _shell: Shell, _named: dict[str, Any], _plain: list[Any], given: list[Any]
+) -> list[Any]:
     return [json.dumps(given[0] if len(given) == 1 else given, indent=4)] if given else []
 
 
-def _stop(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
+def _stop(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     name = str(named.get("name", plain[0] if plain else ""))
     if not shell.desktop.programs.kill(name):
         raise PowerShellError(f'Stop-Process : Cannot find a process with the name "{name}".')
     return []
 
 
-def _start_process(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _start_process(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     name = str(named.get("filepath", plain[0] if plain else ""))
     rest = str(named.get("argumentlist", " ".join(map(str, plain[1:]))))
     if not shell.desktop.programs.launch(["start", name, *rest.split()]):
@@ -270,10 +239,7 @@ def _start_process(
     return []
 
 
-def _processes(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _processes(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     running = {w.exe.removesuffix(".exe"): w.pid for w in shell.desktop.windows}
     return [
@@ -283,8 +249,7 @@ def _processes(
     ]
 
 
-def _write(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del shell, named
+def _write(_shell: Shell, _named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     return [*given, *plain]
 
 
@@ -296,10 +261,7 @@ def _clipboard(
     return []
 
 
-def _start_sleep(
-    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
+def _start_sleep(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
     value = str(named.get("seconds", named.get("s", plain[0] if plain else 0)))
     shell.machine.clock.advance(float(value) if value.replace(".", "", 1).isdigit() else 0)
     return []
