@@ -205,12 +205,7 @@ class _Titled(Window):
 
     def __init__(self, desktop: Desktop, title: str) -> None:
         super().__init__(desktop)
-        self._title = title
-
-    @property
-    def title(self) -> str:
-        """The title of the scene."""
-        return self._title
+        self.caption = title
 
     def build(self, ui: Builder) -> None:
         """Say what it is."""

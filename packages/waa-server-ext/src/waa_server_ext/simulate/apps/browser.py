@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME
@@ -196,7 +197,7 @@ class Browser(Window):
             tab = ui.button(
                 box.rect,
                 name,
-                self._shower(number),
+                partial(self._show, number),
                 style=Style(
                     fill="#ffffff" if number == self.at else "#e4e8ee", radius=5, padding=10
                 ),
@@ -206,7 +207,11 @@ class Browser(Window):
             tab.selected = None
             tab.states = {"selected": number == self.at}
             ui.icon_button(
-                cross, "Close tab", "close", self._closer(number), key=f"close-tab:{number}"
+                cross,
+                "Close tab",
+                "close",
+                partial(self._close_tab, number),
+                key=f"close-tab:{number}",
             )
         ui.icon_button(
             bar.left(28), "New Tab", "add", lambda: self._open_tab(f"{self.brand.scheme}://newtab/")
@@ -262,20 +267,11 @@ class Browser(Window):
             ui.button(
                 bar.left(130, gap=4),
                 name,
-                self._opener(url),
+                partial(self.open_url, url),
                 style=Style(padding=8, radius=4),
                 cls="BookmarkButton",
                 key=f"bookmark:{number}",
             )
-
-    def _opener(self, url: str) -> Callable[[], object]:
-        return lambda: self.open_url(url)
-
-    def _shower(self, number: int) -> Callable[[], object]:
-        return lambda: self._show(number)
-
-    def _closer(self, number: int) -> Callable[[], object]:
-        return lambda: self._close_tab(number)
 
     def _show(self, number: int) -> None:
         self.at, self.first = number, 0
@@ -365,12 +361,12 @@ class Browser(Window):
             ('Send "Do Not Track" requests', self._switch("enable_do_not_track")),
             ("Profile name", self._profile),
             ("Font size", self._font_size),
-            ("Clear browsing data on close", self._clear_on_exit(exit_key)),
+            ("Clear browsing data on close", partial(self._clear_on_exit, exit_key)),
             ("Enhanced security", self._security()),
-            ("Home page", self._prompted("Home page", "homepage")),
+            ("Home page", partial(self._prompted, "Home page", ("homepage",))),
             (
                 "Downloads location",
-                self._prompted("Downloads location", "download", "default_directory"),
+                partial(self._prompted, "Downloads location", ("download", "default_directory")),
             ),
         ]
 
@@ -394,19 +390,14 @@ class Browser(Window):
             )
         return self._switch("safebrowsing", "enhanced", name="Enhanced security")
 
-    def _clear_on_exit(self, path: tuple[str, ...]) -> Callable[[Builder, Any], None]:
-        def build(ui: Builder, box: Any) -> None:
-            on = bool(self._value(*path))
+    def _clear_on_exit(self, path: tuple[str, ...], ui: Builder, box: Any) -> None:
+        on = bool(self._value(*path))
 
-            def flip() -> None:
-                kept = {"cookies": 4} if self.brand == CHROME else dict(_CLEARED)
-                self.set_preference(None if on else kept, *path)
+        def flip() -> None:
+            kept = {"cookies": 4} if self.brand == CHROME else dict(_CLEARED)
+            self.set_preference(None if on else kept, *path)
 
-            ui.toggle(
-                box._replace(left=box.right - 90), "Clear browsing data on close", flip, on=on
-            )
-
-        return build
+        ui.toggle(box._replace(left=box.right - 90), "Clear browsing data on close", flip, on=on)
 
     def _profile(self, ui: Builder, box: Any) -> None:
         name = self._value("profile", "name") or "Person 1"
@@ -429,12 +420,9 @@ class Browser(Window):
 
         ui.combo(box, "Font size", shown, list(_FONT_SIZES), choose)
 
-    def _prompted(self, name: str, *path: str) -> Callable[[Builder, Any], None]:
-        def build(ui: Builder, box: Any) -> None:
-            now = str(self._value(*path) or "")
-            ui.button(box, name, lambda: self._ask(name, now, *path), value=now or "Change...")
-
-        return build
+    def _prompted(self, name: str, path: tuple[str, ...], ui: Builder, box: Any) -> None:
+        now = str(self._value(*path) or "")
+        ui.button(box, name, lambda: self._ask(name, now, *path), value=now or "Change...")
 
     def _ask(self, name: str, now: str, *path: str) -> None:
         self.desktop.open(

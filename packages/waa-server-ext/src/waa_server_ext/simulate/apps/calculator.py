@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.ui.geometry import Area
@@ -57,6 +58,7 @@ class Calculator(Window):
     """The window of Calculator."""
 
     exe = "CalculatorApp.exe"
+    caption = "Calculator"
     cls = "ApplicationFrameWindow"
     icon = "app:#4a5560:="
     size = (380, 560)
@@ -70,11 +72,6 @@ class Calculator(Window):
         self.operator = ""
         today = f"{self.machine.clock.now():%m/%d/%Y}"
         self.dates = {"From": TextField(today), "To": TextField(today)}
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Calculator"
 
     def build(self, ui: Builder) -> None:
         """Show the mode and its page."""
@@ -127,14 +124,8 @@ class Calculator(Window):
         )
 
     def _modes(self) -> Sequence[MenuItem]:
-        def setter(mode: str) -> Callable[[], object]:
-            def choose() -> None:
-                self.mode = mode
-
-            return choose
-
         return [
-            MenuItem(mode, setter(mode), checked=self.mode == mode)
+            MenuItem(mode, partial(setattr, self, "mode", mode), checked=self.mode == mode)
             for mode in ("Standard", "Date calculation")
         ]
 
@@ -160,7 +151,7 @@ class Calculator(Window):
             ).inset(1)  # fmt: skip
             fill = "#0067c0" if sign == "=" else ("#ffffff" if sign.isdigit() else "#f0f0f0")
             color = "#ffffff" if sign == "=" else None
-            ui.button(box, name, self._presser(sign), value={"<": "Del"}.get(sign, sign),
+            ui.button(box, name, partial(self._press, sign), value={"<": "Del"}.get(sign, sign),
                       style=Style(fill=fill, color=color, border="#e4e4e4", radius=4, align="center", size=16))  # fmt: skip
 
     def _build_dates(self, ui: Builder, area: Area) -> None:
@@ -188,9 +179,6 @@ class Calculator(Window):
         total = abs((end - start).days)
         lines = [f"{total} day{'' if total == 1 else 's'}"]
         return lines if len(parts) == 1 and "day" in parts[0] else [", ".join(parts), *lines]
-
-    def _presser(self, sign: str) -> Callable[[], object]:
-        return lambda: self._press(sign)
 
     def _press(self, sign: str) -> None:
         try:

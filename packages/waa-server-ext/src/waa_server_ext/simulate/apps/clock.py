@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.computer import Timer
@@ -48,6 +49,7 @@ class Clock(Window):
     """The window of the Clock app."""
 
     exe = "ApplicationFrameHost.exe"
+    caption = "Clock"
     cls = "ApplicationFrameWindow"
     icon = "app:#1f4e8c:O"
     size = (900, 620)
@@ -56,11 +58,6 @@ class Clock(Window):
     def __init__(self, desktop: Desktop, page: str = "Focus sessions") -> None:
         super().__init__(desktop)
         self.page = page
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Clock"
 
     def build(self, ui: Builder) -> None:
         """Show the pages and the open one."""
@@ -72,7 +69,7 @@ class Clock(Window):
             ui.button(
                 menu.top(38, gap=2),
                 page,
-                self._goer(page),
+                partial(setattr, self, "page", page),
                 style=style,
                 cls="NavigationViewItem",
                 selected=self.page == page,
@@ -94,15 +91,11 @@ class Clock(Window):
         """Open a page again."""
         self.page = str(state.get("page", self.page))
 
-    def _goer(self, page: str) -> Callable[[], object]:
-        def go() -> None:
-            self.page = page
-
-        return go
-
     def _build_timers(self, ui: Builder, area: Area) -> None:
         bar = Area(area.bottom(40))
-        ui.button(bar.right(150).inset(0, 3), "Add new timer", self._new_timer, style=PRIMARY)
+        ui.button(
+            bar.right(150).inset(0, 3), "Add new timer", partial(self._edit, None), style=PRIMARY
+        )
         columns = max(area.rect.width // 210, 1)
         now = self.machine.clock.timestamp()
         for number, timer in enumerate(self.machine.timers[:12]):
@@ -133,29 +126,22 @@ class Clock(Window):
                 bar.left(60, gap=8),
                 start,
                 "pause" if running else "play",
-                self._starter(timer),
+                partial(self._start, timer),
                 key=f"start:{id(timer)}",
             )
-            ui.button(bar.left(50, gap=4), "Reset", self._resetter(timer), key=f"reset:{id(timer)}")
-            ui.button(bar.left(50), "Edit", self._editor(timer), key=f"edit:{id(timer)}")
+            ui.button(
+                bar.left(50, gap=4),
+                "Reset",
+                partial(setattr, timer, "started", None),
+                key=f"reset:{id(timer)}",
+            )
+            ui.button(bar.left(50), "Edit", partial(self._edit, timer), key=f"edit:{id(timer)}")
 
-    def _starter(self, timer: Timer) -> Callable[[], object]:
-        def start() -> None:
-            timer.started = None if timer.started is not None else self.machine.clock.timestamp()
+    def _start(self, timer: Timer) -> None:
+        timer.started = None if timer.started is not None else self.machine.clock.timestamp()
 
-        return start
-
-    def _resetter(self, timer: Timer) -> Callable[[], object]:
-        def reset() -> None:
-            timer.started = None
-
-        return reset
-
-    def _editor(self, timer: Timer) -> Callable[[], object]:
-        return lambda: self.desktop.open(TimerDialog(self, timer))
-
-    def _new_timer(self) -> None:
-        self.desktop.open(TimerDialog(self, None))
+    def _edit(self, timer: Timer | None) -> None:
+        self.desktop.open(TimerDialog(self, timer))
 
     def _build_world(self, ui: Builder, area: Area) -> None:
         bar = Area(area.bottom(40))
@@ -201,6 +187,7 @@ class TimerDialog(Dialog):
     def __init__(self, owner: Window, timer: Timer | None) -> None:
         super().__init__(owner)
         self.timer = timer
+        self.caption = "Edit timer" if timer else "Add new timer"
         start = timer or Timer(0, 5, 0, f"Timer ({len(self.machine.timers) + 1})")
         self.fields = {
             name: TextField(f"{value:02d}", allow=_two_digits)
@@ -211,11 +198,6 @@ class TimerDialog(Dialog):
             )
         }
         self.name = TextField(start.name)
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Edit timer" if self.timer else "Add new timer"
 
     def build(self, ui: Builder) -> None:
         """Show three numbers with arrows, the name and the buttons."""
@@ -228,9 +210,11 @@ class TimerDialog(Dialog):
         for name, field in self.fields.items():
             column = Area(row.left(100, gap=6))
             ui.label(column.top(20), name, size=12, align="center")
-            ui.button(column.top(26, gap=3), f"Increase {name}", self._stepper(name, 1), value="+")
+            ui.button(
+                column.top(26, gap=3), f"Increase {name}", partial(self._step, name, 1), value="+"
+            )
             ui.edit(column.top(34, gap=3), name, field, style=Style(size=20, radius=3))
-            ui.button(column.top(26), f"Decrease {name}", self._stepper(name, -1), value="-")
+            ui.button(column.top(26), f"Decrease {name}", partial(self._step, name, -1), value="-")
         ui.edit(area.top(32), "Timer name", self.name)
 
     def fallback(self, key: str, mods: frozenset[str]) -> bool:
@@ -238,20 +222,17 @@ class TimerDialog(Dialog):
         del mods
         name = (self.focus or "").removeprefix("edit:")
         if key in {"up", "down"} and name in self.fields:
-            self._stepper(name, 1 if key == "up" else -1)()
+            self._step(name, 1 if key == "up" else -1)
         elif key == "enter":
             self._save()
         elif key == "escape":
             self.close()
         return True
 
-    def _stepper(self, name: str, by: int) -> Callable[[], object]:
-        def step() -> None:
-            top = 100 if name == "Hours" else 60
-            value = (int(self.fields[name].text or 0) + by) % top
-            self.fields[name].set(f"{value:02d}")
-
-        return step
+    def _step(self, name: str, by: int) -> None:
+        top = 100 if name == "Hours" else 60
+        value = (int(self.fields[name].text or 0) + by) % top
+        self.fields[name].set(f"{value:02d}")
 
     def _save(self) -> None:
         hours, minutes, seconds = (int(field.text or 0) for field in self.fields.values())
@@ -270,6 +251,7 @@ class CityDialog(Dialog):
     """A search for a city."""
 
     size = (400, 420)
+    caption = "Add new city"
     cls = "Popup"
 
     def __init__(self, owner: Window) -> None:
@@ -277,11 +259,6 @@ class CityDialog(Dialog):
         self.wanted = TextField()
         self.chosen: tuple[str, str] | None = None
         self.focus = "edit:Enter a location"
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Add new city"
 
     def build(self, ui: Builder) -> None:
         """Show the search box, what matches and the buttons."""
@@ -302,7 +279,7 @@ class CityDialog(Dialog):
             node = ui.button(
                 area.top(30),
                 ", ".join(place),
-                self._picker(place),
+                partial(self._pick, place),
                 style=Style(padding=12),
                 cls="ListViewItem",
             )
@@ -325,12 +302,9 @@ class CityDialog(Dialog):
             return []
         return [place for place in CITIES if wanted in ", ".join(place).casefold()][:8]
 
-    def _picker(self, place: tuple[str, str]) -> Callable[[], object]:
-        def pick() -> None:
-            self.chosen = place
-            self.wanted.set(", ".join(place))
-
-        return pick
+    def _pick(self, place: tuple[str, str]) -> None:
+        self.chosen = place
+        self.wanted.set(", ".join(place))
 
     def _add(self) -> None:
         if self.chosen is not None and self.chosen not in self.machine.world_clocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
@@ -186,7 +187,7 @@ class Code(Window):
             ui.button(
                 inner.top(30),
                 name,
-                self._chooser(do),
+                partial(self._choose, do),
                 style=Style(padding=10),
                 cls="QuickInputItem",
             )
@@ -203,12 +204,9 @@ class Code(Window):
             if all(word in name.casefold() for word in wanted)
         ]
 
-    def _chooser(self, do: Callable[[], object]) -> Callable[[], object]:
-        def choose() -> None:
-            self.palette = None
-            do()
-
-        return choose
+    def _choose(self, do: Callable[[], object]) -> None:
+        self.palette = None
+        do()
 
     def _open_palette(self) -> None:
         self.palette, self.focus = TextField(">"), "palette"
@@ -232,19 +230,20 @@ class Code(Window):
                     else PRIMARY
                 )
                 ui.button(
-                    button, f"{words} {name}", self._installer(ident), value=words, style=style
+                    button,
+                    f"{words} {name}",
+                    partial(self._flip_extension, ident),
+                    value=words,
+                    style=style,
                 )
                 ui.label(row.rect, name)
 
-    def _installer(self, ident: str) -> Callable[[], object]:
-        def flip() -> None:
-            extensions = self.machine.extensions
-            if ident in extensions:
-                extensions.remove(ident)
-            else:
-                extensions.append(ident)
-
-        return flip
+    def _flip_extension(self, ident: str) -> None:
+        extensions = self.machine.extensions
+        if ident in extensions:
+            extensions.remove(ident)
+        else:
+            extensions.append(ident)
 
     def _replace(self) -> None:
         self.replacing, self.focus = not self.replacing, "find"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.apps.explorer_places import (
@@ -156,9 +157,9 @@ class Explorer(PlaceWindow):
             ("enter", frozenset({"alt"})): self.view.properties,
             ("w", frozenset({"ctrl"})): self.close,
             ("n", frozenset({"ctrl"})): lambda: _opened(self.desktop, self.place),
-            ("2", frozenset({"ctrl", "shift"})): self._layouter("Large icons"),
-            ("5", frozenset({"ctrl", "shift"})): self._layouter("List"),
-            ("6", frozenset({"ctrl", "shift"})): self._layouter("Details"),
+            ("2", frozenset({"ctrl", "shift"})): partial(self._lay_out, "Large icons"),
+            ("5", frozenset({"ctrl", "shift"})): partial(self._lay_out, "List"),
+            ("6", frozenset({"ctrl", "shift"})): partial(self._lay_out, "Details"),
         }
         if self.view.renaming is None and (key, mods) in keys:
             keys[key, mods]()
@@ -271,20 +272,21 @@ class Explorer(PlaceWindow):
     def _sort_items(self) -> Sequence[MenuItem]:
         settings = self.view.settings
         names = [
-            MenuItem(name, self._sorter(name), checked=settings.sort == name)
+            MenuItem(name, partial(self._sort_by, name), checked=settings.sort == name)
             for name, _ in _COLUMNS
         ]
         return [
             *names,
             MenuItem("-"),
-            MenuItem("Ascending", self._direction(down=False), checked=not settings.descending),
-            MenuItem("Descending", self._direction(down=True), checked=settings.descending),
+            MenuItem("Ascending", partial(self._turn, down=False), checked=not settings.descending),
+            MenuItem("Descending", partial(self._turn, down=True), checked=settings.descending),
         ]
 
     def _view_items(self) -> Sequence[MenuItem]:
         layout = self.view.settings.layout
         choices = [
-            MenuItem(name, self._layouter(name), checked=layout == name) for name in _LAYOUTS
+            MenuItem(name, partial(self._lay_out, name), checked=layout == name)
+            for name in _LAYOUTS
         ]
         hidden = MenuItem("Hidden items", self._toggle_hidden, checked=self.machine.show_hidden)
         return [*choices, MenuItem("-"), MenuItem("Show", items=(hidden,))]
@@ -323,7 +325,7 @@ class Explorer(PlaceWindow):
             style=Style(icon=icon, padding=14, radius=4), selected=self.place == place,
         )  # fmt: skip
         node.drop = (
-            None if place.startswith("shell:") else self.view._dropper(place)
+            None if place.startswith("shell:") else partial(self.view._drop, place)
         )  # its own view
 
     # -- the items
@@ -349,7 +351,7 @@ class Explorer(PlaceWindow):
             rows = max(area.rect.height // height, 1)
             last = max((len(items) + columns - 1) // columns - rows, 0)
             self.first = min(self.first, last)
-            space.wheel = self._scroller(last)
+            space.wheel = partial(self._scroll, last)
             for number, entry in enumerate(
                 items[self.first * columns : (self.first + rows) * columns]
             ):
@@ -390,48 +392,33 @@ class Explorer(PlaceWindow):
         with ui.group(row.rect, "Header", "UIColumnHeader"):
             for name, width in _COLUMNS:
                 ui.button(
-                    row.left(width), name, self._column(name), cls="UIColumnHeaderItem", key=f"column:{name}",
+                    row.left(width), name, partial(self._sort_by_column, name), cls="UIColumnHeaderItem", key=f"column:{name}",
                     style=Style(size=12, padding=_HEADER_PADDING, color="#404040"), selected=settings.sort == name,
                 )  # fmt: skip
 
-    def _column(self, name: str) -> Callable[[], object]:
-        def sort() -> None:
-            settings = self.view.settings
-            if settings.sort == name:
-                settings.descending = not settings.descending
-            else:
-                settings.sort, settings.descending = name, name == "Date modified"
-
-        return sort
-
-    def _sorter(self, name: str) -> Callable[[], object]:
-        def sort() -> None:
-            settings = self.view.settings
+    def _sort_by_column(self, name: str) -> None:
+        settings = self.view.settings
+        if settings.sort == name:
+            settings.descending = not settings.descending
+        else:
             settings.sort, settings.descending = name, name == "Date modified"
 
-        return sort
+    def _sort_by(self, name: str) -> None:
+        settings = self.view.settings
+        settings.sort, settings.descending = name, name == "Date modified"
 
-    def _direction(self, *, down: bool) -> Callable[[], object]:
-        def turn() -> None:
-            self.view.settings.descending = down
+    def _turn(self, *, down: bool) -> None:
+        self.view.settings.descending = down
 
-        return turn
-
-    def _layouter(self, name: str) -> Callable[[], object]:
-        def choose() -> None:
-            self.view.settings.layout = name
-            self.first = 0
-
-        return choose
+    def _lay_out(self, name: str) -> None:
+        self.view.settings.layout = name
+        self.first = 0
 
     def _toggle_hidden(self) -> None:
         self.machine.registry.set(EXPLORER_ADVANCED, "Hidden", 2 if self.machine.show_hidden else 1)
 
-    def _scroller(self, last: int) -> Callable[[int], None]:
-        def scroll(by: int) -> None:
-            self.first = min(max(self.first + by, 0), last)
-
-        return scroll
+    def _scroll(self, last: int, by: int) -> None:
+        self.first = min(max(self.first + by, 0), last)
 
     def _space_menu(self, x: int, y: int) -> None:
         view = MenuItem("View", items=tuple(self._view_items()[: len(_LAYOUTS)]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ntpath
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
@@ -47,13 +48,9 @@ def build_home(window: PlaceWindow, ui: Builder, rect: Rect) -> int:
         )
         style = Style(icon="folder", layout="tile", radius=4)
         node = ui.add(Node("item", box, name, "UIItem", key=f"quick:{name}", style=style))
-        node.double = _goer(window, f"{HOME}\\{name}")
+        node.double = partial(window.go, f"{HOME}\\{name}")
         node.click = window.clear_selection
     return len(PLACES)
-
-
-def _goer(window: PlaceWindow, place: str) -> Callable[[], object]:
-    return lambda: window.go(place)
 
 
 class RecycleBin:
@@ -90,26 +87,20 @@ class RecycleBin:
                 node = ui.add(Node("item", box, name, "UIItem", key=f"bin:{number}", style=style))
                 node.value = f"{name}      (from {ntpath.dirname(item.origin)})"
                 node.selected = number in self.selected
-                node.click = self._picker(number)
-                node.right = self._menu(number)
+                node.click = partial(self._pick, number)
+                node.right = partial(self._menu, number)
         return len(items)
 
-    def _picker(self, number: int) -> Callable[[], object]:
-        def pick() -> None:
-            self.selected = {number}
+    def _pick(self, number: int) -> None:
+        self.selected = {number}
 
-        return pick
-
-    def _menu(self, number: int) -> Callable[[int, int], None]:
-        def show(x: int, y: int) -> None:
-            self.selected = {number}
-            items = [
-                MenuItem("Restore", self._restore_selected),
-                MenuItem("Delete", self._delete_selected),
-            ]
-            self._window.desktop.show_menu_at(Menu(items), x, y)
-
-        return show
+    def _menu(self, number: int, x: int, y: int) -> None:
+        self.selected = {number}
+        items = [
+            MenuItem("Restore", self._restore_selected),
+            MenuItem("Delete", self._delete_selected),
+        ]
+        self._window.desktop.show_menu_at(Menu(items), x, y)
 
     def _chosen(self) -> list[Recycled]:
         return [item for number, item in enumerate(self._files.bin) if number in self.selected]
@@ -159,7 +150,7 @@ class Libraries:
             )
             style = Style(icon="folder", padding=8)
             node = ui.add(Node("item", row.left(150), name, "UIItem", style=style))
-            node.right = self._menu(name)
+            node.right = partial(self._menu, name)
             node.click = self._window.clear_selection
             ui.label(row.rect.inset(8, 0), "; ".join(libraries[name]), size=12)
         return len(libraries)
@@ -191,9 +182,6 @@ class Libraries:
 
         return ask
 
-    def _menu(self, name: str) -> Callable[[int, int], None]:
-        def show(x: int, y: int) -> None:
-            items = [MenuItem("Delete", lambda: self._machine.libraries.pop(name, None) and None)]
-            self._window.desktop.show_menu_at(Menu(items), x, y)
-
-        return show
+    def _menu(self, name: str, x: int, y: int) -> None:
+        items = [MenuItem("Delete", lambda: self._machine.libraries.pop(name, None) and None)]
+        self._window.desktop.show_menu_at(Menu(items), x, y)

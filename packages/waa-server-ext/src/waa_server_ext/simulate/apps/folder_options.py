@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from waa_server_ext.simulate.machine.computer import EXPLORER_ADVANCED
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
 from waa_server_ext.simulate.ui.dialogs import Dialog
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["FolderOptions"]
 
@@ -20,6 +17,7 @@ class FolderOptions(OkCancel, Dialog):
     """Takes effect with OK or Apply."""
 
     size = (420, 420)
+    caption = "Folder Options"
 
     def __init__(self, owner: Window) -> None:
         super().__init__(owner)
@@ -30,11 +28,6 @@ class FolderOptions(OkCancel, Dialog):
             ),
             "HideFileExt": self.machine.registry.number(EXPLORER_ADVANCED, "HideFileExt", 0),
         }
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Folder Options"
 
     def build(self, ui: Builder) -> None:
         """Show the settings and the buttons."""
@@ -53,29 +46,26 @@ class FolderOptions(OkCancel, Dialog):
             ui.radio(
                 area.top(28).inset(14, 0),
                 text,
-                self._setter("Hidden", value),
+                partial(self._choose, "Hidden", value),
                 on=self.values["Hidden"] == value,
             )
         hides = not self.values["ShowSuperHidden"]
         ui.checkbox(
             area.top(30),
             "Hide protected operating system files (Recommended)",
-            self._setter("ShowSuperHidden", int(hides)),
+            partial(self._choose, "ShowSuperHidden", int(hides)),
             on=hides,
         )
         on = bool(self.values["HideFileExt"])
         ui.checkbox(
             area.top(30),
             "Hide extensions for known file types",
-            self._setter("HideFileExt", int(not on)),
+            partial(self._choose, "HideFileExt", int(not on)),
             on=on,
         )
 
-    def _setter(self, name: str, value: int) -> Callable[[], object]:
-        def choose() -> None:
-            self.values[name] = value
-
-        return choose
+    def _choose(self, name: str, value: int) -> None:
+        self.values[name] = value
 
     def _apply(self) -> None:
         for name, value in self.values.items():

@@ -163,14 +163,18 @@ class Paint(Window):
             ui.button(
                 bar.left(40, gap=2),
                 tool,
-                self._tool_setter(tool),
+                functools.partial(setattr, self, "tool", tool),
                 style=style,
                 value="",
                 selected=self.tool == tool,
             )
         bar.left(8)
         ui.combo(
-            bar.left(90, gap=14).inset(0, 6), "Size", self.stroke, list(_WIDTHS), self._set_stroke
+            bar.left(90, gap=14).inset(0, 6),
+            "Size",
+            self.stroke,
+            list(_WIDTHS),
+            functools.partial(setattr, self, "stroke"),
         )
         for name, color in _COLORS.items():
             box = bar.left(26, gap=4).centered(20, 20)
@@ -178,26 +182,11 @@ class Paint(Window):
             ui.button(
                 box,
                 name,
-                self._color_setter(name),
+                functools.partial(setattr, self, "color", name),
                 style=Style(fill=color, border=border, radius=3),
                 value="",
                 selected=None,
             )
-
-    def _tool_setter(self, tool: str) -> Callable[[], object]:
-        def choose() -> None:
-            self.tool = tool
-
-        return choose
-
-    def _color_setter(self, name: str) -> Callable[[], object]:
-        def choose() -> None:
-            self.color = name
-
-        return choose
-
-    def _set_stroke(self, name: str) -> None:
-        self.stroke = name
 
     def _file(self) -> Sequence[MenuItem]:
         kinds = tuple(
@@ -319,7 +308,7 @@ class SizeDialog(OkCancel, Dialog):
 
     def __init__(self, owner: Paint, caption: str, accept: Callable[[int, int], None]) -> None:
         super().__init__(owner)
-        self._caption, self._accept = caption, accept
+        self.caption, self._accept = caption, accept
         self.ratio = caption.startswith("Resize")
         width, height = owner.picture.size
         self._kept = (width, height)
@@ -327,11 +316,6 @@ class SizeDialog(OkCancel, Dialog):
             "Horizontal": TextField(str(width), allow=_number),
             "Vertical": TextField(str(height), allow=_number),
         }
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return self._caption
 
     def build(self, ui: Builder) -> None:
         """Show both numbers, the aspect ratio and the buttons."""
@@ -344,7 +328,7 @@ class SizeDialog(OkCancel, Dialog):
             row = Area(area.top(32, gap=6))
             ui.label(row.left(110), f"{name} (pixels)")
             ui.edit(row.left(120), name, field, cls="Edit", native=True)
-        if self._caption.startswith("Resize"):
+        if self.caption.startswith("Resize"):
             ui.checkbox(
                 area.top(30), "Maintain aspect ratio", self._flip, on=self.ratio, native=True
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
@@ -12,7 +13,7 @@ from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
@@ -75,7 +76,9 @@ class Player(Window):
         ui.label(inner.top(32), "Interface settings", size=16, bold=True)
         for option, text, default in _OPTIONS:
             value = self._value(option, default)
-            ui.checkbox(inner.top(32), text, self._setter(option, 1 - value), on=value == 1)
+            ui.checkbox(
+                inner.top(32), text, partial(self._choose, option, 1 - value), on=value == 1
+            )
         ui.button(
             inner.bottom(32)._replace(right=inner.rect.left + 90), "Save", self._flip, style=PRIMARY
         )
@@ -98,17 +101,12 @@ class Player(Window):
                 return min(int(value), 1)
         return default
 
-    def _setter(self, option: str, value: int) -> Callable[[], object]:
-        def write() -> None:
-            kept = [
-                line
-                for line in self._lines()
-                if line.partition("=")[0] not in {option, f"#{option}"}
-            ]
-            text = "\n".join([*kept, f"{option}={value}", ""])
-            self.machine.files.write(CONFIG, text.encode())
-
-        return write
+    def _choose(self, option: str, value: int) -> None:
+        kept = [
+            line for line in self._lines() if line.partition("=")[0] not in {option, f"#{option}"}
+        ]
+        text = "\n".join([*kept, f"{option}={value}", ""])
+        self.machine.files.write(CONFIG, text.encode())
 
     def saved_state(self) -> dict[str, Any]:
         """Return the file."""

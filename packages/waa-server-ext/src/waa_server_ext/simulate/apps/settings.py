@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.computer import (
@@ -73,6 +74,7 @@ class Settings(Window):
     """The window of Settings."""
 
     exe = "SystemSettings.exe"
+    caption = "Settings"
     cls = "ApplicationFrameWindow"
     icon = "app:#5a6b7b:S"
     size = (980, 640)
@@ -84,11 +86,6 @@ class Settings(Window):
         self.page = page
         self.search = TextField()
         self.trail: list[str] = []
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Settings"
 
     def go(self, page: str) -> None:
         """Open a page; an unknown one is the first."""
@@ -134,7 +131,7 @@ class Settings(Window):
         del mods
         found = self._found()
         if key == "enter" and found:
-            self._goer(found[0][0])()
+            self._go_to(found[0][0])
         return True
 
     def _found(self) -> list[tuple[str, str]]:
@@ -147,7 +144,7 @@ class Settings(Window):
                 ui.button(
                     side.top(36, gap=2),
                     caption,
-                    self._goer(page),
+                    partial(self._go_to, page),
                     style=Style(padding=12, radius=4),
                     key=f"found:{page}",
                     cls="ListViewItem",
@@ -157,7 +154,7 @@ class Settings(Window):
             node = ui.button(
                 side.top(38, gap=2),
                 caption,
-                self._goer(page),
+                partial(self._go_to, page),
                 style=Style(padding=12, radius=4),
                 key=f"category:{page}",
                 cls="NavigationViewItem",
@@ -168,12 +165,9 @@ class Settings(Window):
         if self.trail:
             self.page = self.trail.pop()
 
-    def _goer(self, page: str) -> Callable[[], object]:
-        def go() -> None:
-            self.search.set("")
-            self.go(page)
-
-        return go
+    def _go_to(self, page: str) -> None:
+        self.search.set("")
+        self.go(page)
 
     # -- rows
 
@@ -201,7 +195,7 @@ class Settings(Window):
         ui.button(
             box,
             _PAGES[page][0],
-            self._goer(page),
+            partial(self._go_to, page),
             style=Style(fill="#fbfbfb", border="#e3e3e3", radius=5, padding=16),
             key=f"link:{page}",
             cls="ListViewItem",
@@ -227,22 +221,26 @@ class Settings(Window):
 
     def _page_display(self, ui: Builder, area: Area) -> None:
         on, note = self._night()[0], "Use warmer colors to help block blue light"
-        self._switch(ui, area, "Night light", note, self._set_night(on=not on), on=on)
+        self._switch(ui, area, "Night light", note, partial(self._set_night, on=not on), on=on)
         self._link(ui, area, "nightlight", "Strength, schedule")
 
     def _page_nightlight(self, ui: Builder, area: Area) -> None:
         on, scheduled, start, end = self._night()
         row = self._card(ui, area, "Show night light now")
         words = "Turn off now" if on else "Turn on now"
-        ui.button(row.right(130).inset(0, 4), words, self._set_night(on=not on))
-        change = self._set_night(scheduled=not scheduled)
+        ui.button(row.right(130).inset(0, 4), words, partial(self._set_night, on=not on))
+        change = partial(self._set_night, scheduled=not scheduled)
         self._switch(ui, area, "Schedule night light", "", change, on=scheduled)
         if scheduled:
             for name, hour in (("Turn on", start), ("Turn off", end)):
                 row = self._card(ui, area, name)
                 side = "start" if name == "Turn on" else "end"
                 ui.combo(
-                    row.right(160).inset(0, 5), name, _HOURS[hour], _HOURS, self._hour_chooser(side)
+                    row.right(160).inset(0, 5),
+                    name,
+                    _HOURS[hour],
+                    _HOURS,
+                    partial(self._choose_hour, side),
                 )
 
     def _night(self) -> tuple[bool, bool, int, int]:
@@ -252,38 +250,39 @@ class Settings(Window):
             number(_NIGHT_STATE, "Start", 21), number(_NIGHT_STATE, "End", 7),
         )  # fmt: skip
 
-    def _hour_chooser(self, side: str) -> Callable[[str], None]:
-        def choose(text: str) -> None:
-            self._set_night(**{side: _HOURS.index(text)})()
+    def _choose_hour(self, side: str, text: str) -> None:
+        self._set_night(**{side: _HOURS.index(text)})
 
-        return choose
-
-    def _set_night(self, **changes: int) -> Callable[[], object]:
-        def change() -> None:
-            on, scheduled, start, end = self._night()
-            now: dict[str, int] = {
-                "on": on,
-                "scheduled": scheduled,
-                "start": start,
-                "end": end,
-                **changes,
-            }
-            registry = self.machine.registry
-            for name, value in now.items():
-                registry.set(_NIGHT_STATE, name.title(), int(value))
-            hours = ((now["start"], 0), (now["end"], 0)) if now["scheduled"] else (None, None)
-            # with a schedule WAA's getter asks for the feature, not for the hour of day
-            enabled = bool(now["on"] or now["scheduled"])
-            registry.set(
-                NIGHT_LIGHT, "Data", night_light_bytes(on=enabled, start=hours[0], end=hours[1])
-            )
-
-        return change
+    def _set_night(self, **changes: int) -> None:
+        on, scheduled, start, end = self._night()
+        now: dict[str, int] = {
+            "on": on,
+            "scheduled": scheduled,
+            "start": start,
+            "end": end,
+            **changes,
+        }
+        registry = self.machine.registry
+        for name, value in now.items():
+            registry.set(_NIGHT_STATE, name.title(), int(value))
+        hours = ((now["start"], 0), (now["end"], 0)) if now["scheduled"] else (None, None)
+        # with a schedule WAA's getter asks for the feature, not for the hour of day
+        enabled = bool(now["on"] or now["scheduled"])
+        registry.set(
+            NIGHT_LIGHT, "Data", night_light_bytes(on=enabled, start=hours[0], end=hours[1])
+        )
 
     def _page_notifications(self, ui: Builder, area: Area) -> None:
         for name, value, usual, note in _NOTIFICATIONS:
             on = self.machine.registry.number(PUSH, value, usual) == 1
-            self._switch(ui, area, name, note, self._setter(PUSH, value, int(not on)), on=on)
+            self._switch(
+                ui,
+                area,
+                name,
+                note,
+                partial(self.machine.registry.set, PUSH, value, int(not on)),
+                on=on,
+            )
 
     def _page_storage(self, ui: Builder, area: Area) -> None:
         row = self._card(ui, area, "Local Disk (C:)", "51.2 GB used of 63.9 GB")
@@ -313,10 +312,14 @@ class Settings(Window):
 
     def _storage_sense(self, ui: Builder, area: Area, name: str, note: str) -> None:
         on = self.machine.registry.number(POLICY, "01", 0) == 1
-        self._switch(ui, area, name, note, self._setter(POLICY, "01", int(not on)), on=on)
-
-    def _setter(self, key: str, name: str, value: str | int) -> Callable[[], object]:
-        return lambda: self.machine.registry.set(key, name, value)
+        self._switch(
+            ui,
+            area,
+            name,
+            note,
+            partial(self.machine.registry.set, POLICY, "01", int(not on)),
+            on=on,
+        )
 
     def _page_personalization_background(self, ui: Builder, area: Area) -> None:
         solid = not self.machine.wallpaper
@@ -340,7 +343,7 @@ class Settings(Window):
                 ui.button(
                     line.left(48, gap=8),
                     name,
-                    self._setter(SOLID, "Background", numbers),
+                    partial(self.machine.registry.set, SOLID, "Background", numbers),
                     style=Style(fill=fill, border="#8a8a8a", radius=3),
                     value="",
                 )

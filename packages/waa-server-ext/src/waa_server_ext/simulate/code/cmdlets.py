@@ -32,7 +32,7 @@ def _is_registry(path: str) -> bool:
     return path.casefold().startswith(("hkcu:", "hklm:", "hkcr:", "registry::", "hkey_"))
 
 
-def _get_value(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _get_value(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
     found = shell.machine.registry.get(path, name)
@@ -43,7 +43,7 @@ def _get_value(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -
     return list(found.data) if isinstance(found.data, tuple) else [found.data]
 
 
-def _get_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _get_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = _path_of(named, plain)
     if not _is_registry(path):
         entry = shell.machine.files.entry(shell.path(path))
@@ -63,7 +63,7 @@ def _get_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any
     ]
 
 
-def _set_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _set_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
     value = named.get("value", plain[2] if len(plain) > 2 else "")  # path, name, value
@@ -80,19 +80,21 @@ def _set_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any
     return []
 
 
-def _remove_property(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _remove_property(
+    shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any
+) -> list[Any]:
     shell.machine.registry.delete(_path_of(named, plain), str(named.get("name", "")))
     return []
 
 
-def _test_path(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _test_path(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = _path_of(named, plain)
     if _is_registry(path):
         return [shell.machine.registry.has_key(path)]
     return [shell.machine.files.exists(shell.path(shell.machine.expand(path)))]
 
 
-def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     files, path = shell.machine.files, _path_of(named, plain)
     if _is_registry(path):
         shell.machine.registry.make_key(path)
@@ -110,7 +112,7 @@ def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) ->
     return [f"\n    Directory: {ntpath.dirname(entry.path)}\n\n{entry.name}\n"]
 
 
-def _remove_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _remove_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = _path_of(named, plain)
     if _is_registry(path):
         shell.machine.registry.delete(path)
@@ -122,7 +124,7 @@ def _remove_item(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any)
 def _transfer_item(
     *, move: bool
 ) -> Callable[[Shell, dict[str, Any], list[Any], list[Any]], list[Any]]:
-    def transfer(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+    def transfer(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
         files, source = shell.machine.files, shell.path(_path_of(named, plain))
         target = shell.path(str(named.get("destination", plain[1] if len(plain) > 1 else ".")))
         if files.is_folder(target):
@@ -133,7 +135,7 @@ def _transfer_item(
     return transfer
 
 
-def _children(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _children(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     path = shell.path(str(named.get("path", plain[0] if plain else ".")))
     files = shell.machine.files
     entries = list(files.below(path)) if "recurse" in named else files.children(path)
@@ -146,7 +148,7 @@ def _children(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) ->
     )
 
 
-def _content(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _content(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     text = shell.machine.files.read(shell.path(_path_of(named, plain))).decode("utf-8", "replace")
     return text.splitlines()
 
@@ -172,12 +174,12 @@ def _write_content(
     return write
 
 
-def _zone(shell: Shell, *_: Any) -> list[Any]:
+def _zone(shell: Shell, *_more: Any) -> list[Any]:
     zone = shell.machine.zone
     return [{"Id": zone.standard, "DisplayName": zone.display, "StandardName": zone.standard}]
 
 
-def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     wanted = str(named.get("id", named.get("name", plain[0] if plain else ""))).casefold()
     zones = [
         zone for zone in TIME_ZONES if wanted in {zone.standard.casefold(), zone.display.casefold()}
@@ -190,7 +192,7 @@ def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) ->
     return []
 
 
-def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     packages = shell.machine.packages
     return [each for each in packages if fits(each.get("Name", "").casefold(), wanted)]
@@ -224,14 +226,14 @@ def _to_json(
     return [json.dumps(given[0] if len(given) == 1 else given, indent=4)] if given else []
 
 
-def _stop(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _stop(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     name = str(named.get("name", plain[0] if plain else ""))
     if not shell.desktop.programs.kill(name):
         raise PowerShellError(f'Stop-Process : Cannot find a process with the name "{name}".')
     return []
 
 
-def _start_process(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _start_process(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     name = str(named.get("filepath", plain[0] if plain else ""))
     rest = str(named.get("argumentlist", " ".join(map(str, plain[1:]))))
     if not shell.desktop.programs.launch(["start", name, *rest.split()]):
@@ -239,7 +241,7 @@ def _start_process(shell: Shell, named: dict[str, Any], plain: list[Any], *_: An
     return []
 
 
-def _processes(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _processes(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     running = {w.exe.removesuffix(".exe"): w.pid for w in shell.desktop.windows}
     return [
@@ -261,7 +263,7 @@ def _clipboard(
     return []
 
 
-def _start_sleep(shell: Shell, named: dict[str, Any], plain: list[Any], *_: Any) -> list[Any]:
+def _start_sleep(shell: Shell, named: dict[str, Any], plain: list[Any], *_more: Any) -> list[Any]:
     value = str(named.get("seconds", named.get("s", plain[0] if plain else 0)))
     shell.machine.clock.advance(float(value) if value.replace(".", "", 1).isdigit() else 0)
     return []

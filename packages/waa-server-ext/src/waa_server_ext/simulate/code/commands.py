@@ -50,7 +50,7 @@ def _echo(_shell: Shell, _words: list[str], _given: str, raw: str) -> Outcome:
     )
 
 
-def _dir(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _dir(shell: Shell, words: list[str], *_more: str) -> Outcome:
     flags, rest = _flags(words)
     path = shell.path(rest[0]) if rest else shell.cwd
     files = shell.machine.files
@@ -75,17 +75,17 @@ def _dir_line(entry: Entry) -> str:
     return f"{when:%m/%d/%Y  %I:%M %p}    {size} {entry.name}"
 
 
-def _type(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _type(shell: Shell, words: list[str], *_more: str) -> Outcome:
     parts = [shell.machine.files.read(shell.path(word)) for word in words]
     return 0, "".join(part.decode("utf-8", "replace").replace("\r\n", "\n") for part in parts), ""
 
 
-def _copy(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _copy(shell: Shell, words: list[str], *_more: str) -> Outcome:
     _, rest = _flags(words)
     return _transfer(shell, rest, move=False)
 
 
-def _move(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _move(shell: Shell, words: list[str], *_more: str) -> Outcome:
     _, rest = _flags(words)
     return _transfer(shell, rest, move=True)
 
@@ -110,7 +110,7 @@ def _transfer(shell: Shell, words: list[str], *, move: bool) -> Outcome:
     return 0, f"        {len(sources)} file(s) {word}.\n", ""
 
 
-def _delete(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _delete(shell: Shell, words: list[str], *_more: str) -> Outcome:
     _, rest = _flags(words)
     found = [entry for word in rest for entry in _matching(shell, word)]
     for entry in found:
@@ -121,7 +121,7 @@ def _delete(shell: Shell, words: list[str], *_: str) -> Outcome:
     return _OK if found else (0, "", f"Could Not Find {shell.path(rest[0]) if rest else ''}\n")
 
 
-def _remove_folder(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _remove_folder(shell: Shell, words: list[str], *_more: str) -> Outcome:
     flags, rest = _flags(words)
     for word in rest:
         if not shell.machine.files.exists(shell.path(word)):
@@ -130,7 +130,7 @@ def _remove_folder(shell: Shell, words: list[str], *_: str) -> Outcome:
     return _OK
 
 
-def _make_folder(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _make_folder(shell: Shell, words: list[str], *_more: str) -> Outcome:
     for word in words:
         path = shell.path(word)
         if shell.machine.files.exists(path):
@@ -139,7 +139,7 @@ def _make_folder(shell: Shell, words: list[str], *_: str) -> Outcome:
     return _OK
 
 
-def _rename(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _rename(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if len(words) < 2:  # from and to
         return 1, "", "The syntax of the command is incorrect.\n"
     source = shell.path(words[0])
@@ -147,7 +147,7 @@ def _rename(shell: Shell, words: list[str], *_: str) -> Outcome:
     return _OK
 
 
-def _attrib(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _attrib(shell: Shell, words: list[str], *_more: str) -> Outcome:
     changes = [
         word for word in words if word[:1] in {"+", "-"} and len(word) == 2
     ]  # sign and letter
@@ -165,7 +165,7 @@ def _attrib(shell: Shell, words: list[str], *_: str) -> Outcome:
     return 0, lines, ""
 
 
-def _findstr(shell: Shell, words: list[str], given: str, *_: str) -> Outcome:
+def _findstr(shell: Shell, words: list[str], given: str, *_more: str) -> Outcome:
     flags, rest = _flags(words)
     if not rest:
         return 2, "", "FINDSTR: Bad command line\n"
@@ -182,13 +182,13 @@ def _findstr(shell: Shell, words: list[str], given: str, *_: str) -> Outcome:
     return (0 if lines else 1), "".join(f"{line}\n" for line in lines), ""
 
 
-def _start(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _start(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if shell.desktop.programs.launch(["start", *words]):
         return _OK
     return 1, "", f"The system cannot find the file {words[0] if words else ''}.\n"
 
 
-def _taskkill(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _taskkill(shell: Shell, words: list[str], *_more: str) -> Outcome:
     lower = [word.casefold() for word in words]
     names = [words[i + 1] for i, word in enumerate(lower[:-1]) if word == "/im"]
     error, output = "", ""
@@ -200,7 +200,7 @@ def _taskkill(shell: Shell, words: list[str], *_: str) -> Outcome:
     return (128 if error else 0), output, error
 
 
-def _tasklist(shell: Shell, *_: object) -> Outcome:
+def _tasklist(shell: Shell, *_more: object) -> Outcome:
     running = {window.exe: window.pid for window in shell.desktop.windows}
     lines = [
         "Image Name                     PID",
@@ -220,7 +220,7 @@ def registry_text(value: RegistryValue) -> str:
     return f"0x{value.data:x}" if isinstance(value.data, int) else str(value.data)
 
 
-def _reg(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _reg(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if len(words) < 2:  # verb and key
         return 1, "", "ERROR: Invalid syntax.\n"
     verb, key, rest = words[0].casefold(), words[1], words[2:]
@@ -268,7 +268,7 @@ def _reg_add(shell: Shell, key: str, name: str, options: dict[str, str]) -> Outc
     return 0, "The operation completed successfully.\n", ""
 
 
-def _net(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _net(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if words[:1] != ["user"]:
         return 1, "", "The syntax of this command is not simulated.\n"
     flags, rest = _flags(words[1:])
@@ -284,7 +284,7 @@ def _net(shell: Shell, words: list[str], *_: str) -> Outcome:
     return 0, "The command completed successfully.\n\n", ""
 
 
-def _fsutil(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _fsutil(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if (
         [word.casefold() for word in words[:2]] != ["file", "createnew"]
         or len(words) < 4  # its place in the words
@@ -298,7 +298,7 @@ def _fsutil(shell: Shell, words: list[str], *_: str) -> Outcome:
     return 0, f"File {path} is created\n", ""
 
 
-def _icacls(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _icacls(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if not words:
         return 1, "", "Invalid parameter\n"
     entry = shell.machine.files.entry(shell.path(words[0]))
@@ -313,7 +313,7 @@ def _icacls(shell: Shell, words: list[str], *_: str) -> Outcome:
     return 0, f"processed file: {words[0]}\nSuccessfully processed 1 files\n", ""
 
 
-def _cd(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _cd(shell: Shell, words: list[str], *_more: str) -> Outcome:
     _, rest = _flags(words)
     if not rest:
         return 0, f"{shell.cwd}\n", ""
@@ -333,13 +333,13 @@ def _set(shell: Shell, _words: list[str], _given: str, raw: str) -> Outcome:
     return 0, "".join(f"{key}={text}\n" for key, text in sorted(known.items())), ""
 
 
-def _where(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _where(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if words and (shell.desktop.programs.can_start(words[0]) or words[0].casefold() in COMMANDS):
         return 0, f"C:\\Windows\\System32\\{words[0]}.exe\n", ""
     return 1, "", "INFO: Could not find files for the given pattern(s).\n"
 
 
-def _tzutil(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _tzutil(shell: Shell, words: list[str], *_more: str) -> Outcome:
     if [word.casefold() for word in words[:1]] == ["/s"] and len(words) > 1:
         zones = [zone for zone in TIME_ZONES if zone.standard.casefold() == words[1].casefold()]
         if not zones:
@@ -349,12 +349,12 @@ def _tzutil(shell: Shell, words: list[str], *_: str) -> Outcome:
     return 0, shell.machine.zone.standard, ""
 
 
-def _clip(shell: Shell, _words: list[str], given: str, *_: str) -> Outcome:
+def _clip(shell: Shell, _words: list[str], given: str, *_more: str) -> Outcome:
     shell.machine.clipboard.copy_text(given)
     return _OK
 
 
-def _sleep(shell: Shell, words: list[str], *_: str) -> Outcome:
+def _sleep(shell: Shell, words: list[str], *_more: str) -> Outcome:
     seconds = next((word for word in words if word.isdigit()), "0")
     shell.machine.clock.advance(int(seconds[:6]))
     return _OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.machine.wallpaper import wallpaper
@@ -38,16 +39,12 @@ class Background(ShellWindow):
     """The wallpaper and the icons on it."""
 
     cls = "Progman"
+    caption = "Program Manager"
 
     def __init__(self, desktop: Desktop) -> None:
         super().__init__(desktop)
         self.has_focus = False
         self.view = FileView(self, DESKTOP)
-
-    @property
-    def title(self) -> str:
-        """What Windows calls the desktop's own window."""
-        return "Program Manager"
 
     @property
     def frame(self) -> Rect:
@@ -117,6 +114,7 @@ class Taskbar(ShellWindow):
     """Start, search, pinned and running apps, and the clock."""
 
     cls = "Shell_TrayWnd"
+    caption = "Taskbar"
     background = "#e9eef5"
 
     def __init__(
@@ -125,11 +123,6 @@ class Taskbar(ShellWindow):
         super().__init__(desktop)
         self._programs = programs
         self._toggle_start = toggle_start
-
-    @property
-    def title(self) -> str:
-        """What the tree calls it."""
-        return "Taskbar"
 
     @property
     def frame(self) -> Rect:
@@ -161,7 +154,7 @@ class Taskbar(ShellWindow):
                 rect,
                 running if windows else f"{name} pinned",
                 icon,
-                self._show(windows, launch),
+                partial(self._show, windows, launch),
                 cls="TaskListButton",
             )
             node.style = Style(icon=icon, radius=5, padding=0, fill="#f7fafd" if windows else None)
@@ -193,24 +186,22 @@ class Taskbar(ShellWindow):
             groups.append((own[0].title, own[0].icon, own, lambda: None))
         return groups[: (self.frame.width - 360) // 48]
 
-    def _show(self, windows: list[Window], launch: Callable[[], object]) -> Callable[[], object]:
-        def show() -> None:
-            desktop = self.desktop
-            if not windows:
-                launch()
-            elif desktop.active in windows and len(windows) == 1:
-                desktop.minimize(windows[0])
-            else:
-                front = [w for w in desktop.windows if w in windows]
-                desktop.activate(front[0] if desktop.active in windows else front[-1])
-
-        return show
+    def _show(self, windows: list[Window], launch: Callable[[], object]) -> None:
+        desktop = self.desktop
+        if not windows:
+            launch()
+        elif desktop.active in windows and len(windows) == 1:
+            desktop.minimize(windows[0])
+        else:
+            front = [w for w in desktop.windows if w in windows]
+            desktop.activate(front[0] if desktop.active in windows else front[-1])
 
 
 class StartMenu(ShellWindow):
     """Search and the list of apps."""
 
     cls = "Windows.UI.Core.CoreWindow"
+    caption = "Start"
     exe = "SearchHost.exe"
     background = "#f2f4f8"
 
@@ -220,11 +211,6 @@ class StartMenu(ShellWindow):
         self._close = close
         self.search = TextField()
         self.focus = "search"
-
-    @property
-    def title(self) -> str:
-        """What the tree calls it."""
-        return "Start"
 
     @property
     def frame(self) -> Rect:
@@ -251,7 +237,7 @@ class StartMenu(ShellWindow):
                 ui.button(
                     area.top(44, gap=2),
                     name,
-                    self._run(do),
+                    partial(self._run, do),
                     style=Style(icon=icon, padding=14, radius=5),
                     cls="ListViewItem",
                 )
@@ -265,7 +251,7 @@ class StartMenu(ShellWindow):
             ui.button(
                 Rect.sized(left, top, side, 88).inset(3),
                 name,
-                self._run(do),
+                partial(self._run, do),
                 style=style,
                 cls="GridViewItem",
             )
@@ -275,7 +261,7 @@ class StartMenu(ShellWindow):
         del mods
         found = self._found()
         if key == "enter" and self.search.text and found:
-            self._run(found[0][2])()
+            self._run(found[0][2])
             return True
         return False
 
@@ -291,18 +277,16 @@ class StartMenu(ShellWindow):
         names.sort(key=lambda each: not each[0].casefold().startswith(wanted))
         return [*names, *programs.settings_found(wanted)]
 
-    def _run(self, do: Callable[[], object]) -> Callable[[], object]:
-        def run() -> None:
-            self._close()
-            do()
-
-        return run
+    def _run(self, do: Callable[[], object]) -> None:
+        self._close()
+        do()
 
 
 class RunDialog(OkCancel):
     """Win+R: a line that names a program, a folder or a page of Settings."""
 
     cls = "#32770"
+    caption = "Run"
     exe = "explorer.exe"
     size = (420, 210)
     resizable = False
@@ -314,11 +298,6 @@ class RunDialog(OkCancel):
         self.rect = Rect.sized(20, desktop.work_area.bottom - 230, *self.size)
         self.line = TextField()
         self.focus = "edit:Open:"
-
-    @property
-    def title(self) -> str:
-        """Its caption."""
-        return "Run"
 
     def build(self, ui: Builder) -> None:
         """Show the line and the buttons."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
@@ -49,13 +50,8 @@ class MessageBox(Dialog):
         choices: Sequence[tuple[str, Callable[[], object]]],
     ) -> None:
         super().__init__(owner)
-        self._title, self._text, self._choices = title, text, list(choices)
+        self.caption, self._text, self._choices = title, text, list(choices)
         self.focus = f"button:{self._choices[0][0]}"
-
-    @property
-    def title(self) -> str:
-        """The caption it was made with."""
-        return self._title
 
     def build(self, ui: Builder) -> None:
         """Show the text and the buttons."""
@@ -69,26 +65,23 @@ class MessageBox(Dialog):
                 if number == 0
                 else Style(fill="#fbfbfb", border="#d0d0d0", radius=4, align="center")
             )
-            ui.button(buttons.right(width, gap=8), name, self._answer(do), style=style)
+            ui.button(buttons.right(width, gap=8), name, partial(self._answer, do), style=style)
         ui.label(area.rect, self._text, wrap=True, size=13)
 
     def fallback(self, key: str, mods: frozenset[str]) -> bool:
         """Answer with Escape or Enter."""
         if key in {"escape", "enter"} and not mods:
-            self._answer(self._choices[-1 if key == "escape" else 0][1])()
+            self._answer(self._choices[-1 if key == "escape" else 0][1])
             return True
         return False
 
     def request_close(self) -> None:
         """Mean the last choice."""
-        self._answer(self._choices[-1][1])()
+        self._answer(self._choices[-1][1])
 
-    def _answer(self, do: Callable[[], object]) -> Callable[[], object]:
-        def answer() -> None:
-            self.close()
-            do()
-
-        return answer
+    def _answer(self, do: Callable[[], object]) -> None:
+        self.close()
+        do()
 
 
 def show_message(owner: Window, title: str, text: str) -> None:
@@ -105,15 +98,10 @@ class PromptBox(OkCancel, Dialog):
         self, owner: Window, title: str, label: str, accept: Callable[[str], None], text: str = ""
     ) -> None:
         super().__init__(owner)
-        self._title, self._label, self._accept = title, label, accept
+        self.caption, self._label, self._accept = title, label, accept
         self._field = TextField(text)
         self._field.select_all()
         self.focus = f"edit:{label}"
-
-    @property
-    def title(self) -> str:
-        """The caption it was made with."""
-        return self._title
 
     def build(self, ui: Builder) -> None:
         """Show the label, the edit box and the buttons."""
@@ -132,7 +120,7 @@ class PromptBox(OkCancel, Dialog):
         self._accept(text)
 
 
-class FileDialog(Dialog):
+class FileDialog(OkCancel, Dialog):
     """Open or Save As: a place, the files there, a name and a type.
 
     A name may be a path of its own, in quotes or without, as Windows takes it.
@@ -173,15 +161,6 @@ class FileDialog(Dialog):
         self._build_places(ui, Area(area.left(160)))
         self._build_files(ui, area.rect)
 
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Accept with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
-
     def _address(self) -> str:
         return "  " + self.folder.replace("\\", "  \u203a  ")
 
@@ -195,14 +174,14 @@ class FileDialog(Dialog):
         ui.combo(row.rect, "Save as type:", names[self.type], names, self._choose_type)
         ui.button(area.right(90, gap=8), "Cancel", self.close, native=True)
         accept = "Save" if self.mode == "Save As" else "Open"
-        ui.button(area.right(90), accept, self._ok, style=PRIMARY, native=True)
+        ui.button(area.right(90), accept, self.confirm, style=PRIMARY, native=True)
 
     def _build_places(self, ui: Builder, area: Area) -> None:
         with ui.group(area.rect, "Navigation Pane", "SysTreeView32", native=True):
             for name in PLACES:
                 path = f"{HOME}\\{name}"
                 ui.button(
-                    area.top(_ROW), name, self._goer(path), key=f"place:{name}", cls="TreeItem",
+                    area.top(_ROW), name, partial(self._go_to, path), key=f"place:{name}", cls="TreeItem",
                     style=Style(icon="folder", padding=14), selected=self.folder == path,
                 )  # fmt: skip
 
@@ -224,13 +203,13 @@ class FileDialog(Dialog):
                 node = ui.button(
                     area.top(_ROW),
                     name,
-                    self._picker(path, folder=folder),
+                    partial(self._pick, path, folder=folder),
                     style=style,
                     cls="UIItem",
                     key=f"file:{name}",
                 )
                 node.role, node.selected = "item", self.chosen == path
-                node.double = self._opener(path, folder=folder)
+                node.double = partial(self._open_entry, path, folder=folder)
 
     def _entries(self) -> list[tuple[str, bool]]:
         files = self.machine.files
@@ -250,46 +229,38 @@ class FileDialog(Dialog):
     def _choose_type(self, name: str) -> None:
         self.type = [each for each, _ in self._types].index(name)
 
-    def _goer(self, path: str) -> Callable[[], object]:
-        def go() -> None:
-            if self.machine.files.is_folder(path):
-                self.folder, self.chosen, self._first = path, None, 0
+    def _go_to(self, path: str) -> None:
+        if self.machine.files.is_folder(path):
+            self.folder, self.chosen, self._first = path, None, 0
 
-        return go
+    def _pick(self, path: str, *, folder: bool) -> None:
+        self.chosen = path
+        if not folder:
+            self.name.set(ntpath.basename(path))
 
-    def _picker(self, path: str, *, folder: bool) -> Callable[[], object]:
-        def pick() -> None:
-            self.chosen = path
-            if not folder:
-                self.name.set(ntpath.basename(path))
-
-        return pick
-
-    def _opener(self, path: str, *, folder: bool) -> Callable[[], object]:
-        def open_it() -> None:
-            if folder:
-                self._goer(path)()
-            else:
-                self.name.set(ntpath.basename(path))
-                self._ok()
-
-        return open_it
+    def _open_entry(self, path: str, *, folder: bool) -> None:
+        if folder:
+            self._go_to(path)
+        else:
+            self.name.set(ntpath.basename(path))
+            self.confirm()
 
     def _up(self) -> None:
-        self._goer(ntpath.dirname(self.folder))()
+        self._go_to(ntpath.dirname(self.folder))
 
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Open what is named, or go there where it is a folder."""
         text = self.name.text.strip()
         quoted = text.startswith('"')
         text = text.strip('"')
         if not text:
             if self.chosen is not None:
-                self._goer(self.chosen)()
+                self._go_to(self.chosen)
             return
         path = normal(self.machine.expand(text), self.folder)
         files = self.machine.files
         if files.is_folder(path):
-            self._goer(path)()
+            self._go_to(path)
             self.name.set("")
             return
         if self.mode == "Open":

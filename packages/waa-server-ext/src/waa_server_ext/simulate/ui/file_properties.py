@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
@@ -92,7 +93,9 @@ class PropertiesDialog(OkCancel, Dialog):
         ui.label(row.left(90), "Attributes:")
         for name, bit in (("Read-only", READ_ONLY), ("Hidden", HIDDEN)):
             box = row.left(110)
-            ui.checkbox(box, name, self._flipper(bit), on=bool(self.attributes & bit), native=True)
+            ui.checkbox(
+                box, name, partial(self._flip, bit), on=bool(self.attributes & bit), native=True
+            )
 
     def _details(self, ui: Builder, area: Area, entry: Entry) -> None:
         ui.label(area.top(24, gap=6), "Description", bold=True)
@@ -124,11 +127,8 @@ class PropertiesDialog(OkCancel, Dialog):
             ui.label(row.left(70), "Read")
             ui.button(row.left(90), f"Remove {user}", self._remover(user), value="Remove")
 
-    def _flipper(self, bit: int) -> Callable[[], object]:
-        def flip() -> None:
-            self.attributes ^= bit
-
-        return flip
+    def _flip(self, bit: int) -> None:
+        self.attributes ^= bit
 
     def _remover(self, user: str) -> Callable[[], object]:
         return lambda: self.readers.discard(user)

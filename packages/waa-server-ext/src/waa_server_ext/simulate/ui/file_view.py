@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import ntpath
 import zipfile
+from functools import partial
 from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.machine.archives import UNREADABLE
@@ -75,10 +76,10 @@ class FileView:
                       layout="tile" if layout == "Large icons" else "row")  # fmt: skip
         node = ui.add(Node("item", rect, entry.name, cls, key=f"file:{entry.path}", style=style))
         node.selected = entry.path in self.selected
-        node.click, node.double = self._picker(entry.path), self._opener(entry)
-        node.right = self._right(entry)
+        node.click, node.double = partial(self._pick, entry.path), self._opener(entry)
+        node.right = partial(self._right, entry)
         node.payload = self
-        node.drop = self._dropper(entry.path) if entry.is_folder else None
+        node.drop = partial(self._drop, entry.path) if entry.is_folder else None
         if self.renaming == entry.path:
             height = min(24, rect.height)
             left = rect.left + (2 if layout == "Large icons" else 30)
@@ -330,19 +331,16 @@ class FileView:
         if self.selected:
             self.window.desktop.open(PropertiesDialog(self.window, sorted(self.selected)))
 
-    def _picker(self, path: str) -> Callable[[], object]:
-        def pick() -> None:
-            if self.renaming is not None and self.renaming != path:
-                self.finish_rename()
-            held = self.window.desktop.keys.names
-            if "ctrl" in held:
-                self.selected ^= {path}
-            elif "shift" in held and self.selected:
-                self._extend(path)
-            else:
-                self.selected = {path}
-
-        return pick
+    def _pick(self, path: str) -> None:
+        if self.renaming is not None and self.renaming != path:
+            self.finish_rename()
+        held = self.window.desktop.keys.names
+        if "ctrl" in held:
+            self.selected ^= {path}
+        elif "shift" in held and self.selected:
+            self._extend(path)
+        else:
+            self.selected = {path}
 
     def _extend(self, path: str) -> None:
         paths = [entry.path for entry in self.items()]
@@ -354,25 +352,19 @@ class FileView:
     def _opener(self, entry: Entry) -> Callable[[], object]:
         return lambda: self.open(entry.path)
 
-    def _right(self, entry: Entry) -> Callable[[int, int], None]:
-        def show(x: int, y: int) -> None:
-            if entry.path not in self.selected:
-                self.selected = {entry.path}
-            self.window.desktop.show_menu_at(self.item_menu(entry), x, y)
+    def _right(self, entry: Entry, x: int, y: int) -> None:
+        if entry.path not in self.selected:
+            self.selected = {entry.path}
+        self.window.desktop.show_menu_at(self.item_menu(entry), x, y)
 
-        return show
-
-    def _dropper(self, folder: str) -> Callable[[object, bool], None]:
-        def drop(payload: object, copy: bool) -> None:  # as Node.drop has it
-            if isinstance(payload, FileView):
-                paths = tuple(sorted(payload.selected))
-                self.take(tuple(p for p in paths if p != folder), move=not copy, folder=folder)
-
-        return drop
+    def _drop(self, folder: str, payload: object, copy: bool) -> None:
+        if isinstance(payload, FileView):
+            paths = tuple(sorted(payload.selected))
+            self.take(tuple(p for p in paths if p != folder), move=not copy, folder=folder)
 
     def drop_here(self, payload: object, copy: bool) -> None:  # as Node.drop has it
         """Take what is dropped on the space beside the items."""
-        self._dropper(self.folder)(payload, copy)
+        self._drop(self.folder, payload, copy)
 
     def _to_clipboard(self, *, cut: bool) -> None:
         if self.selected:

@@ -278,12 +278,7 @@ class Painter:
             x, y = box.left, box.top
             self._pen.line((x + 3, y + 8, x + 6, y + 11), "#ffffff", 2)
             self._pen.line((x + 6, y + 11, x + 12, y + 4), "#ffffff", 2)
-        self._text(
-            Rect(box.right + 8, node.rect.top, node.rect.right, node.rect.bottom),
-            node.name,
-            INK if node.enabled else _FAINT,
-            node.style.size,
-        )
+        self._beside(box, node)
 
     def _radio(self, node: Node) -> None:
         box = Rect.sized(node.rect.left, node.rect.top, 18, node.rect.height).centered(16, 16)
@@ -292,12 +287,11 @@ class Painter:
         if node.selected:
             dot = box.inset(5)
             self._pen.ellipse((dot.left, dot.top, dot.right - 1, dot.bottom - 1), "#ffffff")
-        self._text(
-            Rect(box.right + 8, node.rect.top, node.rect.right, node.rect.bottom),
-            node.name,
-            INK if node.enabled else _FAINT,
-            node.style.size,
-        )
+        self._beside(box, node)
+
+    def _beside(self, box: Rect, node: Node) -> None:
+        rect = node.rect._replace(left=box.right + 8)
+        self._text(rect, node.name, INK if node.enabled else _FAINT, node.style.size)
 
     def _toggle(self, node: Node) -> None:
         box = Rect(node.rect.right - 40, node.rect.top, node.rect.right, node.rect.bottom).centered(

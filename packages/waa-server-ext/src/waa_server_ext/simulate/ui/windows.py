@@ -115,12 +115,14 @@ class Window:
     Attributes:
         exe: The process it belongs to; windows of one app share it.
         cls: Its window class, the tag in the accessibility tree.
+        caption: What its title bar says, where that never changes.
         modal: Whether its owner waits for it.
     """
 
     exe = "app.exe"
     cls = "Window"
     icon = "app:#5d5d5d:A"
+    caption = ""
     size = (900, 600)
     framed = True
     resizable = True
@@ -145,7 +147,7 @@ class Window:
     @property
     def title(self) -> str:
         """What the title bar says."""
-        return self.exe.removesuffix(".exe").title()
+        return self.caption or self.exe.removesuffix(".exe").title()
 
     def build(self, ui: Builder) -> None:
         """Put the window's elements into `ui`."""
