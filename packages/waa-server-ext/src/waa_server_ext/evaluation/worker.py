@@ -35,7 +35,9 @@ def main() -> int:
     _limit_memory(settings.max_memory)
     try:
         evaluator = make_evaluator(settings)
-        _guard(settings)
+        from waa_server_ext.evaluation.file_guard import guard_files  # it cannot be undone
+
+        guard_files(settings.cache, *filter(None, [settings.assets]))
         ready = {"ready": evaluator.describe().model_dump(mode="json")}
     except (BenchError, ImportError, OSError) as error:
         _reply(replies, {"fatal": str(error), "input": isinstance(error, InputError)})
@@ -104,12 +106,6 @@ def _limit_memory(size: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard == resource.RLIM_INFINITY or size < hard:
         resource.setrlimit(resource.RLIMIT_DATA, (size, hard))
-
-
-def _guard(settings: EvaluatorSettings) -> None:
-    from waa_server_ext.evaluation.file_guard import guard_files  # it cannot be undone
-
-    guard_files(settings.cache, *filter(None, [settings.assets]))
 
 
 if __name__ == "__main__":

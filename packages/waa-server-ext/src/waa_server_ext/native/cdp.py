@@ -182,8 +182,10 @@ class Tab:
         Raises:
             CdpError: It did not in time.
         """
-        if loader is None and state != "networkidle" and self._is_ready(state):
-            return
+        if loader is None and state != "networkidle":
+            ready = self.value("document.readyState")
+            if ready == "complete" or (state == "domcontentloaded" and ready == "interactive"):
+                return
         names = {
             "load": "load",
             "domcontentloaded": "DOMContentLoaded",
@@ -240,10 +242,6 @@ class Tab:
 
         answer = self.browser.call("Page.printToPDF", self.session, 60.0)
         return base64.b64decode(answer["data"])
-
-    def _is_ready(self, state: str) -> bool:
-        ready = self.value("document.readyState")
-        return ready == "complete" or (state == "domcontentloaded" and ready == "interactive")
 
 
 def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None) -> Browser:

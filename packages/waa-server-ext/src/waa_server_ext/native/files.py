@@ -216,7 +216,11 @@ def fetch(env: Environment, config: Mapping[str, Any]) -> Any:
     """Fetch files of the VM: the local path of those that `gives` names, None for absent ones."""
     given: list[str | None] = []
     gives = set(config.get("gives", [0]))
-    for index, (source, dest) in enumerate(_dated(env, config)):
+    pairs = _pairs(config)
+    if not config.get("multi", False) and config.get("time_suffix"):
+        stamp = env.now().strftime(config.get("time_format", "%Y_%m_%d"))
+        pairs = [(_with_stamp(source, stamp), _with_stamp(dest, stamp)) for source, dest in pairs]
+    for index, (source, dest) in enumerate(pairs):
         path = env.scratch_path(dest)
         content = env.file(source)
         if content is not None:
@@ -240,14 +244,6 @@ def _pairs(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     if config.get("multi", False):
         return list(zip(config["path"], config["dest"], strict=False))
     return [(config["path"], config["dest"])]
-
-
-def _dated(env: Environment, config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    pairs = _pairs(config)
-    if config.get("multi", False) or not config.get("time_suffix"):
-        return pairs
-    stamp = env.now().strftime(config.get("time_format", "%Y_%m_%d"))
-    return [(_with_stamp(source, stamp), _with_stamp(dest, stamp)) for source, dest in pairs]
 
 
 def _with_stamp(name: str, stamp: str) -> str:

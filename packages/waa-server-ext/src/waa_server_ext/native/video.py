@@ -53,11 +53,7 @@ def _perceptual_hash(picture: Any) -> NDArray[np.bool_]:
 
     grey = Image.fromarray(np.ascontiguousarray(picture[:, :, ::-1])).convert("L")
     small = np.asarray(grey.resize((_SIDE, _SIDE), Image.Resampling.LANCZOS), dtype=float)
-    basis = _cosine_basis()
+    rows = np.arange(_HASH)[:, None]
+    basis = 2 * np.cos(np.pi * rows * (2 * np.arange(_SIDE) + 1) / (2 * _SIDE))
     low = np.round(basis @ small @ basis.T, 6)
     return np.asarray(low > np.median(low))
-
-
-def _cosine_basis() -> NDArray[Any]:
-    rows = np.arange(_HASH)[:, None]
-    return np.asarray(2 * np.cos(np.pi * rows * (2 * np.arange(_SIDE) + 1) / (2 * _SIDE)))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bench_core.errors import InputError
 from bench_core.records import Record
 from waa_server_ext.vm.client import VM_PORT, vm_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Checkout", "find_checkout", "only_host", "task_folder"]
 
@@ -114,11 +111,7 @@ def _is_own(folder: Path) -> bool:
 
 def _digest(folder: Path) -> str:
     whole = hashlib.sha256()
-    for path in _sources(folder):
+    for path in sorted(folder.rglob("*.py"), key=lambda path: path.as_posix()):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
         whole.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return whole.hexdigest()
-
-
-def _sources(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.rglob("*.py"), key=lambda path: path.as_posix())

@@ -69,16 +69,13 @@ class Watch:
         self.stage, self.func, self.inside = stage, func, True
         started = time.monotonic()
         result = act()  # an exception leaves `inside` set: this is where it was raised
-        self._spend(stage, started)
+        self.spent[stage] = self.spent.get(stage, 0.0) + time.monotonic() - started
         self.inside = False
         return result
 
     def metric(self, index: int) -> MetricCall:
         """Return the notes on the metric at `index`."""
         return self.seen[index]
-
-    def _spend(self, stage: str, started: float) -> None:
-        self.spent[stage] = self.spent.get(stage, 0.0) + time.monotonic() - started
 
 
 class Environment:
@@ -111,7 +108,10 @@ class Environment:
 
     def score(self, task: dict[str, Any]) -> Any:
         """Let vanilla evaluate `task`, which it may change; return what it returns."""
-        self._prepare(task)
+        types.MethodType(self._vanilla.set_task_info, self)(task)
+        self.setup_controller.reset_cache_dir(self.cache_dir)
+        self._watch_calls(task["evaluator"])
+        self._watch.phase = "evaluate"
         return types.MethodType(self._vanilla.evaluate, self)()
 
     def set_up(self, task: dict[str, Any]) -> None:
@@ -121,12 +121,6 @@ class Environment:
         self.setup_controller.reset_cache_dir(str(cache))
         self._watch.phase = "evaluate"
         self.setup_controller.setup(task.get("config", []))
-
-    def _prepare(self, task: dict[str, Any]) -> None:
-        types.MethodType(self._vanilla.set_task_info, self)(task)
-        self.setup_controller.reset_cache_dir(self.cache_dir)
-        self._watch_calls(task["evaluator"])
-        self._watch.phase = "evaluate"
 
     def _watch_calls(self, evaluator: Mapping[str, Any]) -> None:
         """Wrap what vanilla resolved; lists stay lists and what cannot be called stays what it is."""

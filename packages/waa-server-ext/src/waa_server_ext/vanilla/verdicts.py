@@ -122,10 +122,6 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _partial(value: Any) -> float | None:
-    return None if value is _NOT_REACHED else _number(value)
-
-
 def _detail(seen: MetricCall) -> MetricDetail:
     return MetricDetail(
         metric=seen.metric,
@@ -133,7 +129,7 @@ def _detail(seen: MetricCall) -> MetricDetail:
         expected_getter=seen.expected_getter,
         actual=None if seen.actual is _NOT_REACHED else abbreviated(seen.actual),
         expected=None if seen.expected is _NOT_REACHED else abbreviated(seen.expected),
-        score=_partial(seen.score),
+        score=None if seen.score is _NOT_REACHED else _number(seen.score),
         error=seen.error[:_MESSAGE] if seen.error else None,
     )
 

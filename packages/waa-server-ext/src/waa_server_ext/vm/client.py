@@ -81,7 +81,12 @@ class BodyStore:
         digest = hashlib.sha256(data).hexdigest()
         text = b64 = file = None
         if len(data) > _INLINE_BYTES:
-            file = self._store(digest, data)
+            if self.folder is not None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                path = self.folder / digest
+                if not path.exists() or path.stat().st_size != len(data):
+                    write_atomic(path, data)
+                file = digest
         else:
             try:
                 text = data.decode("utf-8")
@@ -100,15 +105,6 @@ class BodyStore:
             return None
         data = path.read_bytes()
         return data if hashlib.sha256(data).hexdigest() == body.sha256 else None
-
-    def _store(self, digest: str, data: bytes) -> str | None:
-        if self.folder is None:
-            return None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / digest
-        if not path.exists() or path.stat().st_size != len(data):
-            write_atomic(path, data)
-        return digest
 
 
 @dataclass

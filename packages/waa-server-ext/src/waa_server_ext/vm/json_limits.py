@@ -20,7 +20,11 @@ def check_size(body: bytes) -> None:
     Raises:
         ValueError: Says what is too much.
     """
-    structure = _structure(body)
+    # each step passes over the body once, whatever it holds: a pattern that knows escapes searches
+    # again from each quote where a string has no end
+    for escape in _ESCAPES:
+        body = body.replace(escape, b"")
+    structure = _STRING.sub(b"", body).translate(None, _NOT_STRUCTURE)
     if structure.count(b",") + structure.count(b"[") + structure.count(b"{") > _MAX_VALUES:
         raise ValueError(f"it holds more than {_MAX_VALUES:,} values")
     depth = 0
@@ -28,14 +32,3 @@ def check_size(body: bytes) -> None:
         depth += 1 if byte in b"[{" else -1
         if depth > _MAX_DEPTH:
             raise ValueError(f"it nests deeper than {_MAX_DEPTH}")
-
-
-def _structure(body: bytes) -> bytes:
-    """Return the brackets and commas of JSON outside of its strings.
-
-    Every step passes over the body once, whatever it holds: a pattern that knows escapes searches
-    again from each quote where a string has no end.
-    """
-    for escape in _ESCAPES:
-        body = body.replace(escape, b"")
-    return _STRING.sub(b"", body).translate(None, _NOT_STRUCTURE)
