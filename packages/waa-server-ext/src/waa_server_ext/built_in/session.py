@@ -22,6 +22,7 @@ from waa_server_ext.simulate.desktop.recorder import Recorder
 from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator
 
     from waa_server_ext.evaluation.assets import AssetStore
@@ -43,8 +44,10 @@ class Session(Record):
     snapshot: Path | None = None
 
 
-def run_session(session: Session, *, say: Callable[[str], None]) -> None:
-    """Listen until a signal.
+def run_session(
+    session: Session, *, say: Callable[[str], None], until: threading.Event | None = None
+) -> None:
+    """Listen until a signal, or until `until` is set.
 
     Raises:
         InputError: The scene, the task or an address cannot be used.
@@ -73,7 +76,8 @@ def run_session(session: Session, *, say: Callable[[str], None]) -> None:
                     f"a simulated desktop answers at {vm.url}{scorer}; scores on it are never WAA "
                     "scores; Ctrl-C stops"
                 )
-                with ended_by_signals() as stop:
+                ended = ended_by_signals() if until is None else contextlib.nullcontext(until)
+                with ended as stop:
                     while not stop.wait(0.5):
                         pass
         if session.record is not None and recorder.frames:
