@@ -1,6 +1,6 @@
 """What each accessibility tree shows of the simulated desktop's programs, and what it costs a model to read.
 
-Prints the table of `docs/waa-agents.md`: elements, and tokens (characters / 4) of the text that agents get.
+Prints the table of `docs/waa.md`: elements, and tokens (characters / 4) of the text that agents get.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_the_reference_page_is_up_to_date(written: Any) -> None:
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not part of the package")
 def test_the_guide_has_the_fidelity_table(written: Any) -> None:
-    assert written["fidelity_table"]() in (DOCS / "waa-evaluators.md").read_text(encoding="utf-8")
+    assert written["fidelity_table"]() in (DOCS / "waa-server.md").read_text(encoding="utf-8")
 
 
 def test_every_declaration_says_what_it_is_and_how_it_fails() -> None:
