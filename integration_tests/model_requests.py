@@ -1,7 +1,7 @@
 """The first two requests of each agent, in each dialect and on each benchmark, as text that people read.
 
-`python -m integration_tests.model_requests --write` writes them into `docs/requests`, with the table of the page
-"What a model sees". They come from real runs on the built-in worlds: a model that clicks once and ends.
+`python -m integration_tests.model_requests --write` writes them into `docs/requests`, with the table of
+"What a model sees" in `docs/computer-use.md`. They come from real runs on the built-in worlds: a model that clicks once and ends.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "PAGE", "WORLDS", "collected", "main", "table"]
 
 FOLDER = Path(__file__).parent.parent / "docs" / "requests"
-PAGE = FOLDER.parent / "what-a-model-sees.md"
+PAGE = FOLDER.parent / "computer-use.md"
 _BEGIN, _END = "<!-- table -->\n", "<!-- end -->"
 _CHARACTERS = 4
 """Of a token, roughly."""

@@ -65,17 +65,20 @@ def _which() -> str:
 
 
 def _members() -> str:
-    rows = [
-        (f"`{each.name}`", f"`{name}`", ", ".join(f"`{kind}`" for kind in member.needs) or "-")
-        for each in all_dialects().values()
-        for name, member in each.members.items()
-    ]
-    off = [
-        (f"`{each.name}`", f"`{name}`", "always declared disabled")
-        for each in all_dialects().values()
-        for name in each.off
-    ]
-    return _table(("dialect", "what the model can ask for", "actions it needs"), [*rows, *off])
+    rows = []
+    for each in all_dialects().values():
+        asked: dict[tuple[str, ...], list[str]] = {}
+        for name, member in each.members.items():
+            asked.setdefault(member.needs, []).append(name)
+        lines = [
+            f"{_quoted(needs) or 'nothing'}: {_quoted(names)}" for needs, names in asked.items()
+        ]
+        rows.append((f"`{each.name}`", "<br>".join(lines), _quoted(each.off) or "-"))
+    return _table(("dialect", "needed actions: what the model can ask for", "always off"), rows)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

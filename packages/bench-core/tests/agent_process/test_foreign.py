@@ -224,7 +224,7 @@ def test_node_speaks_the_protocol_as_the_documentation_shows(run: Any, tmp_path:
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node on this machine")
-    page = (HERE.parents[3] / "docs" / "agents-elsewhere.md").read_text()
+    page = (HERE.parents[3] / "docs" / "agent-process.md").read_text()
     script = tmp_path / "agent.mjs"
     script.write_text(page.partition("```javascript\n")[2].partition("```")[0])
     assert len(script.read_text().splitlines()) <= 30
