@@ -9,7 +9,8 @@ import pytest
 from memory_broker import MemoryBroker
 
 from bench_core.__about__ import __version__
-from bench_core.agent_process.framing import PROTOCOL, decode_line
+from bench_core.agent_process.messages import PROTOCOL
+from bench_core.child_process.framing import decode_line
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.files import FileLock
 from bench_core.protocols import TrialContext
@@ -52,7 +53,7 @@ class MortalLink:
 
     kill = hang_up
 
-    async def ended(self) -> str:
+    async def how_ended(self) -> str:
         return "ended with exit code 1"
 
 

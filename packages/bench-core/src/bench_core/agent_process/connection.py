@@ -10,8 +10,8 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench_core.agent_process.framing import FrameError, encode_line, read_frame_from
 from bench_core.agent_process.messages import checked_hello, hello, spend_line
+from bench_core.child_process.framing import FrameError, encode_line, read_frame_from
 from bench_core.errors import BudgetExceededError
 from bench_core.processes import ProcessGroups
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Usage
 
-__all__ = ["Connection", "Outgoing", "PipeMeter", "ReportedLog", "ReportedProcesses", "own_pipes"]
+__all__ = ["Connection", "Outgoing", "PipeMeter", "ReportedLog", "ReportedProcesses"]
 
 _ORPHANED = 70
 _LOG_TEXT = 8_000
@@ -37,15 +37,6 @@ class Outgoing(Protocol):
     def flush(self) -> object:
         """Let it go."""
         ...
-
-
-def own_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Take standard input and output for the run alone: what is read here is empty, what is printed goes to the log."""
-    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    return incoming, outgoing
 
 
 class Connection:

@@ -23,11 +23,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from pathlib import Path
 from typing import Any, NoReturn
 
 from bench_core.agent_process.worker import leave, serve
+from bench_core.child_process.process import Printed
 from bench_core.discovery import load_plugin
 from bench_core.files.temporary import VARIABLES
 from bench_core.sealing.namespaces import seal
@@ -36,7 +36,6 @@ __all__ = ["main"]
 
 _MAX_ORDER = 1 << 16
 _CHUNK = 1 << 16
-_HEAD, _TAIL = 1 << 16, 1 << 16  # what is kept of an agent's output, in bytes
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _STACKS_S = 0.2
 _LEFT_S = 3.0
@@ -156,10 +155,7 @@ class _Supervisor:
         self._asks = asks
         self._control = control
         self._output = output
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
-        self._cut = 0
+        self._printed = Printed()
 
     def run(self) -> int:
         signal.signal(signal.SIGTERM, lambda *_: self._kill())
@@ -182,9 +178,7 @@ class _Supervisor:
         left = _end_children()
         self._drain()
         code = os.waitstatus_to_exitcode(status)
-        cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
-        printed = bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
-        self._report(code=code, left=left, output=printed)
+        self._report(code=code, left=left, output=self._printed.text())
         return 0
 
     def _obey(self) -> None:
@@ -218,18 +212,8 @@ class _Supervisor:
                 return True
             if not chunk:
                 return False
-            self._keep(chunk)
+            self._printed.add(chunk)
         return True
-
-    def _keep(self, chunk: bytes) -> None:
-        room = _HEAD - len(self._head)
-        self._head += chunk[:room]
-        if rest := chunk[room:]:
-            self._tail.append(rest)
-            self._tail_size += len(rest)
-        while self._tail and self._tail_size - len(self._tail[0]) >= _TAIL:
-            self._tail_size -= len(self._tail[0])
-            self._cut += len(self._tail.popleft())
 
     def _report(self, **facts: Any) -> None:
         with contextlib.suppress(OSError):  # the run may be gone

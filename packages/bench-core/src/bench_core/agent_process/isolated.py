@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from bench_core.agent_process.files import AgentFiles
-from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
 from bench_core.agent_process.model_calls import ReportsOnce, after_calls, without_server
 from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
+from bench_core.child_process.framing import FrameError, decode_line, encode_line
 from bench_core.errors import (
     BudgetExceededError,
     EnvironmentFaultError,
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.agent_process.foreign import ForeignProgram
-    from bench_core.agent_process.launcher import Exit, ForkLauncher, SpawnLauncher, Started
+    from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
     from bench_core.agent_process.model_calls import ModelProxy
+    from bench_core.child_process.process import ChildProcess, Exit
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -211,9 +212,9 @@ class IsolatedAgent:
             InputError: It raised something or died.
         """
         lines = hello() + encode_line(kind, agent=self.reference, **fields)
-        output, ended = self._launcher.ask(lines)
+        replies, ended = self._launcher.ask(lines)
         try:
-            frames = [decode_line(line) for line in output.splitlines(keepends=True)]
+            frames = [decode_line(line) for line in replies]
             checked_hello(frames[0] if frames else None)
         except FrameError as error:
             raise InputError(
@@ -270,7 +271,7 @@ def _description(value: object, reference: str) -> _Description:
 class _Conversation:
     """The exchange with one agent's process, from its order to its end."""
 
-    def __init__(self, process: Started, context: TrialContext, isolation: Isolation) -> None:
+    def __init__(self, process: ChildProcess, context: TrialContext, isolation: Isolation) -> None:
         self._process = process
         self._context = context
         self._isolation = isolation
@@ -280,11 +281,10 @@ class _Conversation:
 
     async def run(self, order: bytes) -> AgentOutcome:
         """Return what the agent reports; when this returns or raises, nothing of it is left."""
-        for group in self._process.groups:
-            with contextlib.suppress(ValueError):
-                self._context.processes.own(group)
+        with contextlib.suppress(ValueError):
+            self._context.processes.own(self._process.pid)
         try:
-            self._process.writer.write(hello() + order)
+            self._process.send(hello() + order)
             with self._silence.watched():
                 return await self._listen()
         except asyncio.CancelledError:
@@ -300,8 +300,7 @@ class _Conversation:
             ) from None
         finally:
             await asyncio.to_thread(self._keep, await self._end())
-            for group in self._process.groups:
-                self._context.processes.disown(group)
+            self._context.processes.disown(self._process.pid)
 
     async def _listen(self) -> AgentOutcome:
         checked_hello(await self._next())
@@ -313,10 +312,10 @@ class _Conversation:
                     outcome = AgentOutcome.model_validate(frame.get("value"))
                 except ValidationError as error:
                     raise FrameError(f"a report that cannot be read: {str(error)[:500]}") from None
-                await self._exits_within(_EXIT_S)
+                await self._process.ends_within(_EXIT_S)
                 return outcome
             if kind == "error":
-                await self._exits_within(_EXIT_S)
+                await self._process.ends_within(_EXIT_S)
                 raise self._raised(frame)
             self._handle(kind, frame)
             await asyncio.sleep(
@@ -324,14 +323,14 @@ class _Conversation:
             )  # an agent that writes without end must not block the other trials
 
     async def _next(self) -> dict[str, Any]:
-        frame = await read_frame(self._process.reader)
+        frame = await self._process.receive()
         self._silence.end()
         if frame is None and self._silence.too_long:
             last = (await self._end()).last_lines()
             message = f"the agent blocked its event loop and gave no sign for {self._isolation.block_s:g} s"
             raise AgentProcessError(_info("AgentHung", message + last))
         if frame is None:
-            hung_up = not await self._exits_within(_EXIT_S)
+            hung_up = not await self._process.ends_within(_EXIT_S)
             ended = await self._end()
             how = f"hung up{ended.last_lines()}" if hung_up else ended.in_words()
             raise AgentProcessError(_info("AgentDied", f"the agent's process {how}"))
@@ -339,7 +338,7 @@ class _Conversation:
 
     def _handle(self, kind: str, frame: dict[str, Any]) -> None:
         if kind == "spend":
-            self._process.writer.write(answer_to(frame, self._context.meter))
+            self._process.send(answer_to(frame, self._context.meter))
         elif kind in {"own", "disown"}:
             self._group(kind, frame.get("pgid"))
         elif kind == "log":
@@ -355,9 +354,7 @@ class _Conversation:
             self._groups.discard(pgid)
             self._context.processes.disown(pgid)
         elif (
-            kind == "own"
-            and len(self._groups) < _MAX_GROUPS
-            and any(is_below(pgid, group) for group in self._process.groups)
+            kind == "own" and len(self._groups) < _MAX_GROUPS and is_below(pgid, self._process.pid)
         ):
             self._groups.add(pgid)
             self._context.processes.own(pgid)
@@ -395,10 +392,9 @@ class _Conversation:
 
     async def _stop(self) -> Exit | None:
         """Ask the agent to end; where it does not, end it and return how that was."""
-        with contextlib.suppress(OSError, RuntimeError):
-            self._process.writer.write(encode_line("cancel"))
+        self._process.send(encode_line("cancel"))
         answering = asyncio.ensure_future(self._answer_calls())
-        obeyed = await self._exits_within(self._isolation.stop_s)
+        obeyed = await self._process.ends_within(self._isolation.stop_s)
         ended = await self._end()
         answering.cancel()
         return None if obeyed else ended
@@ -406,20 +402,15 @@ class _Conversation:
     async def _answer_calls(self) -> None:
         """Answer model calls while the agent cleans up: what it spends then counts, too."""
         with contextlib.suppress(FrameError, AgentProcessError):
-            while (frame := await read_frame(self._process.reader)) is not None:
+            while (frame := await self._process.receive()) is not None:
                 if frame["type"] in {"result", "error"}:
                     return
                 self._handle(frame["type"], frame)
 
-    async def _exits_within(self, seconds: float) -> bool:
-        exited = asyncio.ensure_future(self._process.exited())
-        done, _ = await asyncio.wait([exited], timeout=seconds)
-        return bool(done)
-
     async def _end(self) -> Exit:
         """End the process, where it has not ended, and return how that was."""
         self._process.kill()
-        return await self._process.exited()
+        return await self._process.ended()
 
     def _keep(self, ended: Exit) -> None:
         if ended.left:

@@ -6,17 +6,18 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from bench_core.agent_process.framing import MAX_LINE
+from bench_core.child_process.blocking import blocking
+from bench_core.child_process.framing import MAX_LINE, FrameError
+from bench_core.child_process.process import ChildProcess, Exit, SpawnedProcess
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files.temporary import VARIABLES, owned_folder, remove_folder
 
@@ -27,50 +28,11 @@ if TYPE_CHECKING:
     from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.sealing.files import SealedFiles
 
-__all__ = ["Exit", "ForkLauncher", "SpawnLauncher", "Started", "launcher_for"]
+__all__ = ["ForkLauncher", "SpawnLauncher", "launcher_for"]
 
 _START_S = 120.0
+_EXIT_S = 10.0
 _MAX_ORDER = 1 << 16
-_TAIL_LINES = 5
-_TAIL_CHARS = 1_000
-_STACK = "(most recent call first)"
-_KEPT = 1 << 16
-
-
-@dataclass(frozen=True)
-class Exit:
-    """How an agent's process ended.
-
-    Attributes:
-        code: Its exit code, minus the number of the signal that ended it; None where unknown.
-        left: How many processes it left, which were ended.
-        output: What it printed; of a flood, beginning and end.
-    """
-
-    code: int | None = None
-    left: int = 0
-    output: str = ""
-
-    def in_words(self) -> str:
-        """Return the cause, with the last lines it printed."""
-        if self.code is None:
-            return f"ended together with its supervisor{self.last_lines()}"
-        if self.code >= 0:
-            return f"ended with exit code {self.code}{self.last_lines()}"
-        try:
-            name = signal.Signals(-self.code).name
-        except ValueError:
-            name = f"signal {-self.code}"
-        hint = " (the system does that where memory is full)" if name == "SIGKILL" else ""
-        return f"was ended by {name}{hint}{self.last_lines()}"
-
-    def last_lines(self) -> str:
-        """Return what it printed last, or where in its code it was ended; empty where it was silent."""
-        lines = [line for line in self.output.splitlines() if line.strip()]
-        where = next((n for n in reversed(range(len(lines))) if _STACK in lines[n]), None)
-        shown = lines[-_TAIL_LINES:] if where is None else lines[where : where + 1 + _TAIL_LINES]
-        tail = "\n".join(shown)[-_TAIL_CHARS:]
-        return f"; its last lines:\n{tail}" if tail else ""
 
 
 def launcher_for(
@@ -90,33 +52,48 @@ def launcher_for(
     return ForkLauncher(agent, variables, sealed, preload=preload, program=program)
 
 
-class Started(ABC):
-    """An agent's process that runs."""
-
-    def __init__(
-        self, pid: int, scratch: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.groups: tuple[int, ...] = (pid,)
-        self._scratch = scratch
-        self._exit: asyncio.Task[Exit] | None = None
+class _Launcher(ABC):
+    """Starts processes of one agent."""
 
     @abstractmethod
-    def kill(self) -> None:
-        """End it and everything it started; where it hung is in what it printed."""
+    async def start(
+        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+    ) -> ChildProcess:
+        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
 
-    async def exited(self) -> Exit:
-        """Wait until it has ended and nothing of it is left."""
-        if self._exit is None:
-            self._exit = asyncio.create_task(self._wait())
-        return await asyncio.shield(self._exit)
+        Raises:
+            EnvironmentFaultError: The system does not let us.
+        """
 
-    @abstractmethod
-    async def _wait(self) -> Exit: ...
+    def ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
+        """Start one, write `lines`, and return all lines of its output; blocks, and needs no event loop."""
+        return blocking(self._ask(lines))
+
+    async def _ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
+        process = await self.start()
+        replies: list[bytes] = []
+
+        async def read() -> None:
+            with contextlib.suppress(FrameError):
+                while line := await process.receive_line():
+                    replies.append(line)
+                    if sum(map(len, replies)) > MAX_LINE:
+                        return
+
+        process.send(lines)
+        process.hang_up()  # nothing more is asked
+        try:
+            await asyncio.wait_for(read(), _START_S)
+            await process.ends_within(_EXIT_S)
+        except asyncio.TimeoutError:
+            return [], Exit(output=f"it wrote nothing for {_START_S:g} s")
+        finally:
+            process.kill()
+            ended = await process.ended()
+        return replies, ended
 
 
-class ForkLauncher:
+class ForkLauncher(_Launcher):
     """Forks each process from one in which the agent is imported already; Linux only.
 
     An agent whose import starts threads or ends the process is imported after the fork.
@@ -155,12 +132,8 @@ class ForkLauncher:
 
     async def start(
         self, memory: int | None = None, variables: Mapping[str, str] | None = None
-    ) -> Started:
-        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
-
-        Raises:
-            EnvironmentFaultError: The system does not let us.
-        """
+    ) -> ChildProcess:
+        """Start one."""
         scratch = _scratch()
         try:
             work, control, pid = await asyncio.to_thread(
@@ -172,24 +145,6 @@ class ForkLauncher:
             raise
         control.setblocking(False)  # its own name for it
         return _Forked(pid, scratch, control, reader, writer)
-
-    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
-        """Start one, write `lines`, and return all its output; blocks, and needs no event loop."""
-        scratch = _scratch()
-        try:
-            work, control, _ = self._fork(None, scratch, {})
-            with work, control:
-                work.settimeout(_START_S)
-                with contextlib.suppress(ConnectionError):
-                    work.sendall(lines)
-                    work.shutdown(socket.SHUT_WR)  # nothing more is asked
-                output = _all_of(work)
-                control.settimeout(_START_S)
-                return output, _exit_in(_all_of(control))
-        except TimeoutError:
-            return b"", Exit(output=f"it wrote nothing for {_START_S:g} s")
-        finally:
-            remove_folder(scratch)
 
     def close(self) -> None:
         """End the process that is forked from; those that were forked go on."""
@@ -290,14 +245,29 @@ class ForkLauncher:
             self._server = None
 
 
-class _Forked(Started):
+class _Forked(ChildProcess):
     """A process under a supervisor, which ends it on request and reports how it ended."""
 
-    def __init__(self, pid: int, scratch: Path, control: socket.socket, *pipe: Any) -> None:
-        super().__init__(pid, scratch, *pipe)
+    def __init__(
+        self,
+        pid: int,
+        scratch: Path,
+        control: socket.socket,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        super().__init__(pid, reader, writer)
+        self._pipe = writer
+        self._scratch = scratch
         self._control = control
 
+    def hang_up(self) -> None:
+        """Close its standard input, which is one socket with its output."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._pipe.write_eof()
+
     def kill(self) -> None:
+        """End it and everything it started; where it hung is in what it printed."""
         with contextlib.suppress(OSError):
             self._control.send(b"k")
 
@@ -305,12 +275,23 @@ class _Forked(Started):
         loop, report = asyncio.get_running_loop(), b""
         # a supervisor that ends with our request unread resets the connection, after its last line
         with contextlib.suppress(ConnectionError):
-            while part := await loop.sock_recv(self._control, _KEPT):
+            while part := await loop.sock_recv(self._control, _MAX_ORDER):
                 report += part
         self._control.close()
-        self.writer.close()
+        self._pipe.close()
         await asyncio.to_thread(remove_folder, self._scratch)
         return _exit_in(report)
+
+
+class _Spawned(SpawnedProcess):
+    """A process of a new interpreter, and its folder of temporary files."""
+
+    scratch: Path
+
+    async def _wait(self) -> Exit:
+        ended = await super()._wait()
+        await asyncio.to_thread(remove_folder, self.scratch)
+        return ended
 
 
 def _scratch() -> Path:
@@ -321,16 +302,6 @@ def _scratch() -> Path:
         raise EnvironmentFaultError(f"no temporary folder for an agent: {error}") from error
 
 
-def _all_of(end: socket.socket) -> bytes:
-    parts = []
-    with contextlib.suppress(ConnectionError):
-        while part := end.recv(1 << 16):
-            parts.append(part)
-            if sum(map(len, parts)) > MAX_LINE:
-                break
-    return b"".join(parts)
-
-
 def _exit_in(report: bytes) -> Exit:
     try:
         return Exit(**json.loads(report))
@@ -338,7 +309,7 @@ def _exit_in(report: bytes) -> Exit:
         return Exit()
 
 
-class SpawnLauncher:
+class SpawnLauncher(_Launcher):
     """Starts a new interpreter for each process; slow, and what leaves its group is not found."""
 
     def __init__(self, variables: Mapping[str, str], program: ForeignProgram | None = None) -> None:
@@ -350,78 +321,19 @@ class SpawnLauncher:
 
     async def start(
         self, memory: int | None = None, variables: Mapping[str, str] | None = None
-    ) -> Started:
+    ) -> ChildProcess:
         """Start one; `memory` is not kept here."""
         del memory
         scratch = _scratch()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                limit=MAX_LINE,
-                env={
-                    **self._variables,
-                    **(variables or {}),
-                    **dict.fromkeys(VARIABLES, str(scratch)),
-                },
-                start_new_session=True,
-            )
+            temporary = dict.fromkeys(VARIABLES, str(scratch))
+            env = {**self._variables, **(variables or {}), **temporary}
+            process = await _Spawned.start(self._command, env)
         except OSError as error:
             remove_folder(scratch)
             raise EnvironmentFaultError(f"no process for an agent: {error}") from error
-        return _Spawned(process, scratch)
-
-    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
-        """Start one, write `lines`, and return all its output."""
-        try:
-            done = subprocess.run(  # noqa: S603  # our own program
-                self._command, input=lines, capture_output=True, check=False, env=self._variables,
-                timeout=_START_S,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return b"", Exit(output=str(error))
-        return done.stdout, Exit(done.returncode, output=done.stderr.decode("utf-8", "replace"))
+        process.scratch = scratch
+        return process
 
     def close(self) -> None:
         """Do nothing: there is nothing to end."""
-
-
-class _Spawned(Started):
-    """A process of a new interpreter, which leads a group of its own."""
-
-    def __init__(self, process: asyncio.subprocess.Process, scratch: Path) -> None:
-        super().__init__(
-            process.pid,
-            scratch,
-            cast("asyncio.StreamReader", process.stdout),
-            cast("asyncio.StreamWriter", process.stdin),
-        )
-        self._process = process
-        self._output = asyncio.create_task(_ends_of(cast("asyncio.StreamReader", process.stderr)))
-
-    def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    async def _wait(self) -> Exit:
-        code = await self._process.wait()
-        self.kill()  # the rest of its group
-        done, _ = await asyncio.wait([self._output], timeout=2.0)
-        self.writer.close()
-        await asyncio.to_thread(remove_folder, self._scratch)
-        return Exit(code, output=self._output.result() if done else "")
-
-
-async def _ends_of(stream: asyncio.StreamReader) -> str:
-    """Read a stream to its end; return its beginning and its end."""
-    head, tail = b"", b""
-    while chunk := await stream.read(_KEPT):
-        room = _KEPT - len(head)
-        head += chunk[:room]
-        tail = (tail + chunk[room:])[-_KEPT:]
-    return (head + tail).decode("utf-8", "replace")

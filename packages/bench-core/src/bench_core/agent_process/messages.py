@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from bench_core.__about__ import __version__
-from bench_core.agent_process.framing import PROTOCOL, FrameError, encode_line
+from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.records import ErrorInfo, Record, Usage
 from bench_core.trial.agent_work import error_info
@@ -39,6 +39,8 @@ __all__ = [
     "spend_line",
 ]
 
+PROTOCOL = 1
+"""Both ends must speak the same version; each begins with a `hello` that says it."""
 _MAX_TEXT = 100_000
 _CLAIMS: tuple[tuple[type[Exception], str], ...] = (
     (EnvironmentFaultError, "environment"),

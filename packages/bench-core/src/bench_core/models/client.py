@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import threading
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
+from bench_core.background_loop import BackgroundLoop
 from bench_core.closing import Closing
 from bench_core.models.errors import ModelError
 from bench_core.models.kept_calls import Answered, answered_by, sent_by
@@ -14,10 +13,8 @@ from bench_core.models.retries import RetryPolicy, retry
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
     from contextlib import AsyncExitStack
     from types import TracebackType
-    from typing import Any
 
     from typing_extensions import Self
 
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Reply
     from bench_core.protocols import Meter
 
-_T = TypeVar("_T")
 _ENDED = "the trial ended before there was an answer"
 
 __all__ = ["Model", "SyncModel", "Transport"]
@@ -236,11 +232,7 @@ class SyncModel(Closing):
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name=f"model {model.name}", daemon=True
-        )
-        self._thread.start()
+        self._loop = BackgroundLoop(f"model {model.name}")
 
     @property
     def name(self) -> str:
@@ -255,23 +247,13 @@ class SyncModel(Closing):
         meter: Meter | None = None,
     ) -> Reply:
         """Call the model once; see `Model.complete`."""
-        return self._run(self._model.complete(request, deadline_s=deadline_s, meter=meter))
+        return self._loop.call(self._model.complete(request, deadline_s=deadline_s, meter=meter))
 
     def close(self) -> None:
         """Close the connections and end the thread; safe to call twice."""
-        if not self._loop.is_closed():
-            self._run(self._model.aclose())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+        if not self._loop.closed:
+            self._loop.call(self._model.aclose())
             self._loop.close()
-
-    def _run(self, call: Coroutine[Any, Any, _T]) -> _T:
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # KeyboardInterrupt too: the request must not go on alone
-            future.cancel()
-            raise
 
 
 def _retries(attempts: int) -> Usage:

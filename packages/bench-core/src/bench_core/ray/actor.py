@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 
-from bench_core.agent_process.framing import FrameError
+from bench_core.child_process.framing import FrameError
 from bench_core.workers.process import WorkerProcess
 
 __all__ = ["SlotActor"]
@@ -27,7 +27,7 @@ class SlotActor:
 
     async def start(self, name: str) -> dict[str, Any]:
         """Start the process; return where it is."""
-        self._process = await WorkerProcess.start(name)
+        self._process = await WorkerProcess.start_named(name)
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_LINES)
         self._pumping = asyncio.ensure_future(self._pump())
         self._unsent: dict[int, bytes] = {}
@@ -65,9 +65,9 @@ class SlotActor:
         """End the worker and what it started."""
         self._process.kill()
 
-    async def ended(self) -> str:
+    async def how_ended(self) -> str:
         """Wait until nothing of the worker is left; return how it ended."""
-        return await self._process.ended()
+        return await self._process.how_ended()
 
     async def _pump(self) -> None:
         line: bytes | None = b""

@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from bench_core.agent_process.framing import decode_line
+from bench_core.child_process.framing import decode_line
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.files.temporary import remove_folder
 from bench_core.ray.actor import SlotActor
@@ -238,11 +238,11 @@ class RayLink:
         with contextlib.suppress(RayError):
             self._actor.kill.remote()
 
-    async def ended(self) -> str:
+    async def how_ended(self) -> str:
         """Wait until the worker has ended, or its lease has, where its node cannot be asked."""
         try:
             if self._dead is None:
-                self._dead = await value_of(self._actor.ended.remote(), _CALL_S)
+                self._dead = await value_of(self._actor.how_ended.remote(), _CALL_S)
                 return self._dead
         except RayError as error:
             self._dead = _in_words(error)

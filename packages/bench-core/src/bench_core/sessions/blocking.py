@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from bench_core.background_loop import BackgroundLoop
 from bench_core.closing import Closing
 from bench_core.errors import InputError
 from bench_core.sessions.records import EpisodeError, SessionSettings, SessionStep
 from bench_core.sessions.session import AsyncSession
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Sequence
 
     from pydantic import JsonValue
 
@@ -21,50 +21,6 @@ if TYPE_CHECKING:
     from bench_core.sessions.records import SessionState, TaskNote
 
 __all__ = ["Session", "SessionGroup", "open", "open_many"]
-
-_T = TypeVar("_T")
-_JOIN_S = 10.0
-
-
-class _Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
-        self._thread.start()
-
-    @property
-    def closed(self) -> bool:
-        return self._loop.is_closed()
-
-    def call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run `work` there and return what it returns."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            # Ctrl-C in the caller's thread must not leave the call running.
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        if not self._thread.is_alive():
-            return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_JOIN_S)
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            left = asyncio.all_tasks(self._loop)
-            for each in left:
-                each.cancel()
-            if left:
-                self._loop.run_until_complete(asyncio.wait(left, timeout=_JOIN_S / 2))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
 
 
 class Session(Closing):
@@ -82,7 +38,7 @@ class Session(Closing):
         self._session = AsyncSession(benchmark, settings)
         self._task = task
         self._begun = False
-        self._loop = _Loop()
+        self._loop = BackgroundLoop("sessions")
 
     def tasks(self) -> tuple[TaskNote, ...]:
         """Return what can be tried."""
@@ -136,7 +92,7 @@ class SessionGroup(Closing):
         self, benchmark: str, size: int, *, settings: SessionSettings | None = None
     ) -> None:
         self._sessions = [AsyncSession(benchmark, settings) for _ in range(size)]
-        self._loop = _Loop()
+        self._loop = BackgroundLoop("sessions")
 
     def __len__(self) -> int:
         return len(self._sessions)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.agent_process.framing import FrameError, encode_line
 from bench_core.agent_process.messages import answer_to, error_of_frame
 from bench_core.agent_process.silence import Silence
+from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import BenchError, EnvironmentFaultError
 from bench_core.records import TrialResult
 from bench_core.run_folder.stored import attempt_url, stored_folder
@@ -206,7 +206,7 @@ class WorkerAttempt:
 async def end_of(link: Link, seconds: float = _END_S) -> str:
     """Wait until nothing of a worker can act any more, but not for ever; return how it ended."""
     try:
-        return await asyncio.wait_for(link.ended(), seconds)
+        return await asyncio.wait_for(link.how_ended(), seconds)
     except asyncio.TimeoutError:
         return f"has not ended {seconds:g} s after it was killed"
 

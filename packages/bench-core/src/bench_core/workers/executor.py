@@ -8,9 +8,9 @@ import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agent_process.framing import FrameError, encode_line
 from bench_core.agent_process.messages import checked_hello, error_of_frame, hello
 from bench_core.agent_process.silence import sign_s
+from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.run_folder.stored import refuse_other_store
 from bench_core.scheduling.leased_locks import LeasedLocks
@@ -394,7 +394,7 @@ class WorkerExecutor:
         links = [slot.link for slot in self._all.values() if slot.link is not None]
         for link in links:
             link.hang_up()
-        endings = [asyncio.ensure_future(link.ended()) for link in links]
+        endings = [asyncio.ensure_future(link.how_ended()) for link in links]
         if endings:
             await asyncio.wait(endings, timeout=self._limits.close_s)
             for link, ending in zip(links, endings, strict=True):

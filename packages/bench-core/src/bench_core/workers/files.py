@@ -17,7 +17,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agent_process.framing import FrameError, encode_line
+from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files.inside import plain_files
 

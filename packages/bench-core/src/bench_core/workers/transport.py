@@ -42,7 +42,7 @@ class Link(Protocol):
         """End the worker and what it started, at once."""
         ...
 
-    async def ended(self) -> str:
+    async def how_ended(self) -> str:
         """Wait until nothing of the worker can act any more, and return how it ended, in words."""
         ...
 

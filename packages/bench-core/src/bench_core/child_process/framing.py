@@ -1,12 +1,7 @@
-"""Lines of JSON over a pipe, one object each, of a length that is checked before they are read.
-
-Both ends begin with `hello`, which says the version of the protocol. The kinds of lines are in
-`bench_core.agent_process.messages`.
-"""
+"""Lines of JSON over a pipe, one object each, of a length that is checked before they are read."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +10,8 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["FrameError", "decode_line", "encode_line", "read_frame"]
+__all__ = ["MAX_LINE", "FrameError", "decode_line", "encode_line", "read_frame_from"]
 
-PROTOCOL = 1
-"""Both ends must speak the same version."""
 MAX_LINE = 8 << 20
 """The longest line in bytes, its end included."""
 
@@ -63,27 +56,6 @@ def decode_line(line: bytes) -> dict[str, Any]:
     if not isinstance(frame, dict) or not isinstance(frame.get("type"), str):
         raise FrameError(f"not a message: {line[:60]!r}")
     return frame
-
-
-async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Return the next message, None where the other end has closed the pipe.
-
-    The reader's limit must be `MAX_LINE`.
-
-    Raises:
-        FrameError: What came is no message.
-    """
-    try:
-        line = await reader.readuntil(b"\n")
-    except asyncio.IncompleteReadError as error:
-        if error.partial:
-            raise FrameError("a message ends in its middle") from None
-        return None
-    except asyncio.LimitOverrunError:
-        raise FrameError(f"a message is longer than {MAX_LINE:,} bytes") from None
-    except ConnectionError:
-        return None
-    return decode_line(line)
 
 
 def read_frame_from(stream: IO[bytes]) -> dict[str, Any] | None:
