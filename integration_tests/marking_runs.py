@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core import exit_codes
 from bench_core.records import Resource, Task
 from bench_core.run_spec import ExecutorSpec, RunSpec, Timeouts
-from bench_core.runs import PreparedRun, RunEnvironment, run_benchmark_sync
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, FileLocks, Policy
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 from bench_core.workers import PipeTransport, Recipe
@@ -124,9 +124,9 @@ def _started(pid: int) -> str:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
+def prepare(options: Mapping[str, Any], purpose: Purpose) -> Iterator[PreparedRun]:
     """Prepare the marks in a worker."""
-    del begins
+    del purpose
     marks = Marks(options["tasks"], Path(options["place"]))
     yield PreparedRun(marks, RunSpec(agent="do-nothing"), Path(options["out"]))
 

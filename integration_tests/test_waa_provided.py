@@ -19,7 +19,7 @@ from bench_core.providers import ProcessBackend
 from bench_core.records import Limits
 from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec, TaskFilter
-from bench_core.runs import RunEnvironment, run_benchmark_sync
+from bench_core.runs import Purpose, RunEnvironment, run_benchmark_sync
 from waa_client import WaaRunOptions
 from waa_client.benchmark import WaaBenchmark
 from waa_client.cli import main
@@ -140,16 +140,16 @@ def test_a_run_starts_its_vms_and_leaves_none(
 def test_what_does_not_fit_a_provider_is_refused(given: dict[str, Any], said: str) -> None:
     folder = built_in_world().tasks_folder()
     asked = WaaRunOptions(agent="do-nothing", tasks_dir=folder, **given)
-    with pytest.raises(InputError, match=said), WaaBenchmark.prepare(asked, begins=True):
+    with pytest.raises(InputError, match=said), WaaBenchmark.prepare(asked, Purpose.RUN):
         pass
 
 
 def test_vms_of_a_provider_are_started_by_the_process_of_the_run_alone(tmp_path: Path) -> None:
     common = {"agent": "do-nothing", "world": "built-in", "out": tmp_path / "run"}
-    with WaaBenchmark.prepare(WaaRunOptions(**common), begins=False) as ready:
+    with WaaBenchmark.prepare(WaaRunOptions(**common), Purpose.PLAN) as ready:
         assert ready.run_environment.recipe is not None
     asked = WaaRunOptions(vms=("process:1",), **common)
-    with WaaBenchmark.prepare(asked, begins=False) as ready:
+    with WaaBenchmark.prepare(asked, Purpose.PLAN) as ready:
         assert ready.run_environment.recipe is None  # so that workers are refused
 
 

@@ -35,7 +35,7 @@ from bench_core.run_folder import (  # noqa: E402  # as above
     trial_path,
 )
 from bench_core.run_spec import ExecutorSpec, RunSpec  # noqa: E402  # as above
-from bench_core.runs import PreparedRun, RunEnvironment, run_benchmark_sync  # noqa: E402  # as above
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, run_benchmark_sync  # noqa: E402  # as above
 from bench_core.scheduling import Backoff, NoLocks, Policy  # noqa: E402  # as above
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment  # noqa: E402  # as above
 from bench_core.workers import PipeTransport, Recipe  # noqa: E402  # as above
@@ -92,9 +92,9 @@ class Heavy:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
+def prepare(options: Mapping[str, Any], purpose: Purpose) -> Iterator[PreparedRun]:
     """Prepare the trials in a worker."""
-    del begins
+    del purpose
     heavy = Heavy(options["count"], options["megabytes"])
     yield PreparedRun(heavy, RunSpec(agent="do-nothing"), Path(options["out"]))
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.cli import render_table
 from bench_core.records import Resource, Task, TrialKey
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, RunSpec, plan_trials
-from bench_core.runs import PreparedRun, RunEnvironment, makespan_s, run_benchmark_sync
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, makespan_s, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import Evaluation, TrialEnvironment
 from bench_core.workers import PipeTransport, Recipe
@@ -83,9 +83,9 @@ class Quick:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
+def prepare(options: Mapping[str, Any], purpose: Purpose) -> Iterator[PreparedRun]:
     """Prepare the benchmark in a worker."""
-    del begins
+    del purpose
     yield PreparedRun(Quick(), RunSpec(agent="do-nothing"), Path(options["out"]))
 
 

@@ -43,8 +43,8 @@ class Sums:
 class Prepared(Sums):
     @staticmethod
     @contextmanager
-    def prepare(options, begins):
-        spec = options.spec(config={"prepared": begins})
+    def prepare(options, purpose):
+        spec = options.spec(config={"prepared": purpose.value})
         yield PreparedRun(Prepared(), spec, options.folder("sums", spec), warnings=("mind it",))
 
 class Adder:
@@ -101,7 +101,7 @@ def test_a_benchmark_is_run_by_its_reference_and_do_nothing_fails(site: Path) ->
 def test_a_benchmark_prepares_its_runs_as_its_own_command_does(site: Path) -> None:
     done = call(site, "run", "sums:Prepared", "--agent", "sums:Adder", "--out", "run")
     assert (done.returncode, "Warning: mind it" in done.stderr) == (0, True), done
-    assert json.loads((site / "run" / "run.json").read_text())["config"]["prepared"] is True
+    assert json.loads((site / "run" / "run.json").read_text())["config"]["prepared"] == "run"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from bench_core.run_folder import RunFolder, check_run, describe_run, folder, re
 from bench_core.run_spec import RunSpec
 from bench_core.runs import (
     PreparedRun,
+    Purpose,
     RunEnvironment,
     RunOptions,
     RunOutcome,
@@ -260,8 +261,8 @@ def test_a_disk_that_cannot_be_written_is_one_sentence_with_the_path() -> None:
         """Run it."""
 
     @contextmanager
-    def prepare(asked: RunOptions, begins: bool) -> Iterator[PreparedRun]:
-        del begins
+    def prepare(asked: RunOptions, purpose: Purpose) -> Iterator[PreparedRun]:
+        del purpose
         yield PreparedRun(Chatty(), asked.spec(), asked.folder("chatty", asked.spec()))
 
     @main.command()

@@ -27,7 +27,7 @@ from bench_core.cli import (
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.records import Resource, Task, Usage
 from bench_core.run_spec import Timeouts
-from bench_core.runs import PreparedRun, RunEnvironment, RunOptions, TaskOptions
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions, TaskOptions
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ def run(
     )
 
     @contextlib.contextmanager
-    def prepare(asked: RunOptions, begins: bool) -> Iterator[PreparedRun]:
-        del begins
+    def prepare(asked: RunOptions, purpose: Purpose) -> Iterator[PreparedRun]:
+        del purpose
         spec = asked.spec().model_copy(update={"timeouts": timeouts})
         with_ = RunEnvironment(price_of={"toy:cheap": 1}.get)
         yield PreparedRun(ToyBenchmark(), spec, asked.folder("toy", spec), with_)

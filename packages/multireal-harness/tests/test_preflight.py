@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import InputError
-from bench_core.runs import RunOptions
+from bench_core.runs import Purpose, RunOptions
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
-from multireal_harness.runs import prepare
 from multireal_harness.tasks import load_tasks, resolve_tasks_dir
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def test_bench_core_prepares_what_our_command_does(
     monkeypatch.setenv("MULTIREAL_TASKS_DIR", str(tmp_path))
     asked = {"agent": "do-nothing", "out": tmp_path / "run"}
     with (
-        Mine.prepare(RunOptions(**asked), False) as theirs,
-        prepare(MultiRealRunOptions(**asked), False) as ours,
+        Mine.prepare(RunOptions(**asked), Purpose.PLAN) as theirs,
+        MultiRealBenchmark.prepare(MultiRealRunOptions(**asked), Purpose.PLAN) as ours,
     ):
         assert type(theirs.benchmark) is Mine
         assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)

@@ -36,10 +36,11 @@ from bench_core.providers import (
     state_digest,
 )
 from bench_core.records import Task
+from bench_core.runs import Purpose
+from waa_client.benchmark import WaaBenchmark
 from waa_client.cli import main
 from waa_client.kept_vms import give_back, kept_owner, measure_vm, reset_vm, start_vms, vm_key
 from waa_client.options import WaaRunOptions
-from waa_client.preparation import prepared_run
 from waa_client.provided import ProvidedVms
 from waa_client.vm_specs import VmWishes, waa_spec
 
@@ -320,7 +321,7 @@ def test_a_snapshot_needs_a_provider(folder: Path) -> None:
     asked = WaaRunOptions(
         agent="do-nothing", vms=("localhost",), reset="snapshot", tasks_dir=folder
     )
-    with pytest.raises(InputError, match="attached:N"), prepared_run(lambda *_, **__: None, asked):  # type: ignore[arg-type, return-value]
+    with pytest.raises(InputError, match="attached:N"), WaaBenchmark.prepare(asked, Purpose.PLAN):
         pass
 
 

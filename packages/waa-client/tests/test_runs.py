@@ -16,8 +16,8 @@ from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.run_folder import read_run
+from bench_core.runs import Purpose
 from waa_client import WaaBenchmark, WaaRunOptions
-from waa_client.preparation import prepared_run, prepared_sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,13 +146,14 @@ def test_an_evaluator_that_is_gone_is_asked_for_less_than_a_minute_in_sessions(
 ) -> None:
     made: dict[str, Any] = {}
 
-    def benchmark(tasks: Any, **given: Any) -> WaaBenchmark:
-        made.update(given)
-        return WaaBenchmark(tasks, **given)
+    class Kept(WaaBenchmark):
+        def __init__(self, tasks: Any, **given: Any) -> None:
+            made.update(given)
+            super().__init__(tasks, **given)
 
     options = {"agent": "do-nothing", "tasks_dir": folder, "vms": (evaluator.url,)}
-    with prepared_sessions(benchmark, {"world": "real", **options}, checked=False):
+    with Kept.prepare({"world": "real", **options}, Purpose.SESSION):
         settings = made["settings"]
     assert sum(0.5 * min(10, 2**n) for n in range(settings.ask_times - 1)) < 45
-    with prepared_run(benchmark, WaaRunOptions(**options), checked=False):
+    with Kept.prepare(WaaRunOptions(**options), Purpose.PLAN):
         assert made["settings"].ask_times == 20

@@ -11,14 +11,13 @@ from bench_core.errors import InputError
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
 from bench_core.run_spec import RunSpec, TaskFilter
-from bench_core.runs import RunOptions, prepare_installed
+from bench_core.runs import Purpose, RunOptions, prepare_installed
 from bench_core.testing import BenchmarkConformance
 from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import EnvironmentConfig, default_config
 from webarena_runner.options import WebArenaRunOptions
 from webarena_runner.preflight import preflight
-from webarena_runner.runs import prepare
 from webarena_runner.world.launch import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
@@ -65,8 +64,8 @@ def one_site(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bench_core_prepares_what_our_command_does() -> None:
     asked = {"agent": "do-nothing", "ids": ("27",)}
     with (
-        Mine.prepare(RunOptions(**asked), False) as theirs,
-        prepare(WebArenaRunOptions(**asked), False) as ours,
+        Mine.prepare(RunOptions(**asked), Purpose.PLAN) as theirs,
+        WebArenaBenchmark.prepare(WebArenaRunOptions(**asked), Purpose.PLAN) as ours,
     ):
         assert type(theirs.benchmark) is Mine
         assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)
@@ -78,7 +77,7 @@ def test_bench_core_refuses_a_run_on_sites_that_are_missing() -> None:
     prepared = prepare_installed("webarena")
     with (
         pytest.raises(InputError, match="WEBARENA_SHOPPING_URL"),
-        prepared(RunOptions(agent="do-nothing", ids=("21",)), False),
+        prepared(RunOptions(agent="do-nothing", ids=("21",)), Purpose.PLAN),
     ):
         pass
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import Resource, Task, Usage
 from bench_core.run_spec import RunSpec
-from bench_core.runs import PreparedRun
+from bench_core.runs import PreparedRun, Purpose
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ def _also(name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
+def prepare(options: Mapping[str, Any], purpose: Purpose) -> Iterator[PreparedRun]:
     """Prepare the toys in a worker."""
-    del begins
+    del purpose
     if options.get("broken"):
         raise RuntimeError("the recipe is broken")
     toys = Toys(tuple(options["names"]), Path(options["place"]))

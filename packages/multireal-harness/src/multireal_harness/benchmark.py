@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
-    from bench_core.runs import PreparedRun, RunOptions
+    from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from multireal_harness.label_files import LabelFiles
 
@@ -45,8 +45,6 @@ class MultiRealBenchmark:
 
     name = BENCHMARK
     environment = "browser"
-    # named and not imported: it is built on this class
-    prepare_sessions = "multireal_harness.runs:prepare_sessions"
 
     def __init__(
         self,
@@ -71,12 +69,13 @@ class MultiRealBenchmark:
         self._labels = labels
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
-        """Prepare a run as `multireal-harness run` does by default, for `bench-core run multireal`."""
-        from multireal_harness.options import MultiRealRunOptions  # only where a run begins
-        from multireal_harness.preparation import prepared_run
+    def prepare(
+        cls, options: RunOptions | Mapping[str, Any], purpose: Purpose
+    ) -> AbstractContextManager[PreparedRun]:
+        """Prepare the run that options of `multireal-harness run` ask for; see `bench_core.runs.Prepare`."""
+        from multireal_harness.preparation import prepared_run  # only where a run begins
 
-        return prepared_run(cls, MultiRealRunOptions(**dict(options)), begins=begins)
+        return prepared_run(cls, options, purpose)
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in order of their ids."""

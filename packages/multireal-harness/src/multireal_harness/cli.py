@@ -225,10 +225,11 @@ def lint(**options: Any) -> None:
 @run_options(workers=1, agent_required=False)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
+    from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.options import MultiRealRunOptions
-    from multireal_harness.runs import prepare
 
-    execute_prepared(prepare, MultiRealRunOptions(**options), dry_run=dry_run, as_json=as_json)
+    asked = MultiRealRunOptions(**options)
+    execute_prepared(MultiRealBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
 
 
 @main.command("import")
@@ -337,9 +338,9 @@ def generate(
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
     """Run an agent, and keep end states of which a judge is confident as synthetic ground truth."""
+    from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.ground_truth.generation import harvest, without_truth
     from multireal_harness.options import MultiRealRunOptions
-    from multireal_harness.runs import prepare
 
     # only states that the judge has seen can be kept, passes too
     asked = without_truth(MultiRealRunOptions(**options, audit_passes=1.0), truth, force=force)
@@ -348,7 +349,7 @@ def generate(
         return
     code = exit_codes.OK
     try:
-        execute_prepared(prepare, asked, dry_run=dry_run, as_json=as_json)
+        execute_prepared(MultiRealBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
     except click.exceptions.Exit as left:  # states of finished trials are kept in any case
         code = left.exit_code
     if dry_run or asked.out is None:

@@ -12,13 +12,14 @@ from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
 from bench_core.run_spec import TaskFilter, Timeouts
 from bench_core.run_spec import select_tasks as take_tasks
-from bench_core.runs import PreparedRun, RunEnvironment
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment
 from bench_core.scheduling import NoLocks
 from bench_core.workers import Recipe
 from multireal_harness.agents.guide import solution_for
 from multireal_harness.browsers import Browsers
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.models import load_config
+from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
 from multireal_harness.provenance import provenance
 from multireal_harness.tasks import BENCHMARK, task_set_hash
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     from bench_core.protocols import Judge
     from bench_core.records import Task
     from bench_core.run_spec import RunSpec
-    from bench_core.trial import Benchmark
+    from bench_core.runs import RunOptions
     from multireal_harness.evaluation import EvaluationRules
     from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig
-    from multireal_harness.options import MultiRealRunOptions
 
 __all__ = ["prepared_run"]
 
@@ -44,20 +44,14 @@ _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
 
 @contextmanager
 def prepared_run(
-    make: Callable[..., Benchmark],
-    options: MultiRealRunOptions,
-    *,
-    begins: bool,
-    checked: bool = True,
+    make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+    """Do what `MultiRealBenchmark.prepare` does, for that class or one made of it.
 
-    Args:
-        make: `MultiRealBenchmark`, which itself offers this to `bench-core run multireal`.
-        options: What is asked for.
-        begins: Whether the run begins, so that trials to label are chosen at its end.
-        checked: Refuse what would fail in every trial; otherwise only the tasks are wanted.
+    Raises:
+        InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
+    options = MultiRealRunOptions.from_mapping(given)
     built_in = options.world == "built-in"
     if options.faults and not built_in:
         raise InputError("--fault makes the built-in apps misbehave: add --world built-in")
@@ -66,9 +60,9 @@ def prepared_run(
     world = built_in_world(options.faults) if built_in else nullcontext(None)
     with world as apps:
         origins = apps.urls if apps else {}
-        ready, labels, judge = _prepared(chosen, known, origins, make, checked=checked)
+        ready, labels, judge = _prepared(chosen, known, origins, make, checked=purpose.checks)
         yield ready
-    if begins and labels is not None:
+    if purpose.begins and labels is not None:
         labels.choose(judge)
 
 
@@ -76,7 +70,7 @@ def _prepared(
     options: MultiRealRunOptions,
     known: list[Task],
     origins: Mapping[str, str],
-    make: Callable[..., Benchmark],
+    make: Callable[..., Any],
     *,
     checked: bool,
 ) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
@@ -122,7 +116,7 @@ def _recipe(options: MultiRealRunOptions) -> Recipe | None:
     if options.label_budget is not None:
         return None
     given = options.model_dump(mode="json")
-    return Recipe(prepare="multireal_harness.runs:prepare_sessions", options=given)
+    return Recipe(prepare="multireal_harness.benchmark:MultiRealBenchmark.prepare", options=given)
 
 
 def _spec(

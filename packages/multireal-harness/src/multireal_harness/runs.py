@@ -1,22 +1,18 @@
-"""The calls behind the `run` command, which run an agent on tasks into a run folder."""
+"""The call behind the `run` command, which runs an agent on tasks into a run folder."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_core.runs import run_prepared
 from multireal_harness.benchmark import MultiRealBenchmark
-from multireal_harness.preparation import prepared_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import AbstractContextManager
-
     from bench_core.progress import Progress
-    from bench_core.runs import PreparedRun, RunOutcome
+    from bench_core.runs import RunOutcome
     from multireal_harness.options import MultiRealRunOptions
 
-__all__ = ["prepare", "prepare_sessions", "run"]
+__all__ = ["run"]
 
 
 def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> RunOutcome:
@@ -25,24 +21,4 @@ def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> Ru
     Raises:
         InputError: The options contradict each other, or name what does not exist.
     """
-    return run_prepared(prepare, options, progress=progress)
-
-
-def prepare(options: MultiRealRunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
-    return prepared_run(MultiRealBenchmark, options, begins=begins)
-
-
-def prepare_sessions(
-    options: Mapping[str, Any],
-    begins: bool,
-) -> AbstractContextManager[PreparedRun]:
-    """Prepare a session by the options of `multireal-harness run`; see `bench_core.sessions`.
-
-    Raises:
-        InputError: They do not exist or do not fit each other.
-    """
-    from multireal_harness.options import MultiRealRunOptions  # only sessions read them here
-
-    asked = MultiRealRunOptions.from_mapping(options)
-    return prepared_run(MultiRealBenchmark, asked, begins=begins, checked=begins)
+    return run_prepared(MultiRealBenchmark.prepare, options, progress=progress)

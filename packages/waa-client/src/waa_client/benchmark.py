@@ -6,7 +6,7 @@ import os
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
@@ -18,12 +18,12 @@ from waa_client.timing import RealClock
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
-    from bench_core.runs import PreparedRun, RunOptions
+    from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
     from waa_client.environment import DesktopEnvironment
@@ -54,8 +54,6 @@ class WaaBenchmark:
     name = BENCHMARK
     environment = "desktop"
     agent_options = ("tree_backend",)
-    # named and not imported: it is built on this class
-    prepare_sessions = "waa_client.runs:prepare_sessions"
 
     def __init__(
         self,
@@ -95,12 +93,16 @@ class WaaBenchmark:
         return (*tasks, *(Path(each, "built_in") for each in places))
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
-        """Prepare a run as `waa-client run` does, for `bench-core run waa`."""
+    def prepare(
+        cls, options: RunOptions | Mapping[str, Any], purpose: Purpose
+    ) -> AbstractContextManager[PreparedRun]:
+        """Prepare the run that options of `waa-client run` ask for; see `bench_core.runs.Prepare`.
+
+        Where they name no VMs or evaluators, as those of `bench-core run waa`, `$WAA_VM` and `$WAA_EVALUATE` do.
+        """
         from waa_client.preparation import prepared_run  # only where a run begins
 
-        del begins  # a run that is only planned is checked alike, and nothing is changed before the first trial
-        return prepared_run(cls, options)
+        return prepared_run(cls, options, purpose)
 
     async def close(self) -> None:
         """End the desktops that are kept between trials, if any are."""

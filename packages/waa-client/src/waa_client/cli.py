@@ -201,13 +201,13 @@ def _show_health(
 @run_options(agent="vision", workers=1)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
+    from waa_client.benchmark import WaaBenchmark
     from waa_client.options import WaaRunOptions
-    from waa_client.runs import prepare
 
     for name in ("vms", "evaluators"):
         options[name] = _parts(options[name]) or ()
     asked = WaaRunOptions(**options)
-    execute_prepared(prepare, asked, dry_run=dry_run, as_json=as_json)
+    execute_prepared(WaaBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
 
 
 @main.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from bench_core.errors import InputError
 from bench_core.machines import INITIAL, spec_digest
 from bench_core.models import price_row
-from bench_core.runs import PreparedRun, RunEnvironment
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment
 from bench_core.workers import Recipe
 from waa_client.desktop import View
 from waa_client.evaluation import EVALUATORS_VARIABLE
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from bench_core.records import World
     from bench_core.run_spec import RunSpec
     from bench_core.runs import RunOptions
-    from bench_core.trial import Benchmark
     from waa_client.demonstrations import Demonstrations
     from waa_client.pool import Machines
 
-__all__ = ["VMS_VARIABLE", "prepared_run", "prepared_sessions"]
+__all__ = ["VMS_VARIABLE", "prepared_run"]
 
 VMS_VARIABLE = "WAA_VM"
 """The environment variable with the VMs' addresses, separated by commas, for `bench-core run waa`, which
@@ -45,17 +44,15 @@ _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
 @contextmanager
 def prepared_run(
-    make: Callable[..., Benchmark], options: RunOptions, *, checked: bool = True, kept: bool = False
+    make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+    """Do what `WaaBenchmark.prepare` does, for that class or one made of it.
 
-    Args:
-        make: `WaaBenchmark`, which itself offers this to `bench-core run waa`.
-        options: Where they name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
-        checked: Refuse what would fail in every trial; otherwise only the tasks are wanted.
-        kept: Whether a simulated desktop is used by one trial after another.
+    Raises:
+        InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
-    asked = options if isinstance(options, WaaRunOptions) else _from_environment(options)
+    asked = _options(given)
+    checked, kept = purpose is not Purpose.TASKS, purpose is Purpose.SESSION
     known = asked.known()
     chosen = asked.with_ids(known)
     demonstrations = chosen.demonstrations()
@@ -100,34 +97,15 @@ def prepared_run(
             pool.stop()
 
 
-@contextmanager
-def prepared_sessions(
-    make: Callable[..., Benchmark], options: Mapping[str, Any], *, checked: bool
-) -> Iterator[PreparedRun]:
-    """Prepare a session, which keeps its simulated desktop from one episode to the next.
-
-    Raises:
-        InputError: The options do not exist or do not fit each other.
-    """
-    given = dict(options)
-    if given.get("world") == "real":
-        named = _named_by_environment()
-        given = {**{name: urls for name, urls in named.items() if urls}, **given}
-    asked = WaaRunOptions.from_mapping(given)
-    with prepared_run(make, asked, checked=checked, kept=True) as ready:
-        yield ready
-
-
-def _from_environment(options: RunOptions) -> WaaRunOptions:
-    """Return the options of any benchmark as this one's, completed by environment variables."""
-    return WaaRunOptions(**dict(options), **_named_by_environment())
-
-
-def _named_by_environment() -> dict[str, tuple[str, ...]]:
-    named = {"vms": VMS_VARIABLE, "evaluators": EVALUATORS_VARIABLE}
-    return {
-        name: tuple(filter(None, os.environ.get(v, "").split(","))) for name, v in named.items()
-    }
+def _options(given: RunOptions | Mapping[str, Any]) -> WaaRunOptions:
+    """Return the options; where they are of any benchmark, environment variables name the VMs and evaluators."""
+    if isinstance(given, WaaRunOptions):
+        return given
+    options = dict(given)
+    if options.get("world", "real") == "real":
+        for name, variable in (("vms", VMS_VARIABLE), ("evaluators", EVALUATORS_VARIABLE)):
+            options.setdefault(name, [*filter(None, os.environ.get(variable, "").split(","))])
+    return WaaRunOptions.from_mapping(options)
 
 
 def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunSpec:
@@ -172,7 +150,7 @@ def _recipe(options: WaaRunOptions) -> Recipe | None:
     )
     given = options.model_dump(mode="json")
     return Recipe(
-        prepare="waa_client.runs:prepare_in_worker",
+        prepare="waa_client.benchmark:WaaBenchmark.prepare",
         options=given,
         slots=slots,
         holds=tuple((vm_resource(url),) for url in options.urls()),

@@ -7,7 +7,7 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
@@ -26,12 +26,12 @@ from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_site
 from webarena_runner.world.launch import real_environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
-    from bench_core.runs import PreparedRun, RunOptions
+    from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.environment import SiteEnvironment
@@ -56,8 +56,6 @@ class WebArenaBenchmark:
 
     name = BENCHMARK
     environment = "browser"
-    # named and not imported: it is built on this class
-    prepare_sessions = "webarena_runner.runs:prepare_sessions"
 
     def __init__(
         self,
@@ -77,12 +75,13 @@ class WebArenaBenchmark:
         self._copies: dict[str, dict[str, int]] | None = None
 
     @classmethod
-    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:
-        """Prepare a run as `webarena-runner run` does by default, for `bench-core run webarena`."""
-        from webarena_runner.options import WebArenaRunOptions  # only where a run begins
-        from webarena_runner.preparation import prepared_run
+    def prepare(
+        cls, options: RunOptions | Mapping[str, Any], purpose: Purpose
+    ) -> AbstractContextManager[PreparedRun]:
+        """Prepare the run that options of `webarena-runner run` ask for; see `bench_core.runs.Prepare`."""
+        from webarena_runner.preparation import prepared_run  # only where a run begins
 
-        return prepared_run(cls, WebArenaRunOptions(**dict(options)), begins=begins)
+        return prepared_run(cls, options, purpose)
 
     def keep_browser(self) -> None:
         """Keep one Chromium for trials that follow one another, each in a fresh context; see `close`.

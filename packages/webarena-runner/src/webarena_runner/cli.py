@@ -142,10 +142,11 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @run_options(agent="browser-use", workers=None)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
+    from webarena_runner.benchmark import WebArenaBenchmark
     from webarena_runner.options import WebArenaRunOptions
-    from webarena_runner.runs import prepare
 
-    execute_prepared(prepare, WebArenaRunOptions(**options), dry_run=dry_run, as_json=as_json)
+    asked = WebArenaRunOptions(**options)
+    execute_prepared(WebArenaBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
 
 
 @main.command()

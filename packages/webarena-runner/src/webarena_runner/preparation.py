@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.models import price_row
-from bench_core.runs import PreparedRun, RunEnvironment
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment
 from bench_core.scheduling import FileLocks, NoLocks
 from bench_core.workers import Recipe
 from webarena_runner.capacity import default_workers
 from webarena_runner.environment import EnvironmentSettings
+from webarena_runner.options import WebArenaRunOptions
 from webarena_runner.preflight import planned_sites, preflight
 from webarena_runner.provenance import provenance
 from webarena_runner.reset import parse_policies
@@ -25,44 +26,32 @@ from webarena_runner.world.launch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from bench_core.trial import Benchmark
-    from webarena_runner.options import WebArenaRunOptions
+    from bench_core.runs import RunOptions
 
 __all__ = ["prepared_run"]
 
 
 @contextmanager
 def prepared_run(
-    make: Callable[..., Benchmark],
-    options: WebArenaRunOptions,
-    *,
-    begins: bool,
-    checked: bool = True,
+    make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+    """Do what `WebArenaBenchmark.prepare` does, for that class or one made of it.
 
-    Args:
-        make: `WebArenaBenchmark`, which itself offers this to `bench-core run webarena`.
-        options: What is asked for.
-        begins: Whether the run begins, so that sites may be reset.
-        checked: Refuse what would fail in every trial; otherwise only the tasks are wanted.
+    Raises:
+        InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
-    chosen = options.with_ids(load_tasks())
+    chosen = WebArenaRunOptions.from_mapping(given).with_ids(load_tasks())
     chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
-    built_in = chosen.world == "built-in"
-    with (
-        _on_built_in(make, chosen, checked=checked)
-        if built_in
-        else _on_real(make, chosen, begins=begins, checked=checked) as ready
-    ):
+    on_sites = _on_built_in if chosen.world == "built-in" else _on_real
+    with on_sites(make, chosen, purpose) as ready:
         yield ready
 
 
 @contextmanager
 def _on_real(
-    make: Callable[..., Benchmark], options: WebArenaRunOptions, *, begins: bool, checked: bool
+    make: Callable[..., Any], options: WebArenaRunOptions, purpose: Purpose
 ) -> Iterator[PreparedRun]:
     environment = real_environment(options.config_file, options.host)
     # what is the default is left out
@@ -74,40 +63,45 @@ def _on_real(
     out = options.folder(BENCHMARK, spec)
     environment, resets = with_resets(environment, options.resets, options.reset_batch, out)
     warnings: list[str] = []
-    if checked:
+    if purpose.checks:
         resets.require_reset_methods(planned_sites(spec))
         warnings = preflight(spec, environment.config)
-    if begins:
+    if purpose.begins:
         asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
     if options.auth_folder and any(each.copies for each in environment.config.sites.values()):
         raise InputError(
             "--auth keeps one login for each site, and copies have logins of their own: leave it out"
         )
-    settings = EnvironmentSettings(auth_folder=options.auth_folder)
+    benchmark = make(environment, settings=EnvironmentSettings(auth_folder=options.auth_folder))
+    if purpose is Purpose.SESSION:
+        benchmark.keep_browser()
     try:
         yield PreparedRun(
-            make(environment, settings=settings),
+            benchmark,
             spec,
             out,
             RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(options)),
             tuple(warnings),
         )
     finally:
-        if begins:
+        if purpose.begins:
             resets.write()
 
 
 @contextmanager
 def _on_built_in(
-    make: Callable[..., Benchmark], options: WebArenaRunOptions, *, checked: bool
+    make: Callable[..., Any], options: WebArenaRunOptions, purpose: Purpose
 ) -> Iterator[PreparedRun]:
     spec = options.spec(world="built-in", config=options.agent_config())
     with built_in_world() as world:
         environment = environment_of(world)
-        if checked:
+        if purpose.checks:
             preflight(spec, environment.config)
+        benchmark = make(environment)
+        if purpose is Purpose.SESSION:
+            benchmark.keep_browser()
         yield PreparedRun(
-            make(environment),
+            benchmark,
             spec,
             options.folder(BENCHMARK, spec),
             RunEnvironment(
@@ -125,4 +119,4 @@ def _recipe(options: WebArenaRunOptions) -> Recipe | None:
         return None
     # the sites were reset before the run
     given = options.model_copy(update={"resets": ()}).model_dump(mode="json")
-    return Recipe(prepare="webarena_runner.runs:prepare_in_worker", options=given)
+    return Recipe(prepare="webarena_runner.benchmark:WebArenaBenchmark.prepare", options=given)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
     from bench_core.runs.execute import RunOutcome
-    from bench_core.runs.options import TaskOptions
-    from bench_core.runs.prepare import Options, Prepare
+    from bench_core.runs.options import RunOptions, TaskOptions
+    from bench_core.runs.prepare import Prepare
     from bench_core.runs.rescore import RescoreOutcome
     from bench_core.trial import Benchmark
 
@@ -36,7 +36,7 @@ _SHOWN_CHANGES = 50
 
 
 def execute_prepared(
-    prepare: Prepare[Options], options: Options, *, dry_run: bool = False, as_json: bool = False
+    prepare: Prepare, options: RunOptions, *, dry_run: bool = False, as_json: bool = False
 ) -> None:
     """Do what a `run` command does: one call of the library, shown, and the right exit code.
 

@@ -19,6 +19,7 @@ from .options import RunOptions as RunOptions
 from .options import TaskOptions as TaskOptions
 from .prepare import Prepare as Prepare
 from .prepare import PreparedRun as PreparedRun
+from .prepare import Purpose as Purpose
 from .prepare import prepare_installed as prepare_installed
 from .prepare import run_prepared as run_prepared
 from .rescore import Change as Change

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.discovery import load_benchmark
 from bench_core.files.temporary import temporary_folder
 from bench_core.redaction import Redactor, remember_secrets
 from bench_core.run_spec import RunSpec
 from bench_core.runs.opening import opened_agents, timeouts_of
-from bench_core.runs.prepare import PreparedRun
+from bench_core.runs.prepare import Purpose
 from bench_core.runs.sealing import sealed_run
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.sealing.files import sealed_files
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from bench_core.runs.environment import RunEnvironment
     from bench_core.runs.sealing import SealedRun
 
-__all__ = ["opened_trials", "plain"]
+__all__ = ["opened_trials"]
 
 
 @contextlib.contextmanager
@@ -43,7 +42,7 @@ def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
     with temporary_folder() as scratch:
         out = scratch / "run"
         prepare = load_reference(recipe.prepare)
-        with prepare({**recipe.options, "out": str(out)}, False) as ready:
+        with prepare({**recipe.options, "out": str(out)}, Purpose.WORKER) as ready:
             with_ = ready.run_environment
             if with_.redactor is None:
                 with_ = replace(with_, redactor=Redactor.from_environment())
@@ -55,14 +54,6 @@ def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
                     ready.benchmark, with_, agent_for, code, timeouts_of(spec, with_)
                 )
                 yield _Trials(ready.benchmark, with_, run, code, sealed, out)
-
-
-@contextlib.contextmanager
-def plain(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:
-    """Prepare a run of an installed benchmark with its own defaults; `benchmark` is its name."""
-    del begins
-    spec = RunSpec(agent="prepared")
-    yield PreparedRun(load_benchmark(options["benchmark"]), spec, Path(options["out"]))
 
 
 def _hidden_beside(order: Mapping[str, Any]) -> tuple[str, ...]:

@@ -133,14 +133,14 @@ class RunOptions(TaskOptions):
     trial_minutes: PositiveFloat | None = None
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, object]) -> Self:
-        """Return the options that a mapping holds, for whoever has them from a program or a file.
+    def from_mapping(cls, given: RunOptions | Mapping[str, object]) -> Self:
+        """Return the options that a mapping or other options hold, for whoever has them from a program or a file.
 
         Raises:
             InputError: One does not exist, or has a value that it cannot have.
         """
         try:
-            return cls.model_validate(given)
+            return given if isinstance(given, cls) else cls.model_validate(dict(given))
         except ValidationError as error:
             raise InputError(problems_of(error, cls, kind="option")) from error
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import load_benchmark
 from bench_core.files.temporary import temporary_folder
@@ -25,9 +26,37 @@ if TYPE_CHECKING:
     from bench_core.run_spec import RunSpec
     from bench_core.trial import Benchmark
 
-__all__ = ["Prepare", "PreparedRun", "plan_prepared", "prepare_installed", "run_prepared"]
+__all__ = [
+    "Prepare", "PreparedRun", "Purpose", "plan_prepared", "prepare_installed", "prepare_plain", "run_prepared"
+]  # fmt: skip
 
-Options = TypeVar("Options", bound=RunOptions)
+
+class Purpose(enum.Enum):
+    """What a run is prepared for.
+
+    Attributes:
+        PLAN: To say what it would do: it is checked as if it began, and changes nothing.
+        RUN: To begin.
+        WORKER: To run some of its trials in another process; the run's own has checked it, and reset what it uses.
+        SESSION: To give its tasks to a client, one episode after another.
+        TASKS: To say which tasks a session would have; what they need may be missing.
+    """
+
+    PLAN = "plan"
+    RUN = "run"
+    WORKER = "worker"
+    SESSION = "session"
+    TASKS = "tasks"
+
+    @property
+    def begins(self) -> bool:
+        """Whether trials follow for which this process is the first: what they use may be changed."""
+        return self in {Purpose.RUN, Purpose.SESSION}
+
+    @property
+    def checks(self) -> bool:
+        """Whether what would fail in every trial is refused."""
+        return self.begins or self is Purpose.PLAN
 
 
 @dataclass(frozen=True)
@@ -46,14 +75,14 @@ class PreparedRun:
     warnings: tuple[str, ...] = ()
 
 
-Prepare = Callable[[Options, bool], AbstractContextManager[PreparedRun]]
-"""Prepares the run that options ask for and cleans up after it. The flag says whether it will really begin:
-a run that is only planned is checked as well, and changes nothing."""
+Prepare = Callable[[RunOptions | Mapping[str, Any], Purpose], AbstractContextManager[PreparedRun]]
+"""Prepares the run that options ask for and cleans up after it. The options are those of a `run` command, of any
+benchmark (`RunOptions`) or of this one, or a mapping of them: from a session, which adds `world`, or in a worker."""
 
 
 def run_prepared(
-    prepare: Prepare[Options],
-    options: Options,
+    prepare: Prepare,
+    options: RunOptions,
     *,
     progress: Progress | None = None,
     guard: bool = False,
@@ -73,7 +102,7 @@ def run_prepared(
     """
     # the world of the run puts its temporary files there, too
     scratch = temporary_folder() if guard else nullcontext()
-    with scratch, prepare(options, True) as ready:
+    with scratch, prepare(options, Purpose.RUN) as ready:
         for warning in ready.warnings:
             on_warning(warning)
         run_environment = ready.run_environment
@@ -85,8 +114,8 @@ def run_prepared(
 
 
 def plan_prepared(
-    prepare: Prepare[Options],
-    options: Options,
+    prepare: Prepare,
+    options: RunOptions,
     *,
     on_warning: Callable[[str], None] = lambda _: None,
 ) -> RunPlan:
@@ -101,7 +130,7 @@ def plan_prepared(
         InputError: The options do not fit each other or what is there, or the agent or its model cannot be
             used: all that the run would refuse before its first trial.
     """
-    with prepare(options, False) as ready:
+    with prepare(options, Purpose.PLAN) as ready:
         for warning in ready.warnings:
             on_warning(warning)
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
@@ -119,10 +148,8 @@ def plan_prepared(
         )
 
 
-def prepare_installed(name: str) -> Prepare[RunOptions]:
-    """Return what prepares runs of any installed benchmark with its own defaults.
-
-    A benchmark whose own `run` command prepares more than this brings that as its `prepare`.
+def prepare_installed(name: str) -> Prepare:
+    """Return what prepares runs of any installed benchmark: its own `prepare`, or `prepare_plain`.
 
     Args:
         name: The benchmark's, or `module:Class`.
@@ -132,17 +159,24 @@ def prepare_installed(name: str) -> Prepare[RunOptions]:
         PluginImportError: It does not import.
         InputError: It is no benchmark, or needs arguments.
     """
-    benchmark = load_benchmark(name)
-    own: Prepare[RunOptions] | None = getattr(benchmark, "prepare", None)
-    if own is not None:
-        return own
+    own: Prepare | None = getattr(load_benchmark(name), "prepare", None)
+    return own or (
+        lambda given, purpose: prepare_plain({**dict(given), "benchmark": name}, purpose)
+    )
 
-    @contextmanager
-    def prepare(options: RunOptions, begins: bool) -> Iterator[PreparedRun]:
-        del begins
-        spec = options.spec()
-        recipe = Recipe(prepare="bench_core.runs.in_worker:plain", options={"benchmark": name})
-        with_ = RunEnvironment(recipe=recipe)
-        yield PreparedRun(benchmark, spec, options.folder(benchmark.name, spec), with_)
 
-    return prepare
+@contextmanager
+def prepare_plain(options: Mapping[str, Any], purpose: Purpose) -> Iterator[PreparedRun]:
+    """Prepare a run of a benchmark that brings no `prepare`; `benchmark` is its name or `module:Class`.
+
+    Raises:
+        InputError: An option does not exist, or has a value that it cannot have.
+    """
+    del purpose  # there is nothing to check or to reset
+    given = {name: value for name, value in options.items() if name not in {"benchmark", "world"}}
+    benchmark, asked = load_benchmark(options["benchmark"]), RunOptions.from_mapping(given)
+    spec = asked.spec()
+    part = {"benchmark": options["benchmark"], "agent": spec.agent}
+    recipe = Recipe(prepare="bench_core.runs.prepare:prepare_plain", options=part)
+    out = asked.folder(benchmark.name, spec)
+    yield PreparedRun(benchmark, spec, out, RunEnvironment(recipe=recipe))

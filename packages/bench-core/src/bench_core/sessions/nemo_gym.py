@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from bench_core.agents.ending import answer_from_text
 from bench_core.errors import BenchError, InputError
 from bench_core.records import Record
+from bench_core.runs.prepare import Purpose
 from bench_core.sessions.records import EpisodeError
 from bench_core.sessions.serving import Limits, RefusedError
 from bench_core.sessions.session import AsyncSession, read_action
@@ -240,7 +241,7 @@ def dataset_lines(benchmark: str, settings: SessionSettings) -> Iterator[str]:
         },
         "strict": False,
     }
-    with open_world(benchmark, settings, begins=False) as world:
+    with open_world(benchmark, settings, Purpose.TASKS) as world:
         notes = world.notes()
     for note in notes:
         messages = [

@@ -16,6 +16,7 @@ from bench_core.__about__ import __version__
 from bench_core.agents import Action, Observation
 from bench_core.errors import BenchError, InputError
 from bench_core.records import Record
+from bench_core.runs.prepare import Purpose
 from bench_core.sessions.records import EpisodeError, SessionState
 from bench_core.sessions.serving import Limits, RefusedError
 from bench_core.sessions.session import AsyncSession, read_action
@@ -162,7 +163,7 @@ class OpenEnvServer:
             if self._tasks is None:
 
                 def read() -> tuple[TaskNote, ...]:
-                    with open_world(self.benchmark, self._settings, begins=False) as world:
+                    with open_world(self.benchmark, self._settings, Purpose.TASKS) as world:
                         return world.notes()
 
                 try:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bench_core.discovery import load_benchmark
 from bench_core.errors import UnknownTaskError
 from bench_core.run_spec import select_tasks
-from bench_core.runs.options import RunOptions
-from bench_core.runs.prepare import PreparedRun, prepare_installed
+from bench_core.runs.prepare import Purpose, prepare_installed
 from bench_core.runs.sealing import sealed_run
 from bench_core.sessions.records import TaskNote
 from bench_core.trial import close_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from bench_core.records import Task
     from bench_core.run_spec import RunSpec
@@ -83,21 +79,28 @@ class SessionWorld:
 
 @contextmanager
 def open_world(
-    name: str, settings: SessionSettings, *, begins: bool = True
+    name: str, settings: SessionSettings, purpose: Purpose = Purpose.SESSION
 ) -> Iterator[SessionWorld]:
     """Start the world of a session, and end it with the block.
 
     Args:
         name: The benchmark's, or `module:Class`.
         settings: How.
-        begins: Whether episodes will begin, or only the tasks are wanted.
+        purpose: Whether episodes will begin, or only the tasks are wanted.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
         InputError: The options do not fit it, or nothing answers.
     """
+    limits = {"max_steps": settings.max_steps, "time_limit": settings.time_limit_s}
+    options = {
+        "agent": _PREPARED_FOR,
+        "world": settings.world,
+        **{limit: value for limit, value in limits.items() if value is not None},
+        **settings.options,
+    }
     with ExitStack() as stack:
-        ready = stack.enter_context(_prepared(name, settings, begins=begins))
+        ready = stack.enter_context(prepare_installed(name)(options, purpose))
         spec = ready.spec.model_copy(update={"agent": AGENT, "sealing": settings.sealing})
         folder = settings.keep
         if folder is None:
@@ -107,24 +110,3 @@ def open_world(
         sealed = stack.enter_context(sealed_run(ready.benchmark, spec, folder))
         tasks = tuple(select_tasks(ready.benchmark.tasks(), spec.tasks, spec.seed))
         yield SessionWorld(ready.benchmark, spec, tasks, sealed, folder)
-
-
-def _prepared(
-    name: str, settings: SessionSettings, *, begins: bool
-) -> AbstractContextManager[PreparedRun]:
-    benchmark: Any = load_benchmark(name)
-    own = getattr(benchmark, "prepare_sessions", None)
-    given: dict[str, Any] = {"max_steps": settings.max_steps, "time_limit": settings.time_limit_s}
-    given = {name: value for name, value in given.items() if value is not None}
-    options: dict[str, Any] = {"agent": _PREPARED_FOR, **given, **settings.options}
-    if own is not None:
-        if isinstance(own, str):  # `module:function`
-            module, _, function = own.partition(":")
-            own = getattr(importlib.import_module(module), function)
-        prepared: AbstractContextManager[PreparedRun] = own(
-            {"world": settings.world, **options}, begins
-        )
-        return prepared
-    if settings.world == "built-in" and not hasattr(benchmark, "prepare"):
-        options = {key: value for key, value in options.items() if key in RunOptions.model_fields}
-    return prepare_installed(name)(RunOptions.from_mapping(options), begins)

@@ -190,7 +190,7 @@ class Benchmark(Protocol):
 
     A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
     agent that does not work there is then refused before a run begins. What its runs need before they
-    begin may be a `bench_core.runs.prepare.Prepare` in an attribute `prepare`. What it keeps between
+    begin may be a `bench_core.runs.Prepare` in an attribute `prepare`. What it keeps between
     trials, such as a browser, it ends in a coroutine `close`; a trial after that starts it anew.
     """
 

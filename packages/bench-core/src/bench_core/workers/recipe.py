@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import operator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,7 @@ class Recipe(Record):
     """An entry point and its settings: no object crosses, because objects hold the keys of this process.
 
     Attributes:
-        prepare: `module:function`, which gets the options as a mapping and whether the run begins - false in
-            a worker - and returns a context manager of a `bench_core.runs.PreparedRun`.
+        prepare: `module:name` of a `bench_core.runs.Prepare`, which gets the options as a mapping.
         options: The options of the run.
         slots: Of each worker the options that replace these, such as the one VM that it alone uses.
         holds: Of each worker the names of what it holds alone in the whole cluster, as long as it is there.
@@ -58,7 +58,7 @@ def load_reference(reference: str) -> Any:
         AttributeError: It has no such name.
     """
     module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return operator.attrgetter(name)(importlib.import_module(module))
 
 
 def package_digests(packages: Iterable[str]) -> dict[str, str]:
