@@ -6,19 +6,21 @@ that runs it, browser drivers included; the next call starts a new one.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import queue
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from bench_core.child_process import (
+    ChildGoneError,
+    FrameError,
+    SpawnedProcess,
+    blocking,
+    encode_line,
+)
 from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
 from waa_server_ext.evaluation.evaluators import Description
@@ -38,10 +40,8 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 """The variables that say where temporary files go, so that they go below the cache, too."""
 
 
-class _WorkerGoneError(Exception):
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+class _GoneError(Exception):
+    """The process that evaluated has ended, or must be."""
 
 
 class IsolatedEvaluator(Closing):
@@ -71,18 +71,22 @@ class IsolatedEvaluator(Closing):
         replayed: bool = False,
     ) -> Verdict:
         """Score `task` on the VM; see `Evaluator`."""
-        call = {
-            "call": "evaluate", "task": task, "action_history": list(action_history), "vm": vm,
-            "replayed": replayed,
-        }  # fmt: skip
         try:
-            return Verdict.model_validate_json(self._call(call, deadline)["verdict"])
-        except _WorkerGoneError as gone:
+            reply = self._call(
+                "evaluate",
+                deadline,
+                task=task,
+                action_history=list(action_history),
+                vm=vm,
+                replayed=replayed,
+            )
+            return Verdict.model_validate_json(reply["verdict"])
+        except _GoneError as gone:
             return Verdict(
                 score=None,
-                reason=f"not scored: the evaluator is gone: {gone.reason}",
+                reason=f"not scored: the evaluator is gone: {gone}",
                 evaluation_error=EvaluationFault(
-                    phase="evaluate", type="EvaluatorGone", message=gone.reason
+                    phase="evaluate", type="EvaluatorGone", message=str(gone)
                 ),
                 evaluator=self._description.kind,
                 fidelity=self._description.fidelity,
@@ -96,11 +100,11 @@ class IsolatedEvaluator(Closing):
         Raises:
             EnvironmentFaultError: The process died, and how far it came is not known.
         """
-        call = {"call": "set_up", "task": task, "vm": vm}
         try:
-            return SetupReport.model_validate_json(self._call(call, deadline)["report"])
-        except _WorkerGoneError as gone:
-            raise EnvironmentFaultError(f"the evaluator is gone: {gone.reason}") from gone
+            reply = self._call("set_up", deadline, task=task, vm=vm)
+            return SetupReport.model_validate_json(reply["report"])
+        except _GoneError as gone:
+            raise EnvironmentFaultError(f"the evaluator is gone: {gone}") from gone
 
     def describe(self) -> Description:
         """Say what the evaluator is; see `Evaluator`."""
@@ -118,21 +122,23 @@ class IsolatedEvaluator(Closing):
         if worker is not None:
             worker.end()
 
-    def _call(self, call: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
+    def _call(self, kind: str, deadline: float | None, **fields: Any) -> dict[str, Any]:
         with self._lock:
             worker = self._running()
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             longest = None if seconds is None else seconds + self._grace_s
             try:
-                reply = worker.ask({**call, "seconds": seconds}, longest)
-            except _WorkerGoneError:
+                reply = worker.ask(encode_line(kind, seconds=seconds, **fields), longest)
+            except FrameError as error:
+                raise InputError(str(error)) from error
+            except ChildGoneError as gone:
                 self._worker = None
                 worker.end()
-                raise
-        if "refused" in reply:
-            raise InputError(reply["refused"])
-        if "broken" in reply:
-            raise _WorkerGoneError(f"it is broken: {reply['broken']}")
+                raise _GoneError(f"its process {gone}") from gone
+        if reply["type"] == "refused":
+            raise InputError(reply["reason"])
+        if reply["type"] == "broken":
+            raise _GoneError(f"it is broken: {reply['reason']}")
         return reply
 
     def _running(self) -> _Worker:
@@ -142,98 +148,37 @@ class IsolatedEvaluator(Closing):
 
 
 class _Worker:
-    """The child process and the pipe to it."""
+    """The child process, its folder of temporary files and what it evaluates."""
 
     def __init__(self, settings: EvaluatorSettings) -> None:
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         settings.cache.mkdir(parents=True, exist_ok=True)
         self._scratch = tempfile.mkdtemp(prefix="worker-", dir=settings.cache)
-        self._process = subprocess.Popen(  # this package's own module
-            [sys.executable, "-W", "ignore", "-m", "waa_server_ext.evaluation.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,  # until it has started; afterwards it is silent
-            encoding="ascii",
-            start_new_session=True,  # it may start a browser's driver: they end together
-            env={
-                **os.environ,
-                "PYTHONUTF8": "1",  # vanilla reads text in the locale's encoding, which is cp1252 on Windows
-                "NUMBA_CACHE_DIR": str(settings.cache / "numba"),  # librosa compiles beside itself
-                **dict.fromkeys(_TEMPORARY, self._scratch),
-            },
-        )
-        self._replies: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        command = [sys.executable, "-W", "ignore", "-m", "waa_server_ext.evaluation.worker"]
+        environment = {
+            **os.environ,
+            "PYTHONUTF8": "1",  # vanilla reads text in the locale's encoding, which is cp1252 on Windows
+            "NUMBA_CACHE_DIR": str(settings.cache / "numba"),  # librosa compiles beside itself
+            **dict.fromkeys(_TEMPORARY, self._scratch),
+        }
+        self._process = blocking(SpawnedProcess.start(command, environment))
+        self.pid = self._process.pid
         try:
-            self.description = self._start(settings)
+            reply = self.ask(encode_line("begin", settings=settings.model_dump_json()), _START_S)
+        except ChildGoneError as gone:
+            self.end()
+            raise EvaluationError(f"the evaluator did not start: its process {gone}") from gone
         except BaseException:
             self.end()
             raise
+        if reply["type"] == "fatal":
+            self.end()
+            raise (InputError if reply["input"] else EvaluationError)(reply["reason"])
+        self.description = Description.model_validate(reply["description"])
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def ask(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
-        self._send(json.dumps(message))
-        return self._reply(seconds)
+    def ask(self, line: bytes, seconds: float | None) -> dict[str, Any]:
+        return blocking(self._process.ask(line, seconds))
 
     def end(self) -> None:
-        if sys.platform == "win32":
-            self._process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._reader.join()
-        self._stderr.close()
+        self._process.kill()
+        blocking(self._process.ended())
         shutil.rmtree(self._scratch, ignore_errors=True)
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
-
-    def _start(self, settings: EvaluatorSettings) -> Description:
-        try:
-            self._send(settings.model_dump_json())
-            reply = self._reply(_START_S)
-        except _WorkerGoneError as gone:
-            raise EvaluationError(
-                f"the evaluator did not start: {gone.reason}{self._last_line()}"
-            ) from gone
-        if "fatal" in reply:
-            raise (InputError if reply["input"] else EvaluationError)(reply["fatal"])
-        return Description.model_validate(reply["ready"])
-
-    def _last_line(self) -> str:
-        self._process.wait(_GRACE_S)
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode("utf-8", "replace").strip().splitlines()
-        return f" ({lines[-1]})" if lines else ""
-
-    def _send(self, line: str) -> None:
-        stdin = cast("IO[str]", self._process.stdin)
-        try:
-            stdin.write(line + "\n")
-            stdin.flush()
-        except (BrokenPipeError, OSError) as error:
-            raise _WorkerGoneError("its process has ended") from error
-
-    def _reply(self, seconds: float | None) -> dict[str, Any]:
-        try:
-            line = self._replies.get(timeout=seconds)
-        except queue.Empty:
-            raise _WorkerGoneError(
-                f"it did not come back within {seconds:.0f} s and was ended"
-            ) from None
-        if not line:
-            raise _WorkerGoneError("its process ended")
-        reply: dict[str, Any] = json.loads(line)
-        return reply
-
-    def _read(self) -> None:
-        stdout = cast("IO[str]", self._process.stdout)
-        for line in stdout:
-            self._replies.put(line)
-        self._replies.put("")

@@ -1,12 +1,10 @@
 """The process in which evaluators run: JSON lines in, JSON lines out.
 
-It is started by `waa_server_ext.evaluation.isolation`. Its standard output is the pipe; whatever evaluators
-print goes nowhere.
+It is started by `waa_server_ext.evaluation.isolation`, which reads and forgets what evaluators print.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import queue
@@ -15,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from bench_core.child_process import encode_line, own_pipes, read_frame_from
 from bench_core.errors import BenchError, InputError
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 
@@ -28,8 +27,11 @@ __all__ = ["main"]
 
 def main() -> int:
     """Read settings, make the evaluator, then answer calls; the process ends with its input."""
-    replies = _private_output()
-    settings = EvaluatorSettings.model_validate_json(sys.stdin.readline())
+    incoming, outgoing = own_pipes()
+    beginning = read_frame_from(incoming)
+    if beginning is None:
+        return 1
+    settings = EvaluatorSettings.model_validate_json(beginning["settings"])
     logging.getLogger("desktopenv").addHandler(logging.NullHandler())
     logging.getLogger("desktopenv").propagate = False
     _limit_memory(settings.max_memory)
@@ -38,22 +40,22 @@ def main() -> int:
         from waa_server_ext.evaluation.file_guard import guard_files  # it cannot be undone
 
         guard_files(settings.cache, *filter(None, [settings.assets]))
-        ready = {"ready": evaluator.describe().model_dump(mode="json")}
+        ready = encode_line("ready", description=evaluator.describe().model_dump(mode="json"))
     except (BenchError, ImportError, OSError) as error:
-        _reply(replies, {"fatal": str(error), "input": isinstance(error, InputError)})
+        is_input = isinstance(error, InputError)
+        outgoing.write(encode_line("fatal", reason=str(error), input=is_input))
         return 1
-    _discard_output()
-    _reply(replies, ready)
-    calls: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read_calls, args=(calls,), daemon=True).start()
+    outgoing.write(ready)
+    calls: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=_read_calls, args=(incoming, calls), daemon=True).start()
     while True:
-        _reply(replies, _answer(evaluator, json.loads(calls.get())))
+        outgoing.write(_answer(evaluator, calls.get()))
 
 
-def _answer(evaluator: Evaluator, call: dict[str, Any]) -> dict[str, Any]:
+def _answer(evaluator: Evaluator, call: dict[str, Any]) -> bytes:
     deadline = None if call["seconds"] is None else time.monotonic() + call["seconds"]
     try:
-        if call["call"] == "evaluate":
+        if call["type"] == "evaluate":
             verdict = evaluator.evaluate(
                 call["task"],
                 call["action_history"],
@@ -61,40 +63,20 @@ def _answer(evaluator: Evaluator, call: dict[str, Any]) -> dict[str, Any]:
                 deadline=deadline,
                 replayed=call["replayed"],
             )
-            return {"verdict": verdict.model_dump_json()}
+            return encode_line("verdict", verdict=verdict.model_dump_json())
         report = evaluator.set_up(call["task"], vm=call["vm"], deadline=deadline)
-        return {"report": report.model_dump_json()}
+        return encode_line("report", report=report.model_dump_json())
     except InputError as error:
-        return {"refused": str(error)}
+        return encode_line("refused", reason=str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # one evaluation must not end the worker
-        return {"broken": f"{type(error).__name__}: {error}"}
+        return encode_line("broken", reason=f"{type(error).__name__}: {error}")
 
 
-def _read_calls(calls: queue.Queue[str]) -> None:
+def _read_calls(incoming: IO[bytes], calls: queue.Queue[dict[str, Any]]) -> None:
     """Pass calls on; end at once where the server has gone, so that nothing works on its VM any more."""
-    for line in sys.stdin:
-        calls.put(line)
+    while (call := read_frame_from(incoming)) is not None:
+        calls.put(call)
     os._exit(0)
-
-
-def _reply(replies: IO[str], message: dict[str, Any]) -> None:
-    replies.write(json.dumps(message) + "\n")
-    replies.flush()
-
-
-def _private_output() -> IO[str]:
-    """Keep the pipe for ourselves and send what others print to standard error."""
-    pipe = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)
-    return pipe
-
-
-def _discard_output() -> None:
-    """From now on let prints and complaints go nowhere, so that they fill no disk."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
 
 
 def _limit_memory(size: int) -> None:
