@@ -22,7 +22,13 @@ from bench_core.runs.early_stopping import batches_of, decide
 from bench_core.runs.environment import Provenance, RunEnvironment
 from bench_core.runs.event_sources import connected_sources
 from bench_core.runs.executors import opened_executor
-from bench_core.runs.opening import opened_agents, opened_run, refuse_agent, timeouts_of
+from bench_core.runs.opening import (
+    OpenedRun,
+    opened_agents,
+    opened_run,
+    refuse_agent,
+    timeouts_of,
+)
 from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import note_budget, spent_before
 from bench_core.runs.trial_runner import trial_runner
@@ -33,9 +39,7 @@ from bench_core.trial import close_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import (
-        Callable,
         Collection,
-        Coroutine,
         Iterable,
         Iterator,
         Mapping,
@@ -45,14 +49,22 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from bench_core.records import Attempt, Task, TrialKey, TrialResult
+    from bench_core.progress.interface import Progress
+    from bench_core.records import Attempt, TrialKey, TrialResult
     from bench_core.run_folder.view import RunView
     from bench_core.run_spec import RunSpec
     from bench_core.runs.early_stopping import Decision
     from bench_core.scheduling.clocks import Clock
     from bench_core.trial import Benchmark
 
-__all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_benchmark_sync"]
+__all__ = [
+    "Provenance",
+    "RunEnvironment",
+    "RunOutcome",
+    "bounded_loop",
+    "run_benchmark",
+    "run_benchmark_sync",
+]
 
 
 _TEARDOWN_S = 2.0
@@ -115,80 +127,62 @@ async def run_benchmark(
         UnknownPluginError: No installed distribution offers an agent of that name.
         RunFolderBusyError: Another process is running into the folder.
     """
-    with_ = run_environment or RunEnvironment()
-    scratch = temporary_folder() if guard else contextlib.nullcontext()
-    with (
-        scratch,
-        sealed_run(benchmark, spec, out) as sealed,
-        opened_agents(spec, with_, sealed) as (agent_for, code),
-    ):
-        await refuse_agent(benchmark, spec, out, with_, agent_for)
-        work = trial_runner(benchmark, with_, agent_for, code, timeouts_of(spec, with_))
-        return await _run(benchmark, spec, out, with_, work, code, sealed, guard=guard)
-
-
-async def _run(
-    benchmark: Benchmark,
-    spec: RunSpec,
-    out: Path,
-    with_: RunEnvironment,
-    work: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
-    code: AgentCode,
-    sealed: SealedRun,
-    *,
-    guard: bool,
-) -> RunOutcome:
-    run = opened_run(benchmark, spec, out, with_, code)
-    known, skipped, again = run.known, run.skipped, run.again
-    budget = _budget(spec, known, with_.clock)
-    opened = RunFolder.open(out, run.info, run.tasks, redactor=with_.redactor, now=with_.clock.now)
-    with opened as folder, connected_sources(with_.event_sources, folder):
-        note_budget(folder, spec.budget)
-        if run.changed:
-            old = cast("RunView", known).info.agent_code
-            was = old.model_dump(mode="json") if old else None
-            folder.note("agent_changed", {"before": was, "now": code.model_dump(mode="json")})
-        if again:
-            folder.run_again(spec.rerun, again)
+    run_environment = run_environment or RunEnvironment()
+    clock, progress = run_environment.clock, run_environment.progress
+    timeouts = timeouts_of(spec, run_environment)
+    with contextlib.ExitStack() as stack:
+        if guard:
+            stack.enter_context(temporary_folder())
+        sealed = stack.enter_context(sealed_run(benchmark, spec, out))
+        agents = opened_agents(spec, run_environment, sealed)
+        agent_for, code = stack.enter_context(agents)
+        await refuse_agent(benchmark, spec, out, run_environment, agent_for)
+        run = opened_run(benchmark, spec, out, run_environment, code)
+        budget = _budget(spec, run.known, clock)
+        redactor = run_environment.redactor
+        opened = RunFolder.open(out, run.info, run.tasks, redactor=redactor, now=clock.now)
+        folder = stack.enter_context(opened)
+        stack.enter_context(connected_sources(run_environment.event_sources, folder))
+        _note_changes(folder, spec, run, code)
         before = folder.results()
-        crashed = _Crashed(folder, before, again, spec, with_)
+        crashed = _Crashed(folder, before, run.again, spec, progress)
         earlier = {key: result.attempts for key, result in before.items()} | crashed.attempts
-        with_.progress.begin(_start_of(folder, before, spec.workers))
-        abandoned = 0
-        outcome: SessionOutcome = "finished"
-        stopped: Record | None = None
-        batches = batches_of(folder.info)
-        policy = with_.policy or Policy(
+        progress.begin(_start_of(folder, before, spec.workers))
+        policy = run_environment.policy or Policy(
             workers=spec.workers,
             attempts=spec.attempts,
-            timeouts=spec.timeouts,
+            timeouts=timeouts,
             max_consecutive_faults=spec.max_consecutive_faults,
         )
-        workers_wanted = min(policy.workers, len(folder.remaining()))
-        opened_workers = opened_executor(spec, with_, code, folder, workers_wanted)
-        async with opened_workers as executor:
+        work = trial_runner(benchmark, run_environment, agent_for, code, timeouts)
+        context = _context(spec, folder.info, out, sealed)
+        context = context.with_model_opener(run_environment.open_model)
+        outcome: SessionOutcome = "finished"
+        stopped: Record | None = None
+        abandoned = 0
+        workers = min(policy.workers, len(folder.remaining()))
+        async with opened_executor(spec, run_environment, code, folder, workers) as executor:
+            batches = batches_of(folder.info) or []
             for number, batch in enumerate(batches or [None], start=1):
                 left = [
                     key
                     for key in folder.remaining()
-                    if (batch is None or key.task_id in batch) and key.task_id not in skipped
+                    if (batch is None or key.task_id in batch) and key.task_id not in run.skipped
                 ]
-                for keys, workers in crashed.last_and_alone(left, policy.workers):
+                for keys, together in crashed.last_and_alone(left, policy.workers):
                     scheduler = Scheduler(
                         work,
                         folder,
-                        _context(spec, folder.info, out, sealed).with_model_opener(
-                            with_.open_model
-                        ),
+                        context,
                         budget=budget,
-                        progress=with_.progress,
-                        policy=replace(policy, workers=workers),
+                        progress=progress,
+                        policy=replace(policy, workers=together),
                         locks=executor.locks,
-                        clock=_RunClock(folder, with_.clock),
+                        clock=_RunClock(folder, clock),
                         on_kept=executor.kept,
                         places=executor.places,
                     )
-                    guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+                    guards = guarded(scheduler, folder, spec.timeouts, progress)
                     with guards if guard else contextlib.nullcontext():
                         ended = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
                     abandoned += scheduler.abandoned
@@ -198,10 +192,10 @@ async def _run(
                         break
                 if batch is None or outcome != "finished":
                     break
-                stopped = _look(folder, number, batches or [], with_)
+                stopped = _look(folder, number, batches, progress)
                 if stopped is not None:
                     break
-        with_.progress.end(outcome)
+        progress.end(outcome)
         folder.finish(outcome)
         return _outcome(folder, outcome, budget, abandoned, stopped)
 
@@ -218,9 +212,43 @@ def run_benchmark_sync(
 
     Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
     """
-    return _run_bounded(
-        run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard), benchmark
-    )
+    run = run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard)
+    with bounded_loop(benchmark) as loop:
+        return loop.run_until_complete(run)
+
+
+@contextlib.contextmanager
+def bounded_loop(benchmark: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
+    """Open an event loop for one run; at the end close the benchmark and wait only so long for what does not end.
+
+    `asyncio.run` would wait for every task, abandoned trials included.
+    """
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_note_foreign)
+    try:
+        yield loop
+    finally:
+        try:
+            loop.run_until_complete(close_benchmark(benchmark))
+            tasks = asyncio.all_tasks(loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
+
+
+def _note_changes(folder: RunFolder, spec: RunSpec, run: OpenedRun, code: AgentCode) -> None:
+    """Write down what this session has otherwise than the ones before."""
+    note_budget(folder, spec.budget)
+    if run.changed:
+        old = cast("RunView", run.known).info.agent_code
+        was = old.model_dump(mode="json") if old else None
+        folder.note("agent_changed", {"before": was, "now": code.model_dump(mode="json")})
+    if run.again:
+        folder.run_again(spec.rerun, run.again)
 
 
 @dataclass(frozen=True)
@@ -250,7 +278,7 @@ class _Crashed:
         before: Mapping[TrialKey, TrialResult],
         again: Collection[TrialKey],
         spec: RunSpec,
-        with_: RunEnvironment,
+        progress: Progress,
     ) -> None:
         resumed = len(folder.info.sessions) > 1  # a new folder need not be read
         found = unfinished_attempts(read_run(folder.path)) if resumed else {}
@@ -274,7 +302,7 @@ class _Crashed:
             where = {"trial": key.trial, "folder": folder.trial_folder(key)}
             context = _context(spec, folder.info, folder.path).model_copy(update=where)
             folder.append(given_up(tasks[key.task_id], context, self.attempts[key]))
-        with_.progress.note(
+        progress.note(
             f"{len(self._given_up)} trials are given up: the process ended {spec.attempts} times or more "
             f"while each of them ran, the last time alone. A larger --attempts tries them again."
         )
@@ -333,14 +361,14 @@ def _start_of(folder: RunFolder, results: Mapping[TrialKey, TrialResult], worker
 
 
 def _look(
-    folder: RunFolder, number: int, batches: Sequence[Collection[str]], with_: RunEnvironment
+    folder: RunFolder, number: int, batches: Sequence[Collection[str]], progress: Progress
 ) -> Record | None:
     """Look at the batches that are complete, write down what was found, return it if the run stops here."""
     seen = set().union(*batches[:number])
     found = decide(folder, number, [key for key in folder.remaining() if key.task_id in seen])
     decision = cast("Decision", found)
     folder.note("look", found.model_dump(mode="json"))
-    with_.progress.note(f"Look {number} of {len(batches)}: {decision.reason}")
+    progress.note(f"Look {number} of {len(batches)}: {decision.reason}")
     return None if decision.reason == "continue" else found
 
 
@@ -370,30 +398,6 @@ def _outcome(
         spent=budget.spent,
         abandoned=abandoned,
     )
-
-
-def _run_bounded(main: Coroutine[Any, Any, RunOutcome], benchmark: Benchmark) -> RunOutcome:
-    """Run `main` like `asyncio.run`, but wait only so long for what does not end."""
-    # `asyncio.run` would wait for every task, abandoned trials included.
-    loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_note_foreign)
-    try:
-        return loop.run_until_complete(main)
-    finally:
-        try:
-            loop.run_until_complete(close_benchmark(benchmark))
-            _cancel_leftovers(loop)
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            loop.close()
-
-
-def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
 
 
 def _note_foreign(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

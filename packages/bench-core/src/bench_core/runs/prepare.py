@@ -13,7 +13,7 @@ from bench_core.files.temporary import temporary_folder
 from bench_core.runs.capacity import Machines
 from bench_core.runs.dry_run import RunPlan, plan_run
 from bench_core.runs.environment import RunEnvironment
-from bench_core.runs.execute import RunOutcome, run_benchmark_sync
+from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
 from bench_core.runs.opening import check_run
 from bench_core.runs.options import RunOptions
 from bench_core.runs.placing import placing_for
@@ -108,9 +108,11 @@ def run_prepared(
         run_environment = ready.run_environment
         if progress is not None:
             run_environment = replace(run_environment, progress=progress)
-        return run_benchmark_sync(
+        run = run_benchmark(
             ready.benchmark, ready.spec, ready.out, run_environment=run_environment, guard=guard
         )
+        with bounded_loop(ready.benchmark) as loop:
+            return loop.run_until_complete(run)
 
 
 def plan_prepared(

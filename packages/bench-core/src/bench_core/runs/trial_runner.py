@@ -33,8 +33,8 @@ def trial_runner(
     if limits.fallback_s is None:
         limits = replace(limits, fallback_s=timeouts.fallback_deadline_s)
 
-    async def run(task: Task, context: TrialContext) -> TrialResult:
-        return await run_trial(
+    def run(task: Task, context: TrialContext) -> Coroutine[Any, Any, TrialResult]:
+        return run_trial(
             benchmark,
             task,
             context,

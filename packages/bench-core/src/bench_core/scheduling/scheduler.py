@@ -159,6 +159,7 @@ class Scheduler:
         self._left_over = False
         self._wakeup = asyncio.Event()
         self._outcome: SessionOutcome | None = None
+        self._cancelled: asyncio.CancelledError | None = None
         self._error: BaseException | None = None
 
     async def run(self, trials: Sequence[PlannedTrial]) -> SessionOutcome:
@@ -173,16 +174,15 @@ class Scheduler:
             self._queue.add(_Trial(trials, place, claim), claim)
         time_is_up = self._arm_time_budget()
         try:
-            await self._work()
-        except asyncio.CancelledError:
-            self.stop()
-            await self._work()
-            raise
+            while self._start_what_fits():
+                await self._next_change()
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
             await self._end_abandoned()
             self._runner.close()
+        if self._cancelled is not None:
+            raise self._cancelled
         if self._error is not None:
             raise self._error
         return self._outcome or ("aborted" if self._left_over else "finished")
@@ -217,29 +217,24 @@ class Scheduler:
             if flight.live is not None:
                 flight.live.processes.kill()
 
-    async def _work(self) -> None:
-        while True:
-            self._start_what_fits()
-            if not (self._flights or self._backing_off or self._queue):
-                return
-            await self._next_change()
-
-    def _start_what_fits(self) -> None:
+    def _start_what_fits(self) -> bool:
+        """Start trials, and return whether any is left or runs."""
         while self._queue and len(self._flights) < self._policy.workers:
             spent = self._budget.exhausted
             if spent is not None:
                 self._stop_for_budget(spent)
-                return
+                break
             now = self._clock.monotonic()
             trial = self._queue.start_next(partial(self._may_start, now))
             if trial is None:
-                return
+                break
             flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
             flight.place = self._places.take(trial.claim)
             self._breakers.started(trial.claim)
             self._flights.add(flight)
             flight.task = asyncio.create_task(self._run_trial_in(flight))
             flight.task.add_done_callback(partial(self._ended, flight))
+        return bool(self._flights or self._backing_off or self._queue)
 
     def _may_start(self, now: float, claim: Claim) -> bool:
         return self._breakers.may_start(claim, now=now) and self._places.has_room(claim)
@@ -257,6 +252,11 @@ class Scheduler:
                 "run the same command again to continue"
             )
             self._end("aborted")
+        except asyncio.CancelledError as error:
+            if self._cancelled is not None:
+                raise
+            self._cancelled = error
+            self.stop()
         self._wakeup.clear()
 
     async def _run_trial_in(self, flight: _Flight) -> None:

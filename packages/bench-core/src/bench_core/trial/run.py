@@ -31,6 +31,7 @@ from bench_core.trial.sealing import sealing_of
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from bench_core.protocols import Agent
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
 
 
-async def run_trial(
+def run_trial(
     benchmark: Benchmark,
     task: Task,
     context: TrialContext,
@@ -58,7 +59,7 @@ async def run_trial(
     limits: AgentLimits | None = None,
     redactor: Redactor | None = None,
     code: AgentCode | None = None,
-) -> TrialResult:
+) -> Coroutine[Any, Any, TrialResult]:
     """Run one attempt of `agent` at `task` and score what it left.
 
     Whatever the agent did, what it left is captured; whatever failed after that, what it did and
@@ -68,10 +69,7 @@ async def run_trial(
         InputError: The agent does not work in the benchmark's environment.
         EnvironmentFaultError: The environment could not be opened.
     """
-    refuse_misfit(benchmark, agent)
-    trial = _Trial(benchmark, task, context, agent, limits or AgentLimits(), code)
-    with trial_log(context.folder, [benchmark, agent], redactor) as log:
-        return await trial.run(log)
+    return _Trial(benchmark, task, context, agent, limits or AgentLimits(), code).run(redactor)
 
 
 def refuse_misfit(benchmark: Benchmark, agent: Agent) -> None:
@@ -182,47 +180,53 @@ class _Trial:
     capture_fault: Exception | None = None
     found: tuple[IntegrityFinding, ...] = ()
 
-    async def run(self, log: logging.Logger) -> TrialResult:
-        started, began = datetime.now(timezone.utc), time.monotonic()
-        environment: TrialEnvironment | None = None
-        try:
-            async with self.benchmark.open(self.task, self.context, self.agent) as environment:
-                self.timings["environment"] = time.monotonic() - began
-                ending = await self._work(environment, log)
-        except Exception as error:
-            if environment is None:
-                log.warning("the environment could not be opened", exc_info=error)
-            # Before the capture, a fault of the environment leaves nothing that could be scored.
-            if environment is None or not self.captured:
-                raise
-            # what is scored was captured before
-            log.warning("the environment could not be closed", exc_info=error)
-            environment.flags[NOT_CLOSED] = None
-            ending = ending_of(self.work.outcome, environment)
-        fields = await self._score(environment, ending)
-        result = {
-            **conditions(self.task, self.context),
-            **reported_fields(self.work.outcome),
-            "agent_code": self.code,
-            "machine": environment.machine,
-            "started": started,
-            "details": dict(environment.details),
-            **fields,
-            "integrity": self._integrity(environment, fields),
-            "sealing": sealing_of(environment, self.context, self.agent, self.code),
-            "timings_s": {
-                **environment.timings, **self.timings, "total": time.monotonic() - began
-            },
-            "artifacts": await _artifacts(self.context.folder),
-        }  # fmt: skip
-        return TrialResult.model_validate(result)
+    async def run(self, redactor: Redactor | None) -> TrialResult:
+        refuse_misfit(self.benchmark, self.agent)
+        with trial_log(self.context.folder, [self.benchmark, self.agent], redactor) as log:
+            started, began = datetime.now(timezone.utc), time.monotonic()
+            environment: TrialEnvironment | None = None
+            try:
+                async with self.benchmark.open(self.task, self.context, self.agent) as environment:
+                    self.timings["environment"] = time.monotonic() - began
+                    with self._timed("agent"):
+                        self.work = await run_agent(
+                            self.agent,
+                            self._for_agent(environment),
+                            environment,
+                            self.context,
+                            self.limits,
+                        )
+                    ending = await self._captured(environment, log)
+            except Exception as error:
+                if environment is None:
+                    log.warning("the environment could not be opened", exc_info=error)
+                # Before the capture, a fault of the environment leaves nothing that could be scored.
+                if environment is None or not self.captured:
+                    raise
+                # what is scored was captured before
+                log.warning("the environment could not be closed", exc_info=error)
+                environment.flags[NOT_CLOSED] = None
+                ending = ending_of(self.work.outcome, environment)
+            fields = await self._score(environment, ending)
+            result = {
+                **conditions(self.task, self.context),
+                **reported_fields(self.work.outcome),
+                "agent_code": self.code,
+                "machine": environment.machine,
+                "started": started,
+                "details": dict(environment.details),
+                **fields,
+                "integrity": self._integrity(environment, fields),
+                "sealing": sealing_of(environment, self.context, self.agent, self.code),
+                "timings_s": {
+                    **environment.timings, **self.timings, "total": time.monotonic() - began
+                },
+                "artifacts": await _artifacts(self.context.folder),
+            }  # fmt: skip
+            return TrialResult.model_validate(result)
 
-    async def _work(self, environment: TrialEnvironment, log: logging.Logger) -> AgentEnding:
-        """Let the agent work and keep what it left, whatever became of it."""
-        with self._timed("agent"):
-            self.work = await run_agent(
-                self.agent, self._for_agent(environment), environment, self.context, self.limits
-            )
+    async def _captured(self, environment: TrialEnvironment, log: logging.Logger) -> AgentEnding:
+        """Keep what the agent left, whatever became of it."""
         outcome, fault = self.work.outcome, self.work.fault
         if fault is not None or outcome.status is not Status.COMPLETED:
             log.warning("the agent ended: %s", fault or outcome.status.value)
