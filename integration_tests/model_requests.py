@@ -1,7 +1,8 @@
 """The first two requests of each agent, in each dialect and on each benchmark, as text that people read.
 
 `python -m integration_tests.model_requests --write` writes them into `docs/requests`, with the table of
-"What a model sees" in `docs/computer-use.md`. They come from real runs on the built-in worlds: a model that clicks once and ends.
+"What a model sees" in `docs/computer-use.md`. They come from real runs on the built-in worlds: a model that clicks
+once and ends.
 """
 
 from __future__ import annotations
