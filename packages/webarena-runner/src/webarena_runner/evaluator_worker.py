@@ -25,7 +25,8 @@ def main() -> None:
     # each error is logged with its traceback, and is in the result, too
     logging.disable(logging.CRITICAL)
     made: dict[str, Any] = {}
-    _write(answers, {"version": version("webarena-verified")})
+    sys.stdin.readline()  # it says `begin`
+    _write(answers, {"type": "ready", "version": version("webarena-verified")})
     for line in sys.stdin:
         request = json.loads(line)
         key = json.dumps(request["config"], sort_keys=True)
@@ -44,8 +45,8 @@ def _answer(evaluator: Any, request: dict[str, Any]) -> dict[str, Any]:
         )
         answer: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
     except Exception as error:  # noqa: BLE001  # another version may fail in other ways
-        return {"fault": f"{type(error).__name__}: {error}"}
-    return answer
+        return {"type": "fault", "reason": f"{type(error).__name__}: {error}"}
+    return {"type": "result", "value": answer}
 
 
 def _write(answers: Any, answer: dict[str, Any]) -> None:
