@@ -101,7 +101,7 @@ WRONG = {
     "no type": ("say(b'{\"kind\": 1}\\n')" + SLEEP, "broke the protocol: not a message"),
     "a type that is no text": ("say(b'{\"type\": 1}\\n')" + SLEEP, "broke the protocol: not a"),
     "too deep": ("say(b'[' * 100_000 + b'\\n')" + SLEEP, "broke the protocol: not a message"),
-    "ends in a line": ('say(b\'{"type": "ans\'); sys.exit(3)', "^ended with exit code 3$"),
+    "ends in a line": ('say(b\'{"type": "answ\'); sys.exit(3)', "^ended with exit code 3$"),
     "dies in a line": ("say(b'{'); os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
     "ends": ("sys.exit(0)", "^ended with exit code 0$"),
     "fails": ("sys.exit('no room')", "^ended with exit code 1; its last lines:\nno room$"),
