@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from click.testing import CliRunner
+
+from bench_core.cli import FIRST_OPTIONS, PANELS, PanelOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RUNNERS = ["multireal-harness", "waa-client", "webarena-runner"]
 PROGRAMS = [*RUNNERS, "bench-core", "bench-report", "llm-judge"]
-OF_A_RUNNER = {"tasks", "run", "rescore", "doctor", "demo"}
+OF_A_RUNNER = {"tasks", "run", "rescore", "import", "doctor", "demo"}
 
 
 def root_of(program: str) -> click.Command:
@@ -87,6 +90,51 @@ def test_every_runner_has_the_shared_commands_and_both_worlds(program: str) -> N
         (world,) = (each for each in root.commands[name].params if each.name == "world")
         assert isinstance(world.type, click.Choice)
         assert (list(world.type.choices), world.default) == (["real", "built-in"], "real")
+
+
+def panels_of(program: str) -> dict[str, list[str]]:
+    """Return the long names that `run --help` shows in each panel, read from what it prints."""
+    shown = CliRunner().invoke(root_of(program), ["run", "--help"], terminal_width=200).output
+    found: dict[str, list[str]] = {}
+    for line in shown.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            found[line.removesuffix(":")] = []
+        elif line.startswith("  -"):
+            names = (word.strip(",") for word in line.split())
+            found[list(found)[-1]].append(next(name for name in names if name.startswith("--")))
+    return found
+
+
+@pytest.mark.parametrize("program", RUNNERS)
+def test_each_option_of_run_is_in_one_panel_and_panels_are_in_the_same_order(program: str) -> None:
+    root = root_of(program)
+    assert isinstance(root, click.Group)
+    own = [each for each in root.commands["run"].params if isinstance(each, click.Option)]
+    assert [each.opts for each in own if not isinstance(each, PanelOption)] == []
+    panels = panels_of(program)
+    assert list(panels) == list(PANELS)
+    shown = sorted(name for names in panels.values() for name in names)
+    assert shown == sorted(["--help", *(each.opts[0] for each in own)])
+
+
+def test_an_option_of_several_runners_is_in_the_same_panel_of_all() -> None:
+    places: dict[str, set[str]] = defaultdict(set)
+    for program in RUNNERS:
+        for panel, names in panels_of(program).items():
+            for name in names:
+                places[name].add(panel)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("program", RUNNERS)
+def test_the_options_of_a_first_run_come_first_in_their_panels(program: str) -> None:
+    first = [
+        name for names in panels_of(program).values() for name in names if name in FIRST_OPTIONS
+    ]
+    assert tuple(first) == FIRST_OPTIONS
+    for names in panels_of(program).values():
+        chosen = [name for name in names if name in FIRST_OPTIONS]
+        assert names[: len(chosen)] == chosen
 
 
 @pytest.mark.parametrize("program", ["multireal-harness", "waa-client"])

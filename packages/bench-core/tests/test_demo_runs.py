@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli import execute_demo
+from bench_core.cli import common_command
 from bench_core.records import AgentOutcome, Task
 from bench_core.run_spec import RunSpec
 from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
@@ -16,7 +16,7 @@ from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
 SCORES = {"1": 1.0, "2": 0.0, "3": None}
@@ -55,9 +55,14 @@ def made(**changes: Any) -> DemoRun:
     return DemoRun.model_validate({**fields, **changes})
 
 
-def shown(*runs: DemoRun, **options: Any) -> tuple[int, str]:
-    command = click.Command("demo", callback=lambda: execute_demo(lambda _: runs, **options))
-    result = CliRunner().invoke(command)
+def shown(*runs: DemoRun, as_json: bool = False) -> tuple[int, str]:
+    main = click.Group()
+
+    @common_command(main)
+    def demo(**_: Any) -> Any:
+        return lambda _: runs
+
+    result = CliRunner().invoke(main, [demo.__name__, *(["--json"] if as_json else [])])
     return result.exit_code, result.stdout
 
 
@@ -105,5 +110,8 @@ def test_json_holds_the_records() -> None:
 
 
 def test_a_runner_may_show_columns_of_its_own() -> None:
-    _, text = shown(made(), columns={"folder": "where", "tasks": "how many"})
+    class Counted(DemoRun):
+        columns: ClassVar[Mapping[str, str]] = {"folder": "where", "tasks": "how many"}
+
+    _, text = shown(Counted(**made().model_dump()))
     assert text.split()[:3] == ["where", "how", "many"]

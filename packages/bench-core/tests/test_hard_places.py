@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
-import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli import execute_prepared, run_options, runner_group, task_options
+from bench_core.cli import common_command, runner_group
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import space as limits
 from bench_core.files import write_atomic
@@ -265,13 +264,11 @@ def test_a_disk_that_cannot_be_written_is_one_sentence_with_the_path() -> None:
         del purpose
         yield PreparedRun(Chatty(), asked.spec(), asked.folder("chatty", asked.spec()))
 
-    @main.command()
-    @task_options
-    @run_options(agent="do-nothing")
-    def run(dry_run: bool, as_json: bool, **options: Any) -> None:
-        execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
+    @common_command(main, agent="do-nothing")
+    def run(**options: Any) -> Any:
+        return prepare, RunOptions(**options)
 
-    assert isinstance(run, click.Command)
+    assert "run" in main.commands
     words = ["run", "--out", "/proc/self/fdinfo/run"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2

@@ -15,14 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core.cli import (
-    execute_prepared,
+    common_command,
     execute_rescore,
-    json_option,
     list_tasks,
-    rescore_options,
-    run_options,
     runner_group,
-    task_options,
 )
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.records import Resource, Task, Usage
@@ -35,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.protocols import Agent, TrialContext
+    from bench_core.runs import Prepare
 
 KINDS = (
     "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
@@ -146,28 +143,22 @@ def main() -> None:
     """Run toys."""
 
 
-@main.command("tasks")
-@task_options
-@json_option
+@common_command(main)
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the toys."""
     list_tasks(ToyBenchmark().tasks(), TaskOptions(**options), as_json=as_json)
 
 
-@main.command()
-@task_options
-@run_options(agent="do-nothing")
-@click.option("--cancel-grace", type=float, default=5.0)
-@click.option("--loop-block", type=float, default=60.0)
-@click.option("--evaluation-grace", type=float, default=120.0)
+@common_command(
+    main,
+    click.option("--cancel-grace", type=float, default=5.0),
+    click.option("--loop-block", type=float, default=60.0),
+    click.option("--evaluation-grace", type=float, default=120.0),
+    agent="do-nothing",
+)
 def run(
-    cancel_grace: float,
-    loop_block: float,
-    evaluation_grace: float,
-    dry_run: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    cancel_grace: float, loop_block: float, evaluation_grace: float, **options: Any
+) -> tuple[Prepare, RunOptions]:
     """Run the toys."""
     timeouts = Timeouts(
         cancel_grace_s=cancel_grace,
@@ -182,11 +173,10 @@ def run(
         with_ = RunEnvironment(price_of={"toy:cheap": 1}.get)
         yield PreparedRun(ToyBenchmark(), spec, asked.folder("toy", spec), with_)
 
-    execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
+    return prepare, RunOptions(**options)
 
 
-@main.command()
-@rescore_options
+@common_command(main)
 def rescore(run_folder: Path, name: str | None, *, as_json: bool) -> None:
     """Score the toys again."""
     execute_rescore(ToyBenchmark(), run_folder, name=name, as_json=as_json)

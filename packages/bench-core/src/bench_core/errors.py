@@ -31,7 +31,6 @@ Facts are attributes; messages name the value and the way out.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,6 +95,8 @@ def _meant(name: str, installed: Iterable[str]) -> str:
         attribute = attribute if colon else file.suffix.removeprefix(".").removesuffix("py")
         attribute = attribute or "".join(each.capitalize() for each in module.split("_"))
         return f"; for one of your own name module and class, as in `{module}:{attribute}`, in its folder"
+    import difflib  # here, so that `--help` stays quick
+
     near = difflib.get_close_matches(name, list(installed), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
     FiniteRange,
-    demo_out_option,
+    PanelCommand,
+    common_command,
     demo_workers_option,
-    execute_demo,
-    execute_doctor,
     execute_prepared,
     execute_rescore,
-    import_options,
     json_option,
     list_tasks,
-    paid_options,
-    planned_agent_option,
+    option,
     render_table,
-    rescore_options,
     run_options,
     runner_group,
-    task_options,
+    stacked,
+    world_option,
 )
 from multireal_harness.__about__ import __version__
 from multireal_harness.cli_examples import EXAMPLES
 from multireal_harness.cli_states import check_state, compare, export, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from bench_core.cli import Check
+    from bench_core.progress import Progress
+    from bench_core.runs import Prepare
+    from multireal_harness.demo import JudgedDemoRun
     from multireal_harness.ground_truth.generation import Kept
+    from multireal_harness.imported import ImportedResults
+    from multireal_harness.options import MultiRealRunOptions
 
 __all__ = ["main"]
 
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
-
 _COLUMNS = ("app", "difficulty")
-_MATCHES = ["equals", "truthy", "exists", "strict"]
 
 
 def _refuse_unknown_zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -53,53 +53,6 @@ def _refuse_unknown_zone(_ctx: click.Context, _parameter: click.Parameter, value
     if known and value not in known:
         raise click.BadParameter(f"there is no time zone {value!r}: give one such as Europe/Berlin")
     return value
-
-
-def _tasks_dir_option(command: _Command) -> _Command:
-    return click.option(
-        "--tasks-dir", metavar="DIR",
-        help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` the built-in ones.  "
-        "[default: $MULTIREAL_TASKS_DIR]",
-    )(command)  # fmt: skip
-
-
-def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by their apps and difficulty."""
-    for option in (
-        click.option("--difficulty", "difficulties", multiple=True, metavar="NAME",
-                     help="Only tasks of this difficulty."),
-        click.option("--max-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at most so many apps."),
-        click.option("--min-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at least so many apps."),
-        click.option("--app", "--websites", "apps", multiple=True, metavar="NAME",
-                     help="Only tasks that use this app; repeat it for alternatives."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def _judge_options(command: _Command) -> _Command:
-    """Add the options about the judge."""
-    for option in (
-        click.option("--label-budget", type=click.IntRange(min=1), metavar="N",
-                     help="At the end list N judged trials for a person to label, in labelling/ of the folder."),
-        click.option("--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
-        click.option("--audit-passes", type=FiniteRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
-                     help="Also ask the judge about this share of passed tasks."),
-        click.option("--judge-max-cost", "judge_max_cost_usd", type=FiniteRange(min=0, min_open=True), metavar="USD",
-                     help="Budget for judging one trial."),
-        click.option("--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                     help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
-        click.option("--judge-samples", type=click.IntRange(min=1), metavar="N",
-                     help="How many answers of the judge's model must agree."),
-        click.option("--judge-base-url", metavar="URL", help="URL of the judge's model; no key is needed then."),
-        click.option("--judge-second", metavar="PROVIDER:MODEL",
-                     help="A second model that must agree before anything passes."),
-        click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
-        click.option("--judge", metavar="NAME",
-                     help="Judge to ask where a query fails, such as `llm-judge`."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
 
 
 def _faults(
@@ -113,46 +66,70 @@ def _faults(
         raise click.BadParameter(str(error)) from error
 
 
-_fault_option = click.option(
-    "--fault", "faults", multiple=True, callback=_faults, metavar="app=NAME,PAGE=WHAT",
+_tasks_dir_option = option(
+    "Tasks", "--tasks-dir", metavar="DIR",
+    help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` the built-in ones.  "
+    "[default: $MULTIREAL_TASKS_DIR]",
+)  # fmt: skip
+_models_dir_option = option(
+    "Model", "--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+    help="Your model configs (YAML), for --model NAME.",
+)  # fmt: skip
+_world_option = world_option(
+    "The apps that the tasks name, or the local ones with their own tasks."
+)
+_fault_option = option(
+    "Where it runs", "--fault", "faults", multiple=True, callback=_faults, metavar="app=NAME,PAGE=WHAT",
     help="Make a built-in app misbehave: `app=dining,finish=503x2` answers /finish with 503 twice; also "
     "config=..., page=slow:3, drop, stall, invalid_json, no_pre.",
 )  # fmt: skip
-
-
-def _rule_options(command: _Command) -> _Command:
-    """Add the options that choose the scoring rules."""
-    for option in (
-        click.option("--match", type=click.Choice(_MATCHES), default="equals", show_default=True,
-                     help="How a query's result is compared with the expectation; equals is the benchmark's rule."),
-        click.option("--queries", type=click.Choice(["original", "fixed"]), default="original", show_default=True,
-                     help="Score by the task set's own queries, or by those that `lint --fix` rewrites."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-_world_option = click.option(
-    "--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-    help="The apps that the tasks name, or the local ones with their own tasks.",
+_query_options = stacked(
+    option("Tasks", "--app", "--websites", "apps", multiple=True, metavar="NAME",
+           help="Only tasks that use this app; repeat it for alternatives."),
+    option("Tasks", "--min-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at least so many apps."),
+    option("Tasks", "--max-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at most so many apps."),
+    option("Tasks", "--difficulty", "difficulties", multiple=True, metavar="NAME",
+           help="Only tasks of this difficulty."),
 )  # fmt: skip
-
-
-def _environment_options(command: _Command) -> _Command:
-    """Add the options for apps, browser and model."""
-    for option in (
-        click.option("--allow-model-mismatch", is_flag=True, help="Continue when the API answers with another model."),
-        click.option("--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-                     help="Your model configs (YAML), for --model NAME."),
-        click.option("--timezone", default="America/Denver", show_default=True, metavar="NAME", callback=_refuse_unknown_zone, help="Time zone of the pages."),
-        click.option("--locale", default="en-US", show_default=True, metavar="NAME", help="Language of the pages."),
-        click.option("--no-headless", is_flag=True, help="Show the browser."),
-        click.option("--skip-unreachable", is_flag=True, help="Leave out tasks whose apps do not answer."),
-        click.option("--solution", default="good", show_default=True, metavar="NAME", help="Reference solution that the agent `scripted` carries out."),
-        _world_option,
-    ):  # fmt: skip
-        command = option(command)
-    return command
+_judge_options = stacked(
+    option("Results", "--judge", metavar="NAME",
+           help="Judge to ask where a query fails, such as `llm-judge`."),
+    option("Results", "--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
+    option("Results", "--judge-second", metavar="PROVIDER:MODEL",
+           help="A second model that must agree before anything passes."),
+    option("Results", "--judge-base-url", metavar="URL", help="URL of the judge's model; no key is needed then."),
+    option("Results", "--judge-samples", type=click.IntRange(min=1), metavar="N",
+           help="How many answers of the judge's model must agree."),
+    option("Results", "--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+           help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
+    option("Results", "--judge-max-cost", "judge_max_cost_usd", type=FiniteRange(min=0, min_open=True), metavar="USD",
+           help="Budget for judging one trial."),
+    option("Results", "--audit-passes", type=FiniteRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
+           help="Also ask the judge about this share of passed tasks."),
+    option("Results", "--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
+    option("Results", "--label-budget", type=click.IntRange(min=1), metavar="N",
+           help="At the end list N judged trials for a person to label, in labelling/ of the folder."),
+)  # fmt: skip
+_rule_options = stacked(
+    option("Results", "--queries", type=click.Choice(["original", "fixed"]), default="original", show_default=True,
+           help="Score by the task set's own queries, or by those that `lint --fix` rewrites."),
+    option("Results", "--match", type=click.Choice(["equals", "truthy", "exists", "strict"]), default="equals",
+           show_default=True,
+           help="How a query's result is compared with the expectation; equals is the benchmark's rule."),
+)  # fmt: skip
+_environment_options = stacked(
+    _world_option,
+    option("Agent", "--solution", default="good", show_default=True, metavar="NAME",
+           help="Reference solution that the agent `scripted` carries out."),
+    option("Tasks", "--skip-unreachable", is_flag=True, help="Leave out tasks whose apps do not answer."),
+    option("Where it runs", "--no-headless", is_flag=True, help="Show the browser."),
+    option("Where it runs", "--locale", default="en-US", show_default=True, metavar="NAME",
+           help="Language of the pages."),
+    option("Where it runs", "--timezone", default="America/Denver", show_default=True, metavar="NAME",
+           callback=_refuse_unknown_zone, help="Time zone of the pages."),
+    _models_dir_option,
+    option("Model", "--allow-model-mismatch", is_flag=True, help="Continue when the API answers with another model."),
+)  # fmt: skip
 
 
 @runner_group("multireal-harness", __version__, examples=EXAMPLES)
@@ -160,12 +137,7 @@ def main() -> None:
     """Run agents on multi-app web tasks; queries score them, a judge where queries fail."""
 
 
-@main.command()
-@_tasks_dir_option
-@task_options
-@_query_options
-@_world_option
-@json_option
+@common_command(main, _tasks_dir_option, _query_options, _world_option)
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be given without their prefix."""
     from multireal_harness.options import MultiRealTaskOptions
@@ -214,42 +186,34 @@ def lint(**options: Any) -> None:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
-@main.command()
-@_tasks_dir_option
-@task_options
-@_query_options
-@_environment_options
-@_judge_options
-@_rule_options
-@_fault_option
-@run_options(workers=1, agent_required=False)
-def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
+@common_command(
+    main,
+    _tasks_dir_option,
+    _query_options,
+    _environment_options,
+    _judge_options,
+    _rule_options,
+    _fault_option,
+    agent_required=False,
+)
+def run(**options: Any) -> tuple[Prepare, MultiRealRunOptions]:
     """Run an agent on tasks; the same command continues an unfinished run."""
     from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.options import MultiRealRunOptions
 
-    asked = MultiRealRunOptions(**options)
-    execute_prepared(MultiRealBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
+    return MultiRealBenchmark.prepare, MultiRealRunOptions(**options)
 
 
-@main.command("import")
-@import_options
-@_tasks_dir_option
-def import_(
-    results: Path, tasks_dir: str | None, out: Path, *, as_json: bool, **options: Any
-) -> None:
+@common_command(main, _tasks_dir_option)
+def import_(results: Path, tasks_dir: str | None, out: Path, **options: Any) -> ImportedResults:
     """Make a run folder of agisdk's results in RESULTS, scored again from their end states."""
     from multireal_harness.imported import import_results
     from multireal_harness.tasks import load_tasks, resolve_tasks_dir
 
-    made = import_results(results, out, load_tasks(resolve_tasks_dir(tasks_dir)), **options)
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    return import_results(results, out, load_tasks(resolve_tasks_dir(tasks_dir)), **options)
 
 
-@main.command()
-@rescore_options
-@_judge_options
-@_rule_options
+@common_command(main, _judge_options, _rule_options)
 def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:
     """Score a finished run again from its stored end states, without a browser."""
     from bench_core.files import folder_name  # as what follows
@@ -269,62 +233,53 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
         click.echo(f"{len(chosen)} trials to label: {labels.folder}", err=True)
 
 
-@main.command()
-@_tasks_dir_option
-@_world_option
-@planned_agent_option
-@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
-@click.option(
-    "--models-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Your model configs (YAML).",
-)
-@paid_options
-@json_option
-def doctor(**options: Any) -> None:
+@common_command(main, _tasks_dir_option, _world_option, _models_dir_option)
+def doctor(**options: Any) -> Iterable[Check]:
     """Check everything a run needs, including the apps, and print how to fix what is missing."""
     from multireal_harness.doctor import checks
 
-    as_json = options.pop("as_json")
-    execute_doctor(checks(**options), as_json=as_json)
+    return checks(**options)
 
 
-@main.command()
-@demo_out_option
-@demo_workers_option
-@click.option(
-    "--judge", metavar="NAME", help="A real judge, instead of one that only counts changed apps."
+@common_command(
+    main,
+    demo_workers_option,
+    click.option(
+        "--judge",
+        metavar="NAME",
+        help="A real judge, instead of one that only counts changed apps.",
+    ),
+    click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
+    _fault_option,
 )
-@click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
-@_fault_option
-@json_option
-def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **judge: Any) -> None:
+def demo(
+    *, out: Path, workers: int, faults: tuple[Any, ...], **judge: Any
+) -> Callable[[Progress], Sequence[JudgedDemoRun]]:
     """Run the whole pipeline on local apps: no key, no network, about a minute."""
-    from multireal_harness.demo import DEMO_COLUMNS, run_demo
+    from multireal_harness.demo import run_demo
     from multireal_harness.options import RuleOptions
 
     loaded = RuleOptions(**judge).loaded_judge()
-    execute_demo(
-        lambda progress: run_demo(
-            out, progress=progress, judge=loaded, workers=workers, faults=faults
-        ),
-        as_json=as_json,
-        columns=DEMO_COLUMNS,
+    return lambda progress: run_demo(
+        out, progress=progress, judge=loaded, workers=workers, faults=faults
     )
 
 
-@main.command("generate-ground-truth")
+@main.command("generate-ground-truth", cls=PanelCommand)
 @click.argument("truth", type=click.Path(file_okay=False, path_type=Path))
 @_tasks_dir_option
-@task_options
 @_query_options
 @_environment_options
-@click.option(
-    "--judge", required=True, metavar="NAME", help="Judge that decides which states are kept."
+@option(
+    "Results",
+    "--judge",
+    required=True,
+    metavar="NAME",
+    help="Judge that decides which states are kept.",
 )
-@click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
-@click.option(
+@option("Results", "--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
+@option(
+    "Results",
     "--threshold",
     type=FiniteRange(0, 1),
     default=0.8,
@@ -332,8 +287,10 @@ def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **j
     metavar="SHARE",
     help="Keep states of which the judge is at least this confident.",
 )
-@click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state already.")
-@run_options(workers=1, agent_required=False)
+@option(
+    "Tasks", "--force", is_flag=True, help="Also run tasks that have a synthetic state already."
+)
+@run_options(agent_required=False)
 def generate(
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bench_core.records import Limits
 from bench_core.records.judge import CriterionVerdict, Verdict
@@ -21,14 +21,14 @@ from multireal_harness.tasks import load_tasks, task_set_hash
 from multireal_harness.world.launch import built_in_world
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bench_core.progress import Progress
     from bench_core.protocols import Judge
     from bench_core.records.judge import JudgeCase
     from multireal_harness.world.faults import AppFault
 
-__all__ = ["DEMO_COLUMNS", "CountingJudge", "JudgedDemoRun", "run_demo"]
+__all__ = ["CountingJudge", "JudgedDemoRun", "run_demo"]
 
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
@@ -39,21 +39,19 @@ _AUDIT = 0.5
 """The share of passed trials that the judge also gets."""
 
 
-DEMO_COLUMNS = {
-    "run": "run",
-    "tasks": "tasks",
-    "succeeded": "score 1",
-    "failed": "score 0",
-    "not_scored": "no score",
-    "judged": "judged",
-    "seconds": "seconds",
-    "folder": "run folder",
-}
-"""Fields of `JudgedDemoRun` to the headers of their columns."""
-
-
 class JudgedDemoRun(DemoRun):
     """The outcome of one run of the demo; two runs have the same agent."""
+
+    columns: ClassVar[Mapping[str, str]] = {
+        "run": "run",
+        "tasks": "tasks",
+        "succeeded": "score 1",
+        "failed": "score 0",
+        "not_scored": "no score",
+        "judged": "judged",
+        "seconds": "seconds",
+        "folder": "run folder",
+    }
 
     run: str
     judged: int

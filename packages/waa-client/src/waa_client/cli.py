@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,20 +12,15 @@ from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
     FiniteRange,
-    demo_out_option,
-    execute_demo,
+    common_command,
     execute_doctor,
-    execute_prepared,
     execute_rescore,
-    import_options,
     json_option,
     list_tasks,
-    paid_options,
-    planned_agent_option,
-    rescore_options,
-    run_options,
+    option,
     runner_group,
-    task_options,
+    stacked,
+    world_option,
 )
 from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.__about__ import __version__
@@ -33,13 +28,18 @@ from waa_client.cli_examples import EXAMPLES
 from waa_client.cli_vm import vm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from bench_core.records import Task
+    from bench_core.cli import Check
+    from bench_core.progress import Progress
+    from bench_core.records import Task, World
+    from bench_core.runs import DemoRun, Prepare
+    from waa_client.openadapt import ImportedExecutions
+    from waa_client.options import WaaRunOptions
+    from waa_client.vanilla import Imported
 
 __all__ = ["main"]
 
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 _COLUMNS = ("domain",)
@@ -56,75 +56,50 @@ def _observed(
     return _parts(text)
 
 
-def _stacked(command: _Command, *options: Callable[[Any], Any]) -> _Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _source_options(command: _Command) -> _Command:
-    """Add the options that locate the task files."""
-    return _stacked(
-        command,
-        click.option("--tasks-dir", type=_FOLDER, metavar="DIR",
-                     help="A checkout of WindowsAgentArena, or a folder with examples/.  [default: $WAA_TASKS]"),
-        click.option("--index", metavar="FILE",
-                     help="Only the tasks of this index: test_all.json, test_custom.json."),
-        click.option("--variant", type=click.Choice(["normal", "hard"]), default="normal",
-                     show_default=True, help="hard starts without open windows."),
-    )  # fmt: skip
-
-
-def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by domain, application and tags."""
-    return _stacked(
-        command,
-        click.option("--domain", "domains", multiple=True, metavar="NAME",
-                     help="Only tasks of this domain, e.g. notepad; repeat it for several."),
-        click.option("--app", "apps", multiple=True, metavar="NAME", help="Only tasks that need this application."),
-        click.option("--infeasible/--feasible", default=None,
-                     help="Only tasks that cannot be done, or only those that can."),
-        click.option("--network/--offline", default=None,
-                     help="Only tasks that need the Internet, or only those that do not."),
-    )  # fmt: skip
-
-
-def _vm_options(command: _Command) -> _Command:
-    """Add the options that locate VMs and evaluators."""
-    return _stacked(
-        command,
-        click.option("--vm", "vms", metavar="URL[,URL...]", help="VMs: host, host:port or URL."),
-        click.option("--evaluate", "evaluators", metavar="URL[,URL...]",
-                     help="waa-server-ext, one for each VM in their order; without it nothing is scored."),
-    )  # fmt: skip
-
-
-def _world_option(command: _Command) -> _Command:
-    """Add the option that chooses between VMs of your own and the simulated desktop."""
-    return click.option(
-        "--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-        help="VMs of yours, or simulated desktops with tasks of their own, one for each trial.",
-    )(command)  # fmt: skip
-
-
-def _episode_options(command: _Command) -> _Command:
-    """Add the options for timing, set-up, reset and what agents get."""
-    return _stacked(
-        command,
-        click.option("--timing", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
-                     help="vanilla sleeps as WAA does, for parity; fast waits until the screen does not change."),
-        click.option("--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
-                     help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
-        click.option("--reset-command", metavar="COMMAND",
-                     help="Command that restores a VM before each trial; {url} and {host} are filled in."),
-        click.option("--reset", metavar="snapshot[:TAG]",
-                     help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
-        click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Folder that caches downloads of --setup client."),
-        click.option("--observe", metavar="WHAT[,WHAT...]", callback=_observed,
-                     help="Add elements, marks, tree, windows or none to observations.  [default: as the agent asks]"),
-        click.option("--few-shot", type=click.Path(path_type=Path), metavar="FILE|DIR",
-                     help="Demonstrations: one for all tasks, or found by the task's id."),
-    )  # fmt: skip
+_source_options = stacked(
+    option("Tasks", "--tasks-dir", type=_FOLDER, metavar="DIR",
+           help="A checkout of WindowsAgentArena, or a folder with examples/.  [default: $WAA_TASKS]"),
+    option("Tasks", "--index", metavar="FILE",
+           help="Only the tasks of this index: test_all.json, test_custom.json."),
+    option("Tasks", "--variant", type=click.Choice(["normal", "hard"]), default="normal",
+           show_default=True, help="hard starts without open windows."),
+)  # fmt: skip
+_query_options = stacked(
+    option("Tasks", "--domain", "domains", multiple=True, metavar="NAME",
+           help="Only tasks of this domain, e.g. notepad; repeat it for several."),
+    option("Tasks", "--app", "apps", multiple=True, metavar="NAME", help="Only tasks that need this application."),
+    option("Tasks", "--infeasible/--feasible", default=None,
+           help="Only tasks that cannot be done, or only those that can."),
+    option("Tasks", "--network/--offline", default=None,
+           help="Only tasks that need the Internet, or only those that do not."),
+)  # fmt: skip
+_vm_options = stacked(
+    option("Where it runs", "--vm", "vms", metavar="URL[,URL...]", help="VMs: host, host:port or URL."),
+    option("Where it runs", "--evaluate", "evaluators", metavar="URL[,URL...]",
+           help="waa-server-ext, one for each VM in their order; without it nothing is scored."),
+)  # fmt: skip
+_evaluator_option = click.option(
+    "--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator."
+)
+_world_option = world_option(
+    "VMs of yours, or simulated desktops with tasks of their own, one for each trial."
+)
+_episode_options = stacked(
+    option("Where it runs", "--timing", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
+           help="vanilla sleeps as WAA does, for parity; fast waits until the screen does not change."),
+    option("Where it runs", "--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
+           help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
+    option("Where it runs", "--reset-command", metavar="COMMAND",
+           help="Command that restores a VM before each trial; {url} and {host} are filled in."),
+    option("Where it runs", "--reset", metavar="snapshot[:TAG]",
+           help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
+    option("Where it runs", "--asset-cache", type=_FOLDER, metavar="DIR",
+           help="Folder that caches downloads of --setup client."),
+    option("Agent", "--observe", metavar="WHAT[,WHAT...]", callback=_observed,
+           help="Add elements, marks, tree, windows or none to observations.  [default: as the agent asks]"),
+    option("Agent", "--few-shot", type=click.Path(path_type=Path), metavar="FILE|DIR",
+           help="Demonstrations: one for all tasks, or found by the task's id."),
+)  # fmt: skip
 
 
 @runner_group("waa-client", __version__, examples=EXAMPLES)
@@ -135,22 +110,26 @@ def main() -> None:
 main.add_command(vm)
 
 
-@main.command()
-@task_options
-@_query_options
-@_source_options
-@_world_option
-@click.option(
-    "--health",
-    is_flag=True,
-    help="Show which tasks cannot score, score for nothing, or need the Internet, and why.",
+@common_command(
+    main,
+    _query_options,
+    _source_options,
+    _world_option,
+    click.option(
+        "--health",
+        is_flag=True,
+        help="Show which tasks cannot score, score for nothing, or need the Internet, and why.",
+    ),
+    click.option(
+        "--check-hosts", is_flag=True, help="With --health: ask for every file on the Internet."
+    ),
+    click.option(
+        "--evaluate",
+        "evaluator",
+        metavar="URL",
+        help="With --health: score each task on this evaluator's VM, where nothing was done.",
+    ),
 )
-@click.option(
-    "--check-hosts", is_flag=True, help="With --health: ask for every file on the Internet."
-)
-@click.option("--evaluate", "evaluator", metavar="URL",
-              help="With --health: score each task on this evaluator's VM, where nothing was done.")  # fmt: skip
-@json_option
 def tasks(
     *, health: bool, check_hosts: bool, evaluator: str | None, as_json: bool, **options: Any
 ) -> None:
@@ -189,30 +168,28 @@ def _show_health(
         click.echo(health_text(notes, tasks))
 
 
-@main.command()
-@task_options
-@_query_options
-@_source_options
-@_world_option
-@_vm_options
-@_episode_options
-@click.option("--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON.")  # fmt: skip
-@run_options(agent="vision", workers=1)
-def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
+@common_command(
+    main,
+    _query_options,
+    _source_options,
+    _world_option,
+    _vm_options,
+    option("Where it runs", "--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+           help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON."),
+    _episode_options,
+    agent="vision",
+)  # fmt: skip
+def run(**options: Any) -> tuple[Prepare, WaaRunOptions]:
     """Run an agent on tasks; the same command continues an unfinished run."""
     from waa_client.benchmark import WaaBenchmark
     from waa_client.options import WaaRunOptions
 
     for name in ("vms", "evaluators"):
         options[name] = _parts(options[name]) or ()
-    asked = WaaRunOptions(**options)
-    execute_prepared(WaaBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
+    return WaaBenchmark.prepare, WaaRunOptions(**options)
 
 
-@main.command()
-@rescore_options
-@click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
+@common_command(main, _evaluator_option)
 def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -> None:
     """Score a finished run again from its stored transcripts, without a VM."""
     from waa_client.benchmark import WaaBenchmark
@@ -224,7 +201,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -
 @main.command()
 @click.argument("task_id", metavar="TASK")
 @_source_options
-@click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
+@_evaluator_option
 @click.option("--action", "history", multiple=True, metavar="ACTION",
               help="An action of the history as vanilla records it, e.g. FAIL; repeat it for several.")  # fmt: skip
 @json_option
@@ -291,26 +268,30 @@ def import_vanilla(
     click.echo(imported.model_dump_json(indent=2) if as_json else imported_text(imported))
 
 
-@main.command("import")
-@import_options
-@_source_options
-@click.option("--only", metavar="TEXT", help="Only results below folders with TEXT in their path.")
-@click.option(
-    "--benchmark",
-    default="waa",
-    show_default=True,
-    metavar="NAME",
-    help="What the tasks are of; of another than WAA they are those of --tasks-dir, or all that are found.",
+@common_command(
+    main,
+    _source_options,
+    click.option(
+        "--only", metavar="TEXT", help="Only results below folders with TEXT in their path."
+    ),
+    click.option(
+        "--benchmark",
+        default="waa",
+        show_default=True,
+        metavar="NAME",
+        help="What the tasks are of; of another than WAA they are those of --tasks-dir, or all that are found.",
+    ),
 )
-def import_(results: Path, out: Path, benchmark: str, *, as_json: bool, **options: Any) -> None:
+def import_(
+    results: Path, out: Path, benchmark: str, **options: Any
+) -> Imported | ImportedExecutions:
     """Make a run folder of the results in RESULTS: WAA's, V2's, OSWorld's or openadapt-evals'."""
     from waa_client.imported import import_tree, planned_tasks
     from waa_client.options import WaaTaskOptions
 
     given = {name: options.pop(name) for name in ("only", "agent", "model")}
     tasks = planned_tasks(WaaTaskOptions(**options), benchmark)
-    made = import_tree(results, out, tasks, benchmark=benchmark, **given)
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    return import_tree(results, out, tasks, benchmark=benchmark, **given)
 
 
 @main.command()
@@ -348,45 +329,35 @@ def compare(
         raise click.exceptions.Exit(exit_codes.UNDECIDED)
 
 
-@main.command()
-@_vm_options
-@_source_options
-@_world_option
-@planned_agent_option
-@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
-@paid_options
-@json_option
+@common_command(main, _vm_options, _source_options, _world_option)
 def doctor(
-    vms: str | None,
-    evaluators: str | None,
-    model: str | None,
     *,
-    agent: str | None,
-    paid: bool,
-    play: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    tasks_dir: Path | None,
+    index: str | None,
+    variant: Literal["normal", "hard"],
+    world: World,
+    **planned: Any,
+) -> Iterable[Check]:
     """Check everything a run needs and print how to fix what is missing."""
     from waa_client.doctor import checks
     from waa_client.options import WaaTaskOptions
 
-    tasks = WaaTaskOptions(**options)
-    found = checks(
-        tasks, vms=vms, evaluators=evaluators, agent=agent, model=model, paid=paid, play=play
-    )
-    execute_doctor(found, as_json=as_json)
+    tasks = WaaTaskOptions(tasks_dir=tasks_dir, index=index, variant=variant, world=world)
+    return checks(tasks, **planned)
 
 
-@main.command()
-@demo_out_option
-@click.option(
-    "--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks of the simulated desktop."
+@common_command(
+    main,
+    click.option(
+        "--task",
+        "-t",
+        "ids",
+        metavar="ID[,ID...]",
+        help="Only these tasks of the simulated desktop.",
+    ),
 )
-@json_option
-def demo(out: Path, ids: str | None, as_json: bool) -> None:
+def demo(*, out: Path, ids: str | None) -> Callable[[Progress], Sequence[DemoRun]]:
     """Run the whole pipeline on a simulated desktop: no key, no Docker, no VM."""
     from waa_client.demo import run_demo
 
-    chosen = tuple(each.strip() for each in (ids or "").split(",") if each.strip())
-    execute_demo(lambda progress: run_demo(out, progress=progress, ids=chosen), as_json=as_json)
+    return lambda progress: run_demo(out, progress=progress, ids=_parts(ids) or ())

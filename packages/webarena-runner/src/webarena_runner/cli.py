@@ -5,47 +5,43 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
-    demo_out_option,
+    common_command,
     demo_workers_option,
-    execute_demo,
-    execute_doctor,
-    execute_prepared,
     execute_rescore,
-    import_options,
     json_option,
     list_tasks,
-    paid_options,
-    planned_agent_option,
+    option,
     render_table,
-    rescore_options,
-    run_options,
     runner_group,
+    stacked,
     task_options,
+    world_option,
 )
 from webarena_runner.__about__ import __version__
 from webarena_runner.cli_examples import EXAMPLES
 from webarena_runner.cli_sites import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from bench_core.cli import Check
+    from bench_core.progress import Progress
+    from bench_core.runs import DemoRun, Prepare
     from webarena_runner.imported import ImportedFolder
+    from webarena_runner.options import WebArenaRunOptions
 
 __all__ = ["main"]
-
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _SITES_OF_RUN = click.option(
     "--config", "config_file", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="The sites' URLs during an official output's run; without it, each folder's run_config.json.",
 )  # fmt: skip
-_TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
 _COLUMNS = ("site", "type", "difficulty")
 
 
@@ -58,70 +54,43 @@ for _group in (auth, config, sites):
     main.add_command(_group)
 
 
-def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by their sites, type, template and difficulty."""
-    for option in (
-        click.option("--hard/--not-hard", default=None, help="Only the hard subset of 258 tasks, or only the others."),
-        click.option("--template", "templates", metavar="ID", multiple=True,
-                     help="Only tasks made from this template."),
-        click.option("--type", "types", type=click.Choice(_TYPES, case_sensitive=False), multiple=True,
-                     help="Only tasks of this type."),
-        click.option("--without-site", "without_sites", type=click.Choice(SITES), multiple=True,
-                     help="No tasks that use this site."),
-        click.option("--exact-sites", is_flag=True, help="Only tasks that use the given sites and no others."),
-        click.option("--site", "sites", type=click.Choice(SITES), multiple=True,
-                     help="Only tasks that use this site."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def _environment_options(command: _Command) -> _Command:
-    """Add the options that choose the sites: hosted ones or the built-in world."""
-    world = click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-                         help="The sites you host, or the stand-in sites of this package.")  # fmt: skip
-    return environment_options(world(command))
-
-
-def _site_use_options(command: _Command) -> _Command:
-    """Add the options for logins and resets of sites."""
-    for option in (
-        click.option("--restore-contact-probe", is_flag=True,
-                     help="Add to the shop's contact form the script that current images lack."),
-        click.option("--auth", "auth_folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-                     help="Store logins in DIR and reuse them, instead of logging in for each trial."),
-        click.option("--reset-batch", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
-                     help="Mutating trials between two resets of a site with per-batch."),
-        click.option("--reset", "resets", metavar="[SITE=]POLICY", multiple=True,
-                     help="Reset sites: never, before-run, before-mutating-trial or per-batch.  [default: never]"),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def _extract_options(command: _Command) -> _Command:
-    """Add the options that put answers into the response format."""
-    for option in (
-        click.option("--extract-model", metavar="PROVIDER:MODEL",
-                     help="Model for --extract model.  [default: the agent's model]"),
-        click.option("--extract", type=click.Choice(["rules", "model"]),
-                     help="Restate answers in another form in the response format.  [default: they score 0]"),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-@main.command()
-@task_options
-@_query_options
-@click.option(
-    "--world",
-    type=click.Choice(["real", "built-in"]),
-    default="real",
-    show_default=True,
-    help="With built-in, only the tasks of its stand-in sites.",
+_query_options = stacked(
+    option("Tasks", "--site", "sites", type=click.Choice(SITES), multiple=True,
+           help="Only tasks that use this site."),
+    option("Tasks", "--exact-sites", is_flag=True, help="Only tasks that use the given sites and no others."),
+    option("Tasks", "--without-site", "without_sites", type=click.Choice(SITES), multiple=True,
+           help="No tasks that use this site."),
+    option("Tasks", "--type", "types", type=click.Choice(["MUTATE", "NAVIGATE", "RETRIEVE"], case_sensitive=False),
+           multiple=True, help="Only tasks of this type."),
+    option("Tasks", "--template", "templates", metavar="ID", multiple=True,
+           help="Only tasks made from this template."),
+    option("Tasks", "--hard/--not-hard", default=None,
+           help="Only the hard subset of 258 tasks, or only the others."),
+)  # fmt: skip
+_environment_options = stacked(
+    world_option("The sites you host, or the stand-in sites of this package."), environment_options
 )
-@json_option
+_site_use_options = stacked(
+    option("Where it runs", "--reset", "resets", metavar="[SITE=]POLICY", multiple=True,
+           help="Reset sites: never, before-run, before-mutating-trial or per-batch.  [default: never]"),
+    option("Where it runs", "--reset-batch", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+           help="Mutating trials between two resets of a site with per-batch."),
+    option("Where it runs", "--auth", "auth_folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+           help="Store logins in DIR and reuse them, instead of logging in for each trial."),
+    option("Where it runs", "--restore-contact-probe", is_flag=True,
+           help="Add to the shop's contact form the script that current images lack."),
+)  # fmt: skip
+_extract_options = stacked(
+    option("Results", "--extract", type=click.Choice(["rules", "model"]),
+           help="Restate answers in another form in the response format.  [default: they score 0]"),
+    option("Results", "--extract-model", metavar="PROVIDER:MODEL",
+           help="Model for --extract model.  [default: the agent's model]"),
+)  # fmt: skip
+
+
+@common_command(
+    main, _query_options, world_option("With built-in, only the tasks of its stand-in sites.")
+)
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be ranges like 0-50."""
     from webarena_runner.options import WebArenaTaskOptions
@@ -131,30 +100,32 @@ def tasks(*, as_json: bool, **options: Any) -> None:
     list_tasks(known, WebArenaTaskOptions(**options).with_ids(known), _COLUMNS, as_json=as_json)
 
 
-@main.command()
-@task_options
-@_query_options
-@_environment_options
-@_site_use_options
-@click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
-              help="Call the model by Proctor's adapters or by browser-use's own chat classes.")  # fmt: skip
-@_extract_options
-@run_options(agent="browser-use", workers=None)
-def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
+@common_command(
+    main,
+    _query_options,
+    _environment_options,
+    _site_use_options,
+    option("Model", "--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
+           help="Call the model by Proctor's adapters or by browser-use's own chat classes."),
+    _extract_options,
+    agent="browser-use",
+    workers=None,
+)  # fmt: skip
+def run(**options: Any) -> tuple[Prepare, WebArenaRunOptions]:
     """Run an agent on tasks; the same command continues an unfinished run."""
     from webarena_runner.benchmark import WebArenaBenchmark
     from webarena_runner.options import WebArenaRunOptions
 
-    asked = WebArenaRunOptions(**options)
-    execute_prepared(WebArenaBenchmark.prepare, asked, dry_run=dry_run, as_json=as_json)
+    return WebArenaBenchmark.prepare, WebArenaRunOptions(**options)
 
 
-@main.command()
-@rescore_options
-@_extract_options
-@click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
-              help="Score with the webarena-verified of this interpreter's environment.")  # fmt: skip
-@_SITES_OF_RUN
+@common_command(
+    main,
+    _extract_options,
+    click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
+                 help="Score with the webarena-verified of this interpreter's environment."),
+    _SITES_OF_RUN,
+)  # fmt: skip
 def rescore(
     *,
     evaluator_python: Path | None,
@@ -190,22 +161,13 @@ def rescore(
         execute_rescore(benchmark(evaluator=foreign), run_folder, reason=why, **options)
 
 
-@main.command("import")
-@import_options
-@_SITES_OF_RUN
-def import_(
-    results: Path, out: Path, *, config_file: Path | None, as_json: bool, **options: Any
-) -> None:
+@common_command(main, _SITES_OF_RUN)
+def import_(results: Path, out: Path, config_file: Path | None, **options: Any) -> ImportedFolder:
     """Make a run folder of the trials of another harness in RESULTS.
 
     Official output folders are scored by the evaluator. Of BrowserGym's and AgentLab's trees the scores are
     those that they report, and marked so.
     """
-    made = _imported(results, out, config_file, **options)
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
-
-
-def _imported(results: Path, out: Path, config_file: Path | None, **options: Any) -> ImportedFolder:
     from webarena_runner.config import load_config
     from webarena_runner.imported import import_results
     from webarena_runner.tasks import load_tasks
@@ -217,7 +179,7 @@ def _imported(results: Path, out: Path, config_file: Path | None, **options: Any
 def _score_official(folder: Path, config_file: Path | None, *, as_json: bool) -> None:
     """Score an official output folder, and leave nothing but what is printed."""
     with TemporaryDirectory(prefix="webarena-official-") as scratch:
-        made = _imported(folder, Path(scratch) / "run", config_file)
+        made = import_(folder, Path(scratch) / "run", config_file)
     made = made.model_copy(update={"folder": str(folder)})
     click.echo(made.model_dump_json(indent=2) if as_json else made.text)
 
@@ -288,30 +250,22 @@ def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
     click.echo(f"\n{len({n.task_id for n in notes})} of {len(chosen)} tasks have a note")
 
 
-@main.command()
-@_environment_options
-@planned_agent_option
-@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
-@paid_options
-@json_option
-def doctor(*, as_json: bool, **options: Any) -> None:
+@common_command(main, _environment_options)
+def doctor(**options: Any) -> Iterable[Check]:
     """Check everything a run needs and print how to fix what is missing."""
     from webarena_runner.doctor import checks
 
-    execute_doctor(checks(**options), as_json=as_json)
+    return checks(**options)
 
 
-@main.command()
-@demo_out_option
-@demo_workers_option
-@click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks.")
-@json_option
-def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:
+@common_command(
+    main,
+    demo_workers_option,
+    click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks."),
+)
+def demo(*, out: Path, workers: int, ids: str | None) -> Callable[[Progress], Sequence[DemoRun]]:
     """Run the whole pipeline on the built-in world: no key, no Docker, one or two minutes."""
     from webarena_runner.demo import demo_ids, run_demo
 
     chosen = demo_ids(ids)
-    execute_demo(
-        lambda progress: run_demo(out, progress=progress, workers=workers, ids=chosen),
-        as_json=as_json,
-    )
+    return lambda progress: run_demo(out, progress=progress, workers=workers, ids=chosen)

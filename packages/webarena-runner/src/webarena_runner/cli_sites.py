@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import CommandUndecided, FiniteRange, json_option, render_table
+from bench_core.cli import CommandUndecided, FiniteRange, json_option, option, render_table, stacked
 from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from webarena_runner.config import EnvironmentConfig
 
 __all__ = ["auth", "config", "environment_options", "sites"]
-
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 # Listed here, because `--help` must not import the modules that have them.
 SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
 _DEFAULT_AUTH = "auth"
 
 
-def environment_options(command: _Command) -> _Command:
-    """Add the options that locate the sites."""
-    for option in (
-        click.option("--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
-        click.option("--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                     help="YAML or JSON file with the URLs of the sites."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+environment_options = stacked(
+    option("Where it runs", "--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+           help="YAML or JSON file with the URLs of the sites."),
+    option("Where it runs", "--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
+)  # fmt: skip
+"""The options that locate the sites."""
 
-
-def _site_options(command: _Command) -> _Command:
-    chosen = click.option("--site", "names", type=click.Choice(SITES), multiple=True,
-                          help="Only this site; repeat it for several.")  # fmt: skip
-    return environment_options(chosen(command))
-
-
+_site_options = stacked(
+    environment_options,
+    click.option("--site", "names", type=click.Choice(SITES), multiple=True,
+                 help="Only this site; repeat it for several."),
+)  # fmt: skip
 _timeout_option = click.option(
     "--timeout", type=FiniteRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
     help="Longest time until a site can be used.",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["execute_prepared", "execute_rescore", "list_tasks"]
 
-_GOAL_CELLS = 60
 _MINIMUM_WIDTH = 60
 _SHOWN_CHANGES = 50
 

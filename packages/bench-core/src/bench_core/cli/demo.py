@@ -12,48 +12,36 @@ from bench_core import exit_codes
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from bench_core.progress.interface import Progress
     from bench_core.runs.demo import DemoRun
 
-__all__ = ["DEMO_COLUMNS", "execute_demo"]
-
-DEMO_COLUMNS: Mapping[str, str] = {
-    "agent": "agent",
-    "tasks": "tasks",
-    "succeeded": "score 1",
-    "failed": "score 0",
-    "not_scored": "no score",
-    "seconds": "seconds",
-    "folder": "run folder",
-}
-"""Fields of `DemoRun` to the headers of their columns."""
+__all__ = ["execute_demo"]
 
 
 def execute_demo(
     run_demo: Callable[[Progress], Sequence[DemoRun]],
     *,
     as_json: bool = False,
-    columns: Mapping[str, str] = DEMO_COLUMNS,
 ) -> None:
     """Do what a `demo` command does, show it and exit with the right code.
 
-    `columns` are fields of the runs to headers; the first one names a run. Exit codes: 0 all is as
-    expected, 1 it is not, 130 interrupted.
+    Exit codes: 0 all is as expected, 1 it is not, 130 interrupted.
     """
     from bench_core.progress.selection import make_progress
 
     runs = run_demo(make_progress(sys.stderr if as_json else sys.stdout))
     records = [each.model_dump(mode="json") for each in runs]
-    click.echo(json.dumps(records, indent=2) if as_json else _demo_text(runs, columns))
+    click.echo(json.dumps(records, indent=2) if as_json else _demo_text(runs))
     if any(each.outcome == "interrupted" for each in runs):
         raise click.exceptions.Exit(exit_codes.INTERRUPTED)
     if not all(each.as_expected for each in runs):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
-def _demo_text(runs: Sequence[DemoRun], columns: Mapping[str, str]) -> str:
+def _demo_text(runs: Sequence[DemoRun]) -> str:
+    columns = runs[0].columns
     rows = [tuple(getattr(each, field) for field in columns) for each in runs]
     table = render_table(tuple(columns.values()), rows)
     wrong = [

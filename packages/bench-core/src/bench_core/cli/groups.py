@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import traceback
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -146,6 +145,8 @@ def _message_of(error: Exception) -> str:
 
 
 def _show_traceback(error: Exception) -> None:
+    import traceback  # only when something failed
+
     lines = "".join(traceback.format_exception(error)).splitlines()
     click.echo(_redacted("\n".join(map(plain_text, lines))), err=True)
 

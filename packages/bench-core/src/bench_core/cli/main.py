@@ -11,18 +11,21 @@ import click
 
 from bench_core import exit_codes
 from bench_core.__about__ import __version__
-from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
+from bench_core.cli.commands import execute_rescore, list_tasks
+from bench_core.cli.common import common_command
 from bench_core.cli.examples import EXAMPLES
 from bench_core.cli.groups import runner_group
 from bench_core.cli.machines import machines
 from bench_core.cli.new import new
 from bench_core.cli.nodes import nodes
-from bench_core.cli.options import json_option, rescore_options, run_options, task_options
+from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
     from bench_core.discovery import PluginKind
+    from bench_core.runs.options import RunOptions
+    from bench_core.runs.prepare import Prepare
 
 __all__ = ["main"]
 
@@ -56,10 +59,7 @@ def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
         sys.exit(exit_codes.FELL_SHORT)
 
 
-@main.command()
-@_BENCHMARK
-@task_options
-@json_option
+@common_command(main, _BENCHMARK)
 def tasks(benchmark: str, *, as_json: bool, **options: Any) -> None:
     """List the tasks of BENCHMARK."""
     from bench_core.discovery import load_benchmark
@@ -68,22 +68,16 @@ def tasks(benchmark: str, *, as_json: bool, **options: Any) -> None:
     list_tasks(load_benchmark(benchmark).tasks(), TaskOptions(**options), as_json=as_json)
 
 
-@main.command()
-@_BENCHMARK
-@task_options
-@run_options()
-def run(benchmark: str, *, dry_run: bool, as_json: bool, **options: Any) -> None:
+@common_command(main, _BENCHMARK)
+def run(benchmark: str, **options: Any) -> tuple[Prepare, RunOptions]:
     """Run an agent on any BENCHMARK, by its own defaults; the same command continues the run."""
     from bench_core.runs.options import RunOptions
     from bench_core.runs.prepare import prepare_installed
 
-    prepare = prepare_installed(benchmark)
-    execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
+    return prepare_installed(benchmark), RunOptions(**options)
 
 
-@main.command()
-@_BENCHMARK
-@rescore_options
+@common_command(main, _BENCHMARK)
 def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
     """Score a finished run of BENCHMARK again from its artifacts."""
     from bench_core.discovery import load_benchmark

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.records import Record
 from bench_core.run_folder.folder import read_run
@@ -18,6 +19,17 @@ __all__ = ["DemoRun"]
 
 class DemoRun(Record):
     """The result of one agent of a demo, and the trials with another score than expected."""
+
+    columns: ClassVar[Mapping[str, str]] = {
+        "agent": "agent",
+        "tasks": "tasks",
+        "succeeded": "score 1",
+        "failed": "score 0",
+        "not_scored": "no score",
+        "seconds": "seconds",
+        "folder": "run folder",
+    }
+    """Fields to the headers of their columns; the first one names a run."""
 
     agent: str
     folder: str
