@@ -7,16 +7,12 @@ a zero is never its own.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
-import time
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -349,20 +345,21 @@ async def _solve_apps(
     return done.model_copy(update={"steps": 1})
 
 
-def _signal_when_asked(pid: int, number: signal.Signals) -> None:
-    """Stop a process, and send it a signal once it has been asked something.
+class SignalledEvaluator(ForeignEvaluator):
+    """An evaluator whose process gets a signal while it has a question.
 
     One that is dead before is started again, and evaluates.
     """
-    os.kill(pid, signal.SIGSTOP)
 
-    def wait_and_send() -> None:
-        with Path(f"/proc/{pid}/fd/0").open("rb", buffering=0) as questions:
-            while not struct.unpack("i", fcntl.ioctl(questions, termios.FIONREAD, bytes(4)))[0]:
-                time.sleep(0.01)
-        os.kill(pid, number)
+    signal_next: signal.Signals | None = None
 
-    threading.Thread(target=wait_and_send, daemon=True).start()
+    def result(self, *question: Any) -> dict[str, Any]:
+        """Evaluate, as far as the process comes."""
+        number, self.signal_next = self.signal_next, None
+        if number is not None:
+            os.kill(self.pid, signal.SIGSTOP)
+            threading.Timer(0.5, os.kill, [self.pid, number]).start()
+        return super().result(*question)
 
 
 class SiteRig:
@@ -414,7 +411,7 @@ class SiteRig:
                 sites = Environment(EnvironmentConfig.model_validate(server.told), shared=False)
             evaluator = None
             if fault.part == "evaluator":
-                foreign = ForeignEvaluator(Path(sys.executable), patience_s=1.5)
+                foreign = SignalledEvaluator(Path(sys.executable), patience_s=1.5)
                 evaluator = stack.enter_context(foreign)
             benchmark = WebArenaBenchmark(sites, settings=settings, evaluator=evaluator)
             url = f"{sites.config.site('gitlab').url}{self.path}"
@@ -426,14 +423,15 @@ class SiteRig:
             return cell.run(benchmark, task_id, out)
 
     def _strike(
-        self, fault: PartFault, server: Server | None, evaluator: ForeignEvaluator | None
+        self, fault: PartFault, server: Server | None, evaluator: SignalledEvaluator | None
     ) -> Callable[[TrialContext | None], None]:
         if fault.part == "browser":
             return end_browser(fault)
         if server is not None:
             return lambda _: server.strike(fault)
         if evaluator is not None:
-            return lambda _: _signal_when_asked(evaluator.pid, signal.Signals[f"SIG{fault.fault}"])
+            number = signal.Signals[f"SIG{fault.fault}"]
+            return lambda _: setattr(evaluator, "signal_next", number)
         if fault.part == "start page":  # of a task that begins below its site
             return lambda _: self.world.faults["reddit"].switch_on(
                 self.kinds[fault.fault], "/f/pics"

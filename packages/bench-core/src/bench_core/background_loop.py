@@ -10,6 +10,7 @@ from bench_core.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from concurrent.futures import Future
 
 __all__ = ["BackgroundLoop"]
 
@@ -30,9 +31,13 @@ class BackgroundLoop(Closing):
         """Whether it runs nothing any more."""
         return self._loop.is_closed()
 
+    def begin(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Run `work` there without waiting for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run `work` there and return what it returns."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.begin(work)
         try:
             return future.result()
         except BaseException:

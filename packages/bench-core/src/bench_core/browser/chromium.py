@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import subprocess
 import sys
-import threading
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bench_core.browser import supervisor
 from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
+from bench_core.child_process import (
+    FrameError,
+    SpawnedProcess,
+    blocking,
+    encode_line,
+    end_group,
+    in_background,
+)
 from bench_core.errors import BrowserError
 from bench_core.files.temporary import create_profile, sweep_leftovers
 from bench_core.sealing.machine import Ability, how_to_seal, sealed_command
@@ -84,10 +89,12 @@ class Chromium:
         self._ended = asyncio.Event()
         self._gone = asyncio.Event()
         self._alive = True
-        self._process = _start_supervisor()
-        # A thread, not a task: it works on when the event loop is blocked or closed.
-        threading.Thread(target=self._read, daemon=True).start()
+        # Not in this event loop: it works on when that is blocked or closed.
+        self._supervisor = blocking(
+            SpawnedProcess.start([sys.executable, "-I", "-S", supervisor.__file__])
+        )
         self._send(order)
+        in_background(self._read())
 
     @property
     def alive(self) -> bool:
@@ -111,7 +118,7 @@ class Chromium:
 
     async def close(self, close_s: float = 3.0) -> None:
         """Ask it to close; end its process group if it does not; return when all is gone."""
-        self._send(b"close\n")
+        self._send(encode_line("close"))
         try:
             await asyncio.wait_for(self._gone.wait(), close_s + _SUPERVISOR_EXTRA_S)
         except asyncio.TimeoutError:
@@ -119,9 +126,11 @@ class Chromium:
 
     def kill(self) -> None:
         """End its process group now, without asking; `wait_closed` waits until it is done."""
-        stdin = cast("IO[bytes]", self._process.stdin)
-        with contextlib.suppress(BrokenPipeError):
-            stdin.close()
+
+        async def hang_up() -> None:
+            self._supervisor.hang_up()
+
+        in_background(hang_up())
 
     async def wait_for_port(self, startup_s: float) -> None:
         """Wait until the DevTools port answers.
@@ -148,27 +157,26 @@ class Chromium:
         self.ws_url = f"ws://127.0.0.1:{port}{path}"
 
     def _send(self, order: bytes) -> None:
-        stdin = cast("IO[bytes]", self._process.stdin)
-        if not stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # the supervisor is gone
-                stdin.write(order)
-                stdin.flush()
+        async def send() -> None:
+            self._supervisor.send(order)
 
-    def _read(self) -> None:
-        stdout = cast("IO[bytes]", self._process.stdout)
-        with stdout as events:
-            for line in events:
-                self._note(json.loads(line))
+        in_background(send())
+
+    async def _read(self) -> None:
+        with contextlib.suppress(FrameError):  # it is not the supervisor that speaks: end it
+            while (event := await self._supervisor.receive()) is not None:
+                self._note(event)
         if self._alive:  # the supervisor itself was killed
             self._force()
-            self._note({"event": "exited", "code": None})
-        self._process.wait()
+            self._lines.extend((await self._supervisor.ended()).output.splitlines())
+            self._note({"type": "exited", "code": None})
+        await self._supervisor.ended()
         self._set(self._gone)
 
     def _note(self, event: dict[str, Any]) -> None:
-        if event["event"] == "log":
+        if event["type"] == "log":
             self._lines.append(event["text"])
-        elif event["event"] == "started":
+        elif event["type"] == "started":
             self.pid = event["pid"]
         else:
             self.exit_code = event["code"]
@@ -181,8 +189,8 @@ class Chromium:
 
     def _force(self) -> None:
         if self.pid is not None:
-            supervisor.end_group(self.pid)
-        self._process.kill()
+            end_group(self.pid)
+        self._supervisor.kill()
 
     def _end_message(self, what: str) -> str:
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
@@ -207,15 +215,6 @@ async def _kept(
         await _close(chromium, options.close_s)
 
 
-def _start_supervisor() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603  # our own file
-        [sys.executable, "-I", "-S", supervisor.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
 async def _close(chromium: Chromium, close_s: float) -> None:
     """Close politely; when cancelled meanwhile, leave the rest to the supervisor."""
     try:
@@ -227,15 +226,15 @@ async def _close(chromium: Chromium, close_s: float) -> None:
 def _order(
     executable: Path, profile: Path, options: ChromiumOptions, hidden: tuple[Path, ...]
 ) -> bytes:
-    order = {
-        "before": sealed_command((), hidden) if hidden else [],
-        "command": command_line(executable, profile, options),
-        "environment": _environment(profile, options),
-        "profile": str(profile),
-        "close_s": options.close_s,
-        "parent": os.getpid(),
-    }
-    return json.dumps(order).encode() + b"\n"
+    return encode_line(
+        "begin",
+        before=sealed_command((), hidden) if hidden else [],
+        command=command_line(executable, profile, options),
+        environment=_environment(profile, options),
+        profile=str(profile),
+        close_s=options.close_s,
+        parent=os.getpid(),
+    )
 
 
 def _environment(profile: Path, options: ChromiumOptions) -> dict[str, str]:

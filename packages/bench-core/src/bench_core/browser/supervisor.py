@@ -1,9 +1,9 @@
 """Keep one Chromium: start it, report on it, and end it whatever happens to our parent.
 
 This file runs as a program of its own (`python -I -S supervisor.py`) in its own session and imports
-the standard library alone. Its standard input is held by the parent: one JSON order, then
+the standard library alone. Its standard input is held by the parent: the line `begin`, then
 perhaps `close`; the end of input means that the parent is gone, and Chromium is killed at once.
-Standard output carries JSON lines: `started`, `log` and `exited`. Chromium in turn is held by a
+Standard output carries `started`, `log` and `exited`, all of them lines of JSON. Chromium in turn is held by a
 pipe of ours (`--remote-debugging-pipe`), so it quits even when this program is killed.
 """
 
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["end_group", "main", "remove_tree"]
+__all__ = ["main", "remove_tree"]
 
 _LINE_LIMIT = 2000
 _POLL_S = 1.0
@@ -50,16 +50,6 @@ def main() -> int:
     return 0
 
 
-def end_group(leader: int) -> None:
-    """Kill the process group of `leader`."""
-    if sys.platform == "win32":
-        command = ["taskkill", "/T", "/F", "/PID", str(leader)]
-        subprocess.run(command, check=False, capture_output=True)  # noqa: S603
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-
-
 def remove_tree(folder: Path) -> None:
     """Remove `folder`, again for a while when a dying process still writes into it."""
     deadline = time.monotonic() + _REMOVE_S
@@ -68,6 +58,16 @@ def remove_tree(folder: Path) -> None:
         if time.monotonic() > deadline:
             return
         time.sleep(0.01)
+
+
+def _end_group(leader: int) -> None:
+    """Kill the process group of `leader`."""
+    if sys.platform == "win32":
+        command = ["taskkill", "/T", "/F", "/PID", str(leader)]
+        subprocess.run(command, check=False, capture_output=True)  # noqa: S603
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 class _Supervisor:
@@ -117,7 +117,7 @@ class _Supervisor:
         if self._pipe is not None:
             self._pipe.close()
         if self._chromium is not None:
-            end_group(self._chromium.pid)
+            _end_group(self._chromium.pid)
             if self._watcher is not None:
                 self._watcher.join(_REPORT_S)
             self._chromium.wait()
@@ -148,7 +148,7 @@ class _Supervisor:
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
-            self.post(line.decode().strip())
+            self.post(json.loads(line)["type"])
         self.post("orphaned")
 
     def _copy(self, stderr: IO[bytes]) -> None:
@@ -163,8 +163,8 @@ class _Supervisor:
         self._log.join(timeout=0.5)
         self._report("exited", code=code)
 
-    def _report(self, event: str, **facts: Any) -> None:
-        line = json.dumps({"event": event, **facts}) + "\n"
+    def _report(self, kind: str, **facts: Any) -> None:
+        line = json.dumps({"type": kind, **facts}) + "\n"
         with self._reporting, contextlib.suppress(OSError):  # a dead parent is noticed elsewhere
             sys.stdout.buffer.write(line.encode())
             sys.stdout.buffer.flush()

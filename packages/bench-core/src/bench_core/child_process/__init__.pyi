@@ -1,4 +1,5 @@
 from .blocking import blocking as blocking
+from .blocking import in_background as in_background
 from .framing import FrameError as FrameError
 from .framing import decode_line as decode_line
 from .framing import encode_line as encode_line
@@ -8,3 +9,4 @@ from .process import ChildGoneError as ChildGoneError
 from .process import ChildProcess as ChildProcess
 from .process import Exit as Exit
 from .process import SpawnedProcess as SpawnedProcess
+from .process import end_group as end_group

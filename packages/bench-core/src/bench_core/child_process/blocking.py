@@ -10,8 +10,9 @@ from bench_core.background_loop import BackgroundLoop
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from concurrent.futures import Future
 
-__all__ = ["blocking"]
+__all__ = ["blocking", "in_background"]
 
 _T = TypeVar("_T")
 
@@ -28,6 +29,11 @@ def blocking(work: Coroutine[Any, Any, _T]) -> _T:
     0
     """
     return _loop_of(os.getpid()).call(work)
+
+
+def in_background(work: Coroutine[Any, Any, _T]) -> Future[_T]:
+    """Run `work` in the same event loop without waiting for it, one after the other until each first waits."""
+    return _loop_of(os.getpid()).begin(work)
 
 
 @cache
