@@ -8,6 +8,7 @@ Arguments survive pickling, so that a trial can run in another process.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
@@ -197,17 +198,17 @@ class Handle(Record):
     elsewhere it is None.
     """
 
-    _live: Any = PrivateAttr(default=None)
+    _live: Callable[[], Any] | None = PrivateAttr(default=None)
 
     @property
     def live(self) -> Any:
         """The opened environment, None in any other process than the one that opened it."""
-        return self._live
+        return None if self._live is None else self._live()
 
-    def with_live(self, live: object) -> Self:
-        """Return a copy that carries the opened environment."""
+    def with_live(self, opened: Callable[[], object]) -> Self:
+        """Return a copy that carries the opened environment, which `opened` makes when it is first asked for."""
         copy = self.model_copy()
-        copy._live = live  # its own class, on a copy
+        copy._live = cache(opened)  # its own class, on a copy
         return copy
 
     def __eq__(self, other: object) -> bool:

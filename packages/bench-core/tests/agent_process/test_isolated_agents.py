@@ -381,5 +381,5 @@ async def test_a_handle_crosses_as_an_address(launcher: ForkLauncher, tmp_path: 
     agent = IsolatedAgent("killers:Killer", launcher)
     context = TrialContext(run_id="r", folder=tmp_path)
     task = AgentTask(benchmark="sums", task_id="solves", goal="")
-    outcome = await agent.run(task, TextHandle().with_live(object()), context)
+    outcome = await agent.run(task, TextHandle().with_live(object), context)
     assert outcome.answer == 4

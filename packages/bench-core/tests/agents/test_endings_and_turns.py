@@ -98,7 +98,7 @@ async def run(
 ) -> Any:
     script = Script(list(lines))
     context = TrialContext(run_id="r", folder=folder, limits=Limits(max_steps=steps))
-    handle = DesktopHandle(url="http://127.0.0.1:9").with_live(place)
+    handle = DesktopHandle(url="http://127.0.0.1:9").with_live(lambda: place)
     agent = LoopAgent("script", lambda *_: script)
     return await agent.run(given, handle, context), script.seen
 
@@ -313,7 +313,7 @@ async def test_who_decides_knows_how_often_it_may(
         return Script([(Done(),)])
 
     context = TrialContext(run_id="r", folder=tmp_path, limits=Limits(max_steps=of_run))
-    handle = DesktopHandle(url="http://127.0.0.1:9").with_live(Place())
+    handle = DesktopHandle(url="http://127.0.0.1:9").with_live(Place)
     given = task().model_copy(update={"limits": Limits(max_steps=of_task)})
     await LoopAgent("script", begin).run(given, handle, context)
     assert f"at most {known} turns" in texts[0]

@@ -213,7 +213,9 @@ async def test_acts_of_one_turn_are_done_to_what_they_name_or_not_at_all(
             ends = (MouseUp(),) if stage.page.act == "press" else ()
             return Decision(actions=(stage.act(), *ends, Click(target=stage.ref("u"))))
 
-    handle = BrowserHandle(cdp_url="http://127.0.0.1:1", viewport=_VIEWPORT).with_live(stage.live)
+    handle = BrowserHandle(cdp_url="http://127.0.0.1:1", viewport=_VIEWPORT).with_live(
+        lambda: stage.live
+    )
     await LoopAgent("turn", lambda *_: Turn()).run(task, handle, context)
     await asyncio.sleep(0.05)  # until the last events are told
     assert stage.strangers("t", "u") == []

@@ -15,8 +15,7 @@ from bench_core.records import Limits, TrialKey
 from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import read_run
 from bench_core.run_spec import TaskFilter, trial_seed
-from bench_core.runs import Provenance, RunEnvironment, run_benchmark_sync
-from bench_core.runs.dry_run import default_folder
+from bench_core.runs import Provenance, RunEnvironment, RunOptions, run_benchmark_sync
 from bench_core.trial import Benchmark, Evaluation, Evidence, run_trial
 
 if TYPE_CHECKING:
@@ -177,14 +176,14 @@ async def test_a_folder_is_free_again_after_an_interrupted_run(toy: Toy, out: Pa
 
 
 def test_the_default_folder_is_the_same_for_the_same_command_only() -> None:
-    assert default_folder("toy", SPEC) == default_folder(
+    assert RunOptions().folder("toy", SPEC) == RunOptions().folder(
         "toy", SPEC.model_copy(update={"workers": 8, "trials": 5})
     )
     others = [
         SPEC.model_copy(update=change)
         for change in ({"model": "x:y"}, {"tasks": TaskFilter(limit=1)}, {"seed": 1})
     ]
-    assert len({default_folder("toy", spec) for spec in [SPEC, *others]}) == 4
+    assert len({RunOptions().folder("toy", spec) for spec in [SPEC, *others]}) == 4
 
 
 class Forgetful(Toy):

@@ -54,7 +54,7 @@ class Sheet(TrialEnvironment):
     def __init__(self, task: str, folder: Any) -> None:
         self.counter = Counter(task)
         super().__init__(
-            handle=TextHandle().with_live(self.counter),
+            handle=TextHandle().with_live(lambda: self.counter),
             instructions="Press More.",
             answer_schema={"type": "object", "properties": {"presses": {"type": "integer"}}},
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents import BrowserEnvironment
 from bench_core.errors import BenchError, BrowserError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle
 from bench_core.records import IntegrityCode
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
+    from multireal_harness.app_browser import AppBrowser
     from multireal_harness.browsers import BrowserSettings, Lease
     from multireal_harness.definitions import Definition
     from multireal_harness.states.capture import Capture
     from multireal_harness.world.replay import Beginning
 
-__all__ = ["STATE_HEALTH", "TRAFFIC_FAULT", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
+__all__ = ["STATE_HEALTH", "TRAFFIC_FAULT", "AppEnvironment", "EnvironmentSettings"]
 
 CLOSED_BROWSER = "closed_browser"
 """Flag of a trial whose agent closed its browser, and lost the apps' states with it."""
@@ -75,12 +76,10 @@ class CaptureError(EnvironmentFaultError):
     flag = "incomplete_state"
 
 
-class AppBrowser(BrowserEnvironment):
-    """The pages of a trial for agents of this process; `lease` is the browser context they are in."""
+def _app_browser(lease: Lease, viewport: tuple[int, int]) -> AppBrowser:
+    from multireal_harness.app_browser import AppBrowser  # most agents work elsewhere
 
-    def __init__(self, lease: Lease, viewport: tuple[int, int]) -> None:
-        super().__init__(lease.context, viewport)
-        self.lease = lease
+    return AppBrowser(lease, viewport)
 
 
 def _instructions(definition: Definition, pages: BrowserSettings) -> str:
@@ -126,7 +125,7 @@ class AppEnvironment(TrialEnvironment):
             viewport=viewport,
         )
         super().__init__(
-            handle=handle.with_live(AppBrowser(lease, viewport)),
+            handle=handle.with_live(partial(_app_browser, lease, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
             instructions=_instructions(definition, pages),
             answer_schema=definition.answer_schema,

@@ -18,7 +18,6 @@ from bench_core.workers import Recipe
 from multireal_harness.agents.guide import solution_for
 from multireal_harness.browsers import Browsers
 from multireal_harness.environment import EnvironmentSettings
-from multireal_harness.models import load_config
 from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
 from multireal_harness.provenance import provenance
@@ -75,7 +74,11 @@ def _prepared(
     checked: bool,
 ) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
     asked = options
-    config = load_config(options.model, options.models_dir) if options.model else None
+    config = None
+    if options.model:
+        from multireal_harness.models import load_config  # only where a model runs
+
+        config = load_config(options.model, options.models_dir)
     warnings = _notes(config)
     options = options.completed(config)
     rules, settings = options.rules(), EnvironmentSettings(track=options.world == "real")

@@ -194,7 +194,7 @@ async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack)
     """Return the agent's handle of the desktop; an agent in this process needs no server."""
     if getattr(given.agent, "in_process", False):
         # the VM's own address would let it act past the record of its actions
-        return DesktopHandle(url=_IN_PROCESS).with_live(desktop)
+        return DesktopHandle(url=_IN_PROCESS).with_live(lambda: desktop)
     handle = await stack.enter_async_context(serve_environment(desktop))
     return handle.model_copy(update={"timeout_s": _OBSERVE_S})
 

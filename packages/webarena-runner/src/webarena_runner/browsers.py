@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bench_core.agents import BrowserEnvironment
 from bench_core.browser import (
     Places,
     RuleBook,
@@ -30,6 +29,7 @@ from bench_core.records import IntegrityCode
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from bench_core.agents import BrowserEnvironment
     from bench_core.browser import Chromium, ChromiumOptions, Gateway
     from bench_core.trial import IntegrityWatch
 
@@ -59,7 +59,12 @@ class Lease:
         handle = BrowserHandle(cdp_url=url, start_urls=urls, viewport=_VIEWPORT)
         if self.context is None:
             return handle
-        return handle.with_live(BrowserEnvironment(self.context, _VIEWPORT))
+        return handle.with_live(self._live)
+
+    def _live(self) -> BrowserEnvironment:
+        from bench_core.agents import BrowserEnvironment  # most agents work elsewhere
+
+        return BrowserEnvironment(self.context, _VIEWPORT)
 
     @property
     def own_ports(self) -> frozenset[int]:

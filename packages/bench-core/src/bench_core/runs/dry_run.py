@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from bench_core.files.atomic import folder_name
 from bench_core.records import Record
 from bench_core.run_folder.folder import read_run
-from bench_core.run_folder.provenance import canonical_hash
 from bench_core.run_folder.view import plan
 from bench_core.run_spec import plan_trials
 from bench_core.runs.capacity import Capacity, Machines, capacities, enough_machines
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
     from bench_core.run_spec import PlannedTrial, RunSpec
     from bench_core.trial import Benchmark
 
-__all__ = ["PlannedResource", "RunPlan", "default_folder", "makespan_s", "plan_run"]
-
-_HASH_DIGITS = 8
+__all__ = ["PlannedResource", "RunPlan", "makespan_s", "plan_run"]
 
 
 class PlannedResource(Record):
@@ -157,25 +153,6 @@ def plan_run(
         ),
         enough_workers=enough_machines(most, spans) if trials else None,
     )
-
-
-def default_folder(benchmark: str, spec: RunSpec) -> str:
-    """Return the name of the run folder of a command that names none.
-
-    The same command gets the same folder, and so continues its run; another agent, model, filter
-    or setting gets another one.
-    """
-    identity = {
-        "tasks": spec.tasks.model_dump(mode="json"),
-        "seed": spec.seed,
-        "model": spec.model,
-        "world": spec.world,
-        "profile": spec.profile,
-        "timing": spec.timing,
-        "settings": spec.settings(),
-    }
-    digits = canonical_hash(identity)[:_HASH_DIGITS]
-    return folder_name(f"{benchmark}-{spec.agent}-{digits}")
 
 
 def makespan_s(

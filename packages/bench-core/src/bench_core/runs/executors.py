@@ -6,17 +6,12 @@ import contextlib
 import platform
 from typing import TYPE_CHECKING, Protocol
 
-from bench_core.errors import InputError
 from bench_core.files.atomic import folder_name
 from bench_core.redaction import Redactor, remembered_secrets
 from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import plan_trials
 from bench_core.runs.opening import timeouts_of
-from bench_core.runs.placing import opened_transport, placing_of
-from bench_core.workers.attempt import WorkerLimits
-from bench_core.workers.executor import WorkerExecutor
 from bench_core.workers.files import keep_late
-from bench_core.workers.recipe import package_digests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -81,18 +76,22 @@ async def opened_executor(
             other code.
         EnvironmentFaultError: No worker starts.
     """
-    transport = opened_transport(spec, with_)
-    if transport is None or not workers:
+    if with_.transport is None and spec.executor.kind == "inline":
         keep_late(folder.path, folder.note)  # of workers of a session before
         yield _Inline(with_.locks)
         return
-    if with_.recipe is None:
-        raise InputError(
-            "this benchmark, with these options, runs in this process only: leave out --executor"
-        )
-    if with_.agent_for is not None:
-        raise InputError("agents that are objects work in this process only: name an agent")
-    recipe, timeouts = with_.recipe, timeouts_of(spec, with_)
+    from bench_core.runs.placing import opened_transport, placing_of  # only where there are workers
+    from bench_core.workers.attempt import WorkerLimits
+    from bench_core.workers.executor import WorkerExecutor
+    from bench_core.workers.recipe import package_digests
+
+    transport, recipe = opened_transport(spec, with_)
+    if not workers:
+        await transport.close()
+        keep_late(folder.path, folder.note)
+        yield _Inline(with_.locks)
+        return
+    timeouts = timeouts_of(spec, with_)
     try:
         artifacts = spec.executor.artifacts and checked_url(spec.executor.artifacts)
         placing = await placing_of(spec, with_, transport)

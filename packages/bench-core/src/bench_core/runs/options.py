@@ -18,13 +18,13 @@ from pydantic import (
 from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
+from bench_core.files.atomic import folder_name
 from bench_core.records import Limits, Record
 from bench_core.records.problems import problems_of
 from bench_core.run_folder.baselines import stored_baseline
+from bench_core.run_folder.provenance import canonical_hash
 from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
-from bench_core.runs.dry_run import default_folder
-from bench_core.workers.placement import Bindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from bench_core.records import World
 
 __all__ = ["RunOptions", "TaskOptions"]
+
+_HASH_DIGITS = 8
 
 
 class TaskOptions(Record):
@@ -213,8 +215,23 @@ class RunOptions(TaskOptions):
         )
 
     def folder(self, benchmark: str, spec: RunSpec) -> Path:
-        """Return the run folder: what `out` says, or one named by the spec."""
-        return self.out or Path("runs") / default_folder(benchmark, spec)
+        """Return the run folder: what `out` says, or one named by all that makes the run another one.
+
+        So the same command continues its run.
+        """
+        if self.out is not None:
+            return self.out
+        identity = {
+            "tasks": spec.tasks.model_dump(mode="json"),
+            "seed": spec.seed,
+            "model": spec.model,
+            "world": spec.world,
+            "profile": spec.profile,
+            "timing": spec.timing,
+            "settings": spec.settings(),
+        }
+        digits = canonical_hash(identity)[:_HASH_DIGITS]
+        return Path("runs") / folder_name(f"{benchmark}-{spec.agent}-{digits}")
 
     def baseline(self) -> Path:
         """Return the run folder or file that looks compare with.
@@ -236,7 +253,10 @@ class RunOptions(TaskOptions):
                 "--artifacts is where workers put the files of trials: add --executor ray"
             )
         artifacts = None if self.artifacts is None else checked_url(self.artifacts)
-        Bindings(self.bind)  # refused here rather than where workers start
+        if self.bind:
+            from bench_core.workers.placement import Bindings
+
+            Bindings(self.bind)  # refused here rather than where workers start
         return ExecutorSpec(
             kind=self.executor, address=self.address, bind=self.bind, artifacts=artifacts
         )

@@ -98,14 +98,21 @@ class Placing:
         return [each.name for each in held]
 
 
-def opened_transport(spec: RunSpec, with_: RunEnvironment) -> Transport | None:
-    """Return what starts the workers, None where this process runs the trials.
+def opened_transport(spec: RunSpec, with_: RunEnvironment) -> tuple[Transport, Recipe]:
+    """Return what starts the workers, and what they build the benchmark from.
 
     Raises:
-        MissingExtraError: It is not installed.
+        InputError: Only this process can run the benchmark or the agent.
+        MissingExtraError: The extra is not installed.
     """
-    if with_.transport is not None or spec.executor.kind == "inline":
-        return with_.transport
+    if with_.recipe is None:
+        raise InputError(
+            "this benchmark, with these options, runs in this process only: leave out --executor"
+        )
+    if with_.agent_for is not None:
+        raise InputError("agents that are objects work in this process only: name an agent")
+    if with_.transport is not None:
+        return with_.transport, with_.recipe
     kind = spec.executor.kind
     try:
         made: Transport = importlib.import_module(_TRANSPORTS[kind]).cluster(spec.executor.address)
@@ -113,7 +120,7 @@ def opened_transport(spec: RunSpec, with_: RunEnvironment) -> Transport | None:
         raise MissingExtraError(
             f"--executor {kind}", str(error.name), "bench-core", kind
         ) from error
-    return made
+    return made, with_.recipe
 
 
 async def placing_of(spec: RunSpec, with_: RunEnvironment, transport: Transport) -> Placing:
@@ -143,9 +150,9 @@ def placing_for(spec: RunSpec, with_: RunEnvironment) -> Placing:
 
 
 async def _placing_for(spec: RunSpec, with_: RunEnvironment) -> Placing:
-    transport = opened_transport(spec, with_) if spec.executor.bind else None
-    if transport is None:
+    if with_.transport is None and spec.executor.kind == "inline":
         return Placing(Bindings())
+    transport, _ = opened_transport(spec, with_)  # refused as the run would refuse it
     try:
         return await placing_of(spec, with_, transport)
     finally:

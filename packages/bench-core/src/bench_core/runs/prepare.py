@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import load_benchmark
 from bench_core.files.temporary import temporary_folder
-from bench_core.runs.capacity import Machines
-from bench_core.runs.dry_run import RunPlan, plan_run
 from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
 from bench_core.runs.opening import check_run
 from bench_core.runs.options import RunOptions
-from bench_core.runs.placing import placing_for
 from bench_core.workers.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
 
     from bench_core.progress.interface import Progress
     from bench_core.run_spec import RunSpec
+    from bench_core.runs.dry_run import RunPlan
     from bench_core.trial import Benchmark
 
 __all__ = [
@@ -132,6 +130,10 @@ def plan_prepared(
         InputError: The options do not fit each other or what is there, or the agent or its model cannot be
             used: all that the run would refuse before its first trial.
     """
+    from bench_core.runs.capacity import Machines  # a run does not need them
+    from bench_core.runs.dry_run import plan_run
+    from bench_core.runs.placing import placing_for
+
     with prepare(options, Purpose.PLAN) as ready:
         for warning in ready.warnings:
             on_warning(warning)

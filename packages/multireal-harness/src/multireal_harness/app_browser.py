@@ -1,0 +1,20 @@
+"""The pages of a trial as agents of the run's own process see them and act on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.agents import BrowserEnvironment
+
+if TYPE_CHECKING:
+    from multireal_harness.browsers import Lease
+
+__all__ = ["AppBrowser"]
+
+
+class AppBrowser(BrowserEnvironment):
+    """The pages of a trial for agents of this process; `lease` is the browser context they are in."""
+
+    def __init__(self, lease: Lease, viewport: tuple[int, int]) -> None:
+        super().__init__(lease.context, viewport)
+        self.lease = lease
