@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.agent_process.foreign import foreign_program
-from bench_core.agent_process.isolated import IsolatedAgent, Isolation, SharedOnlyError
-from bench_core.agent_process.launcher import launcher_for
-from bench_core.agent_process.model_calls import NO_CALLS
 from bench_core.agent_process.program import is_proctors, survey_agent
 from bench_core.agent_process.variables import agent_variables
 from bench_core.discovery import load_agent
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bench_core.agent_process.foreign import ForeignProgram
+    from bench_core.agent_process.isolated import IsolatedAgent, Isolation
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import Agent
     from bench_core.run_spec import RunSpec
@@ -68,30 +66,37 @@ def opened_agent(
     Raises:
         InputError: It cannot be loaded, or cannot work there.
     """
-    variables_of_agent = agent_variables(model, variables)
-    isolation = Isolation(
-        memory=memory, redactor=redactor or Redactor.from_environment(), block_s=block_s
-    )
     if model_proxy is not None:
         if process == "shared":
             raise InputError(
                 "--model-proxy keeps the key from an agent, which `--agent-process shared` gives it: leave one out"
             )
         process = "own"
-        isolation = replace(isolation, model_proxy=model_proxy)
-        variables_of_agent = {**agent_variables(None, variables), **model_proxy.variables}
+    code, trusted = AgentCode(process="shared"), False
+    if program is None:
+        found = survey_agent(name)
+        trusted = is_proctors(found.pop("place"))
+        code = AgentCode(process="shared", **found)
+        if process == "shared" or (process is None and trusted):
+            yield lambda: load_agent(name), code
+            return
+    from bench_core.agent_process.isolated import Isolation, SharedOnlyError  # not for shared ones
+
+    isolation = Isolation(
+        memory=memory,
+        redactor=redactor or Redactor.from_environment(),
+        block_s=block_s,
+        model_proxy=model_proxy,
+        trusted=trusted,
+    )
+    variables_of_agent = agent_variables(None if model_proxy else model, variables)
+    if model_proxy is not None:
+        variables_of_agent |= model_proxy.variables
     if program is not None:
         files = program.sealed(sealed)
         with _isolated(name, isolation, variables_of_agent, files, foreign=program) as agent:
             yield lambda: agent, agent.agent_code
         return
-    found = survey_agent(name)
-    trusted = is_proctors(found.pop("place"))
-    code = AgentCode(process="shared", **found)
-    if process == "shared" or (process is None and trusted):
-        yield lambda: load_agent(name), code
-        return
-    isolation = replace(isolation, trusted=trusted)
     with contextlib.ExitStack() as stack:
         try:
             agent = stack.enter_context(
@@ -116,6 +121,9 @@ def _isolated(
     code: AgentCode | None = None,
     foreign: ForeignProgram | None = None,
 ) -> Iterator[IsolatedAgent]:
+    from bench_core.agent_process.isolated import IsolatedAgent  # as above
+    from bench_core.agent_process.launcher import launcher_for
+
     with contextlib.ExitStack() as stack:
         if sealed is not None:
             made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
@@ -136,12 +144,17 @@ def agent_of(spec: RunSpec) -> Iterator[Agent]:
         InputError: It cannot be loaded, or cannot work there.
     """
     wanted = spec.agent_process
+    proxy: ModelProxy | None = None
+    if wanted.model_proxy:
+        from bench_core.agent_process.model_calls import NO_CALLS  # only there
+
+        proxy = NO_CALLS
     opened = opened_agent(
         spec.agent,
         process=wanted.process,
         model=spec.model,
         variables=wanted.variables,
-        model_proxy=NO_CALLS if wanted.model_proxy else None,
+        model_proxy=proxy,
         program=foreign_program(wanted),
     )
     with opened as (make, _):

@@ -6,12 +6,10 @@ import contextlib
 import importlib
 from typing import TYPE_CHECKING
 
-from bench_core.agent_process.model_calls import Upstream
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bench_core.agent_process.model_calls import ModelProxy
+    from bench_core.agent_process.model_calls import ModelProxy, Upstream
     from bench_core.run_spec import RunSpec
 
 __all__ = ["opened_proxy"]
@@ -32,6 +30,8 @@ def opened_proxy(
     if not spec.agent_process.model_proxy:
         yield None
         return
+    from bench_core.agent_process.model_calls import Upstream  # as what follows
+
     where = upstream() if upstream is not None else Upstream(base_url=_server_of(spec))
     with importlib.import_module(_PROXY).open_model_proxy(spec.model, where) as proxy:
         yield proxy
