@@ -116,7 +116,6 @@ DEEDS: dict[str, Callable[[Any], object]] = {
     "kills-its-group": lambda _: os.killpg(0, signal.SIGKILL),
     "kills-its-supervisor": lambda _: (os.kill(os.getppid(), signal.SIGKILL), time.sleep(30)),
     "garbage": lambda _: write_frame(b"\x80garbage\n"),
-    "no-message": lambda _: write_frame(b'["not", "a", "message"]\n'),
     "unknown-message": lambda _: write_frame(b'{"type": "environment_error"}\n'),
     "oversized": lambda _: write_frame(b"x" * (9 << 20)),
     "hangs-up": hang_up,

@@ -56,7 +56,6 @@ CAUSES = {
     "kills-its-supervisor": ("AgentDied", "together with its supervisor"),
     "hangs-up": ("AgentDied", "hung up"),
     "garbage": ("AgentProtocol", "not a message"),
-    "no-message": ("AgentProtocol", "not a message"),
     "unknown-message": ("AgentProtocol", "unknown message of a worker: 'environment_error'"),
     "oversized": ("AgentProtocol", "longer than"),
     "fills-memory": ("MemoryError", "MemoryError"),

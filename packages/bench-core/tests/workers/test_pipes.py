@@ -116,18 +116,13 @@ def test_a_run_begun_here_goes_on_by_workers_and_ends_here(runs: Runs) -> None:
     assert (outcome.planned, outcome.remaining, outcome.succeeded) == (6, 0, 3)
 
 
-@pytest.mark.parametrize(
-    ("name", "cause"),
-    [("segfault-1", "was ended by SIGSEGV"), ("leave-1", "ended with exit code 11")],
-)
-def test_a_worker_that_dies_is_a_fault_of_the_environment_with_its_cause(
-    runs: Runs, name: str, cause: str
-) -> None:
-    runs.run(name, "quick-1", at_once=1, attempts=1)
-    result = runs.results[name]
+def test_a_worker_that_dies_is_a_fault_of_the_environment_with_its_cause(runs: Runs) -> None:
+    runs.run("segfault-1", "quick-1", at_once=1, attempts=1)
+    result = runs.results["segfault-1"]
     assert result.status is Status.ENVIRONMENT_ERROR
     assert result.error is not None
-    assert (result.error.kind, cause in result.error.message) == ("WorkerLostError", True)
+    assert result.error.kind == "WorkerLostError"
+    assert "was ended by SIGSEGV" in result.error.message
     assert runs.results["quick-1"].score == 1.0
 
 

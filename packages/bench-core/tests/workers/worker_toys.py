@@ -107,9 +107,6 @@ class Toys:
     async def segfault(self, context: TrialContext) -> None:
         ctypes.string_at(0)
 
-    async def leave(self, context: TrialContext) -> None:
-        os._exit(11)
-
     async def freeze(self, context: TrialContext) -> None:
         """Stop the whole process at the first attempt."""
         if context.attempt == 1:

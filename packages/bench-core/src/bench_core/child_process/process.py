@@ -242,8 +242,8 @@ class SpawnedProcess(ChildProcess):
         """Close the pipes some time after its end, so that no one waits for what others hold open."""
         try:
             await asyncio.wait([self._pipes.exited])
-            await asyncio.wait([self._pipes.stdout_closed], timeout=_DRAIN_S)
-            await asyncio.wait([self._exit or self._pipes.exited])
+            closed = [self._pipes.stdout_closed, self._pipes.stderr_closed]
+            await asyncio.wait(closed, timeout=_DRAIN_S)
         finally:
             if self.alive:  # the loop is being closed
                 self.kill()
