@@ -104,6 +104,16 @@ def test_a_benchmark_prepares_its_runs_as_its_own_command_does(site: Path) -> No
     assert json.loads((site / "run" / "run.json").read_text())["config"]["prepared"] == "run"
 
 
+def test_a_plan_is_refused_for_a_missing_extra_as_the_run_is(site: Path) -> None:
+    (site / "ray.py").write_text("raise ImportError('none', name='ray')")
+    command = ("run", "sums", "--agent", "sums:Adder", "--executor", "ray", "--out", "run")
+    planned, begun = call(site, *command, "--dry-run"), call(site, *command)
+    assert (planned.returncode, planned.stderr) == (begun.returncode, begun.stderr)
+    assert "bench-core[ray]" in planned.stderr
+    assert planned.returncode == 2
+    assert not planned.stdout
+
+
 @pytest.mark.parametrize(
     ("benchmark", "agent", "words"),
     [
