@@ -22,13 +22,13 @@ from test_support.scripted_judges import adversary, gullible_selective, rubber_s
 from bench_core.cli import render_table
 from bench_core.models import Message, Model, ModelRequest, ScriptedAdapter
 from llm_judge import Judge
-from llm_judge.bench.generated_cases import generated_cases
-from llm_judge.bench.labelled_set import bench
+from llm_judge.meta_evaluation.generated_cases import generated_cases
+from llm_judge.meta_evaluation.labelled_set import meta_evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from llm_judge.bench.labelled_set import BenchReport, LabelledCase
+    from llm_judge.meta_evaluation.labelled_set import LabelledCase, MetaEvaluation
 
 CASES, SEED, BOUND = 200, 0, 0.02
 HEAD = 40_000
@@ -69,9 +69,9 @@ def main() -> None:
     raise SystemExit(1 if any(passed > BOUND * n for passed, n in totals) else 0)
 
 
-async def judged(script: Any, cases: Sequence[LabelledCase]) -> BenchReport:
+async def judged(script: Any, cases: Sequence[LabelledCase]) -> MetaEvaluation:
     """Try one model as this package asks it."""
-    return await bench(Judge(Model(ScriptedAdapter(script))), cases, workers=1)
+    return await meta_evaluate(Judge(Model(ScriptedAdapter(script))), cases, workers=1)
 
 
 async def asked_as(
@@ -153,13 +153,13 @@ def shown(labelled: LabelledCase) -> str:
     return json.dumps(labelled.case.state)[:HEAD]
 
 
-def passed(report: BenchReport, operator: str) -> str:
+def passed(report: MetaEvaluation, operator: str) -> str:
     """How many states made wrong so it passes."""
     row = next(each for each in report.rows if each.operator == operator)
     return f"{row.passed} of {row.n}"
 
 
-def total(report: BenchReport, *, wrong: bool) -> tuple[int, int]:
+def total(report: MetaEvaluation, *, wrong: bool) -> tuple[int, int]:
     """How many wrong (or right) states it passes."""
     rows = [each for each in report.rows if each.wrong_states is wrong]
     return sum(each.passed for each in rows), sum(each.n for each in rows)

@@ -21,8 +21,8 @@ from test_support.scripted_judges import (
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import Judge, pack, prepare
-from llm_judge.bench.stress import Payload, payloads
 from llm_judge.evidence.planted_text import looks_planted, scan
+from llm_judge.meta_evaluation.stress import Payload, payloads
 from llm_judge.prompts.prompt import enclose
 
 if TYPE_CHECKING:

@@ -15,17 +15,22 @@ from test_support.scripted_judges import adversary, honest, rubber_stamp, sloppy
 from bench_core.errors import InputError
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, JudgeCase, Verdict, bounds, calibrate
-from llm_judge.bench.generated_cases import DEFECTS, generated_cases
-from llm_judge.bench.labelled_set import LabelledCase, bench, read_labelled, with_mutants
 from llm_judge.calibration.label_choice import next_to_label, selection_of
 from llm_judge.calibration.label_form import label_form
 from llm_judge.cli.commands import main
+from llm_judge.meta_evaluation.generated_cases import DEFECTS, generated_cases
+from llm_judge.meta_evaluation.labelled_set import (
+    LabelledCase,
+    meta_evaluate,
+    read_labelled,
+    with_mutants,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from llm_judge.bench.labelled_set import BenchReport
+    from llm_judge.meta_evaluation.labelled_set import MetaEvaluation
 
 
 def seeded(seed: int) -> random.Random:
@@ -36,8 +41,8 @@ def judge(script: Any) -> Judge:
     return Judge(Model(ScriptedAdapter(script)))
 
 
-def benched(script: Any, labelled: tuple[LabelledCase, ...]) -> BenchReport:
-    return asyncio.run(bench(judge(script), labelled))
+def benched(script: Any, labelled: tuple[LabelledCase, ...]) -> MetaEvaluation:
+    return asyncio.run(meta_evaluate(judge(script), labelled))
 
 
 @pytest.fixture

@@ -18,15 +18,15 @@ from test_support.scripted_judges import quoting
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, Evidence, JudgeCase
 from llm_judge import Judge, Policy, prepare
-from llm_judge.bench.generated_cases import generated_cases
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
+from llm_judge.meta_evaluation.generated_cases import generated_cases
 from llm_judge.states.pointers import leaves, resolve
 
 if TYPE_CHECKING:
     from bench_core.models import ModelRequest
     from bench_core.records.judge import CriterionVerdict, Verdict
-    from llm_judge.bench.labelled_set import LabelledCase
+    from llm_judge.meta_evaluation.labelled_set import LabelledCase
 
 CORPUS = Path(__file__).parent / "corpus"
 WORLD = json.loads((CORPUS / "world.json").read_text(encoding="utf-8"))

@@ -23,10 +23,10 @@ from test_support.scripted_judges import (
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, Evidence, JudgeCase
 from llm_judge import Judge, Policy, lint
-from llm_judge.bench.mutations import changed_leaves, mutants
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
 from llm_judge.evidence.quotations import check_evidence
+from llm_judge.meta_evaluation.mutations import changed_leaves, mutants
 from llm_judge.states.pointers import resolve
 
 if TYPE_CHECKING:

@@ -75,7 +75,8 @@ def export(
         return _export_single_run(what, runs, out)
     report = report_of(
         runs,
-        out=_folder(what, out),
+        # links to evidence are relative to the folder of the file that has them
+        out=out.parent if what in DOCUMENTS or what == "template" else out,
         title=title,
         count_errors_as_failures=count_errors_as_failures,
         mix=mix,
@@ -99,11 +100,6 @@ def _export_figures(figures: Sequence[Figure], out: Path, *, pdf: bool) -> list[
             files.append(out / f"{name}.pdf")
             write_atomic(files[-1], document)
     return files
-
-
-def _folder(what: str, out: Path) -> Path:
-    # links to evidence are relative to the folder of the file that has them
-    return out.parent if what in DOCUMENTS or what == "template" else out
 
 
 def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Path]:

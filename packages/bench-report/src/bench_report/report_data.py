@@ -100,6 +100,9 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
     rows = trial_rows(run, base)
     rule = run.info.stopping_rule
     looks = looks_of(rule, run.view.latest, run.info.trials) if rule else ()
+    scored = [each for each in run.view.latest if each.score is not None]
+    scored.sort(key=lambda each: each.sequence or 0)
+    codes = [each.agent_code.sha256 for each in scored if each.agent_code]
     return RunReport(
         label=run.label,
         folder=base,
@@ -117,17 +120,10 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         looks=looks,
         superseded=max(0, run.view.lines - len(run.view.latest)),
         problems=tuple(problem.reason for problem in run.view.problems),
-        programs=_programs(run),
+        # Scored trials by the program that the agent was; those without a digest are left out.
+        programs=dict(Counter(code for code in codes if code is not None)),
         trials=rows,
     )
-
-
-def _programs(run: Source) -> dict[str, int]:
-    """Count the scored trials by the program that the agent was; those without a digest are left out."""
-    scored = (each for each in run.view.latest if each.score is not None and each.agent_code)
-    dated = sorted(scored, key=lambda each: each.sequence or 0)
-    codes = (each.agent_code.sha256 for each in dated if each.agent_code)
-    return dict(Counter(code for code in codes if code is not None))
 
 
 def _state(run: Source) -> RunState:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from bench_report.html_page.evidence_chunks import Chunk, Screenshots
+    from bench_report.html_page.evidence_chunks import Screenshots
     from bench_report.model import Report
     from bench_report.run_data.sources import Source
 
@@ -106,31 +106,34 @@ def write_report(
     Evidence of more than `evidence_limit` packed characters goes to files beside the page, which
     then need to stay with it.
     """
+    from bench_report.formats.csv_parquet import write_csv, write_parquet
+
     wanted = set(formats)
     unknown = sorted(wanted - set(FORMATS))
     if unknown:
         raise InputError(f"unknown format {unknown[0]!r}: use {', '.join(FORMATS)}")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        _refuse_links(out)
+        for name in (*_NAMES.values(), *_FOLDERS):
+            path = out / name
+            # Writing would follow a link or wait for a pipe: `out` may be in a received run folder.
+            if path.is_symlink() or path.is_fifo():
+                raise InputError(
+                    f"{path} is no plain file or folder: remove it, or use another --out"
+                )
         written = []
         if "html" in wanted:
             written += _write_page(report, runs, out, screenshots, evidence_limit)
         for name in ("md", "json", "latex", "junit"):
             if name in wanted:
                 written.append(_write(out / _NAMES[name], _text(report, name)))
-        written += _write_tables(report, out, wanted)
+        if "csv" in wanted:
+            written += write_csv(report, out / "csv")
+        if "parquet" in wanted:
+            written += write_parquet(report, out / "parquet")
     except OSError as error:
         raise InputError(f"cannot write the report to {out}: {error.strerror or error}") from error
     return written
-
-
-def _refuse_links(out: Path) -> None:
-    """Raise where writing would follow a link or wait for a pipe: `out` may be in a received run folder."""
-    for name in (*_NAMES.values(), *_FOLDERS):
-        path = out / name
-        if path.is_symlink() or path.is_fifo():
-            raise InputError(f"{path} is no plain file or folder: remove it, or use another --out")
 
 
 def _text(report: Report, name: str) -> str:
@@ -140,13 +143,6 @@ def _text(report: Report, name: str) -> str:
     module = importlib.import_module(f"bench_report.formats.{_RENDERERS[name]}")
     render: Callable[[Report], str] = getattr(module, f"render_{_RENDERERS[name]}")
     return render(report)
-
-
-def _write_tables(report: Report, out: Path, wanted: set[str]) -> list[Path]:
-    from bench_report.formats.csv_parquet import write_csv, write_parquet
-
-    files = write_csv(report, out / "csv") if "csv" in wanted else []
-    return files + (write_parquet(report, out / "parquet") if "parquet" in wanted else [])
 
 
 def _write_page(
@@ -161,21 +157,17 @@ def _write_page(
 
     pictures = Pictures(_choose(screenshots, runs))
     evidence = collect_evidence(runs, out, pictures=pictures, limit=evidence_limit)
-    page = _write(out / _NAMES["html"], render_page(report, evidence))
-    return [page, *_write_side_files(out / "evidence", evidence.side_files)]
-
-
-def _write_side_files(folder: Path, chunks: Sequence[Chunk]) -> list[Path]:
-    """Replace the side files of an earlier report by those of this one."""
-    # An earlier report may have had more of them, which would remain beside the page.
+    written = [_write(out / _NAMES["html"], render_page(report, evidence))]
+    folder = out / "evidence"
+    # An earlier report may have had more side files, which would remain beside the page.
     for old in folder.glob("[0-9]*.js"):
         old.unlink()
-    if chunks:
+    if evidence.side_files:
         folder.mkdir(exist_ok=True)
-    return [
-        _write(folder / f"{chunk.number}.js", f'proctorEvidence({chunk.number},"{chunk.text}");\n')
-        for chunk in chunks
-    ]
+    for chunk in evidence.side_files:
+        text = f'proctorEvidence({chunk.number},"{chunk.text}");\n'
+        written.append(_write(folder / f"{chunk.number}.js", text))
+    return written
 
 
 def _choose(screenshots: Screenshots, runs: Sequence[Source]) -> Screenshots:

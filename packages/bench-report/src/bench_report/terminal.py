@@ -63,7 +63,22 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
                 f"(95% at each end), p = {numbers.p_value(each.p_same_tasks)} that it is the same agent"
             )
         if each.slices:
-            yield from ("", f"By slice, {plain_text(each.run)}", _slice_table(each))
+            yield from ("", f"By slice, {plain_text(each.run)}")
+            yield render_table(
+                ("slice", "new", "baseline", "difference", "95% interval", "p (Holm)", "tasks"),
+                [
+                    (
+                        f"{part.group} {part.value}",
+                        numbers.percent(part.new),
+                        numbers.percent(part.baseline),
+                        numbers.points(part.difference),
+                        numbers.points_interval(part.low, part.high),
+                        numbers.p_value(part.adjusted_p_value),
+                        part.shared_tasks,
+                    )
+                    for part in each.slices
+                ],
+            )
         if each.tasks:
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")
             yield _task_table(each)
@@ -80,25 +95,6 @@ def _difference_row(each: Difference) -> tuple[object, ...]:
         each.shared_tasks,
         each.better,
         each.worse,
-    )
-
-
-def _slice_table(found: Difference) -> str:
-    head = ("slice", "new", "baseline", "difference", "95% interval", "p (Holm)", "tasks")
-    return render_table(
-        head,
-        [
-            (
-                f"{each.group} {each.value}",
-                numbers.percent(each.new),
-                numbers.percent(each.baseline),
-                numbers.points(each.difference),
-                numbers.points_interval(each.low, each.high),
-                numbers.p_value(each.adjusted_p_value),
-                each.shared_tasks,
-            )
-            for each in found.slices
-        ],
     )
 
 
@@ -165,13 +161,10 @@ def gate_lines(result: GateResult) -> Iterator[str]:
         "the tolerance."
     )
     if result.broken:
-        yield f"Solved in every trial before and in none now: {_some(result.broken)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(plain_text, names[:_MOST_TASKS]))
-    more = len(names) - _MOST_TASKS
-    return f"{shown} and {more:,} more" if more > 0 else shown
+        shown = ", ".join(map(plain_text, result.broken[:_MOST_TASKS]))
+        more = len(result.broken) - _MOST_TASKS
+        rest = f" and {more:,} more" if more > 0 else ""
+        yield f"Solved in every trial before and in none now: {shown}{rest}"
 
 
 def plans_text(plans: Sequence[PlannedDesign]) -> str:

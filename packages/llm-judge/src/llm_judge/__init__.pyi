@@ -1,7 +1,4 @@
 from .batch import judge_many as judge_many
-from .bench.stress import StressReport as StressReport
-from .bench.stress import stress as stress
-from .bench.visibility import visibility as visibility
 from .calibration.report import Calibration as Calibration
 from .calibration.report import CalibrationReport as CalibrationReport
 from .calibration.report import calibrate as calibrate
@@ -9,6 +6,9 @@ from .case_files import case_state as case_state
 from .case_files import read_case as read_case
 from .case_lint import lint as lint
 from .judge import Judge as Judge
+from .meta_evaluation.stress import StressReport as StressReport
+from .meta_evaluation.stress import stress as stress
+from .meta_evaluation.visibility import visibility as visibility
 from .policy import Policy as Policy
 from .prepared_case import PreparedCase as PreparedCase
 from .prepared_case import prepare as prepare

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.records.judge import JudgeCase
+    from bench_core.run_folder import Lines
     from llm_judge.judge import Judge
 
 __all__ = ["BatchResult", "judge_many", "read_verdicts"]
@@ -98,11 +99,7 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
         raise InputError(
             f"{path}: there are no verdicts; `llm-judge batch --out {path}` writes some"
         )
-    lines = read_lines(path, Verdict)
-    damaged = [each for each in lines.bad if not each.torn]
-    if damaged:
-        raise RecordError(f"{damaged[0]}; remove the line, and the case is judged again")
-    return tuple({each.case_id: each for each in lines.records}.values())
+    return tuple({each.case_id: each for each in _whole_lines(path).records}.values())
 
 
 class _Batch:
@@ -122,7 +119,11 @@ class _Batch:
         self.run = RunBudget(budget, spent=spent, seconds=lambda: time.monotonic() - started)
         self.resumed = 0
         self._judge = judge
-        self._done = {_key(each): each for each in earlier if each.outcome != "error"}
+        self._done = {
+            (each.case_id, _identity(each.fingerprint)): each
+            for each in earlier
+            if each.outcome != "error"
+        }
         self._write = write
         self._on_verdict = on_verdict
 
@@ -131,7 +132,16 @@ class _Batch:
             try:
                 prepared = await asyncio.to_thread(prepare, case, self._judge.policy)
             except InputError as error:
-                return self._keep(_unreadable(case, self._judge, error))
+                return self._keep(
+                    Verdict(
+                        case_id=case.case_id,
+                        judge=self._judge.name,
+                        outcome="error",
+                        model=self._judge.model.name,
+                        reasoning=str(error),
+                        error=ErrorInfo(kind="input", message=str(error), phase="prepare"),
+                    )
+                )
             planned = self._judge.fingerprint(prepared)
             done = self._done.get((case.case_id, _identity(planned)))
             if done is not None:
@@ -161,10 +171,7 @@ def _opened_output(
     if not lock.try_acquire():
         raise InputError(f"{out} is being written by {lock.holder() or 'another process'}")
     try:
-        lines = read_lines(out, Verdict)
-        damaged = [each for each in lines.bad if not each.torn]
-        if damaged:
-            raise RecordError(f"{damaged[0]}; remove the line, and the case is judged again")
+        lines = _whole_lines(out)
         set_aside_torn(out, lines.bad)
         # reasons and quotations may hold keys that stood in the state
         redactor = Redactor.from_environment()
@@ -175,21 +182,15 @@ def _opened_output(
         lock.release()
 
 
-def _key(verdict: Verdict) -> tuple[str, str]:
-    return verdict.case_id, _identity(verdict.fingerprint)
+def _whole_lines(path: Path) -> Lines[Verdict]:
+    """Read verdicts of which only the last may be torn."""
+    lines = read_lines(path, Verdict)
+    damaged = [each for each in lines.bad if not each.torn]
+    if damaged:
+        raise RecordError(f"{damaged[0]}; remove the line, and the case is judged again")
+    return lines
 
 
 def _identity(fingerprint: dict[str, str]) -> str:
     """What decides whether a verdict would be asked for in the same words of the same judge."""
     return "\n".join(f"{k}={v}" for k, v in sorted(fingerprint.items()) if k != "replayed")
-
-
-def _unreadable(case: JudgeCase, judge: Judge, error: InputError) -> Verdict:
-    return Verdict(
-        case_id=case.case_id,
-        judge=judge.name,
-        outcome="error",
-        model=judge.model.name,
-        reasoning=str(error),
-        error=ErrorInfo(kind="input", message=str(error), phase="prepare"),
-    )

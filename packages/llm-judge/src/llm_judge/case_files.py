@@ -6,15 +6,19 @@ import gzip
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from bench_core.errors import InputError
+from bench_core.records.codec import decode_json
 from bench_core.records.judge import JudgeCase
 from bench_core.records.problems import problems_of
 
-__all__ = ["MAX_BYTES", "case_state", "read_case", "read_json"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MAX_BYTES", "case_of", "case_state", "read_case", "read_json", "read_lines"]
 
 MAX_BYTES = 512 * 1024 * 1024
 """The most a file may hold, unpacked; a small gzip file can unpack to anything."""
@@ -50,6 +54,25 @@ def read_case(path: Path | str) -> JudgeCase:
     path = Path(path)
     data = read_json(path, "a case")
     return case_of(data, path, str(path))
+
+
+def read_lines(path: Path, what: str) -> Iterator[tuple[int, str, Any]]:
+    """Yield the number, the place in words and the JSON of each line of a file that has one.
+
+    Raises:
+        InputError: It cannot be read, or a line is not JSON.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot read {what}: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            try:
+                yield number, where, decode_json(line)
+            except ValueError as error:
+                raise InputError(f"{where}: not JSON: {error}") from None
 
 
 def case_of(data: Any, path: Path, where: str) -> JudgeCase:

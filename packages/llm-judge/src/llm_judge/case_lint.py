@@ -70,7 +70,11 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
         if shown is None:
             doubts = goal_doubts(state, case.goal, initial=case.initial_state)
             found += [_finding(code, message) for code, message in doubts]
-        found += scan(state, _written(apps)) if shown is None else scan_shown(shown)
+            # where a run may have written: everything but what was there before
+            parts = [part for app in apps for part in (*app.after, *app.changes)]
+            found += scan(state, [f"{part.pointer}/" for part in parts])
+        else:
+            found += scan_shown(shown)
     except RecursionError as error:
         raise InputError(f"{case.case_id}: the state is nested too deeply to be read") from error
     return tuple(found)
@@ -85,7 +89,7 @@ def _of_criteria(case: JudgeCase) -> Iterator[Finding]:
         if plain in seen:
             yield _finding("rubric.duplicate", f"{each.id} says the same as {seen[plain]}")
         seen.setdefault(plain, each.id)
-        for quoted in _quotations(each.text):
+        for quoted in [one or two for one, two in _QUOTED.findall(each.text)]:
             if not _mentioned(quoted, case.goal):
                 message = f"{each.id} asks for {quoted!r}, which the goal does not mention"
                 yield _finding("rubric.not_in_goal", message)
@@ -100,7 +104,11 @@ def _of_criteria(case: JudgeCase) -> Iterator[Finding]:
 def _uncovered(case: JudgeCase) -> Iterator[Finding]:
     # 31 of Multi-REAL's 63 goals name a number that no criterion or query asks for
     asked = " ".join([*(each.text for each in case.criteria), *_paths(case)])
-    held = _numbers(asked)
+    held = (
+        {form for number in _NUMBER.findall(asked) for form in _number_forms(number)}
+        | {digit for word, digit in _WORDS_FOR.items() if word in asked.lower().split()}
+        | set(re.findall(r"\d+", asked))
+    )
     for number in dict.fromkeys(_NUMBER.findall(case.goal)):
         if not _number_forms(number) & held:
             message = f"the goal says {number!r}, which no criterion asks for"
@@ -123,13 +131,14 @@ def _of_state(case: JudgeCase, state: Any, apps: Sequence[App]) -> Iterator[Find
     if known and len(unchanged) == len(known):
         yield _finding("state.no_change", "nothing changed in any app: the agent did nothing")
     else:
+        named = re.sub(r"[^a-z0-9]", "", f"{case.goal} {case.case_id} {case.criteria}".lower())
         for name in unchanged:
-            if _is_named(name, case):
+            if name.lower() in named:
                 yield _finding("state.no_change", f"nothing changed in {name}")
     roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
     for each in case.criteria:
         if each.paths and not any(
-            _exists(state, pointer) for pointer in find_paths(state, [each], roots)
+            resolve(state, pointer) is not MISSING for pointer in find_paths(state, [each], roots)
         ):
             message = f"{each.id}: nothing in the state stands where it points"
             yield _finding("rubric.missing_path", message, "info")
@@ -179,20 +188,6 @@ def _changed(app: App) -> bool:
     return any(part.value not in ({}, [], None) for part in app.changes)
 
 
-def _written(apps: Sequence[App]) -> list[str]:
-    """Where a run may have written: everything but what was there before."""
-    return [f"{part.pointer}/" for app in apps for part in (*app.after, *app.changes)]
-
-
-def _is_named(name: str, case: JudgeCase) -> bool:
-    text = re.sub(r"[^a-z0-9]", "", f"{case.goal} {case.case_id} {case.criteria}".lower())
-    return name.lower() in text
-
-
-def _quotations(text: str) -> list[str]:
-    return [one or two for one, two in _QUOTED.findall(text)]
-
-
 def _mentioned(quoted: str, goal: str) -> bool:
     low = goal.lower()
     words = keywords(quoted)
@@ -204,23 +199,10 @@ def _paths(case: JudgeCase) -> Iterable[str]:
     return (path for each in case.criteria for path in each.paths)
 
 
-def _numbers(text: str) -> set[str]:
-    found = {form for number in _NUMBER.findall(text) for form in _number_forms(number)}
-    return (
-        found
-        | {digit for word, digit in _WORDS_FOR.items() if word in text.lower().split()}
-        | set(re.findall(r"\d+", text))
-    )
-
-
 def _number_forms(number: str) -> set[str]:
     plain = number.lower().replace("$", "").replace(",", "").strip()
     bare = re.sub(r"\s?[ap]m$", "", plain)
     return {plain, bare, bare.removesuffix(":00"), *machine_forms(number)}
-
-
-def _exists(state: Any, pointer: str) -> bool:
-    return resolve(state, pointer) is not MISSING
 
 
 def _finding(code: str, message: str, severity: str = "warning") -> Finding:

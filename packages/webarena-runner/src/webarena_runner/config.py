@@ -148,7 +148,19 @@ class EnvironmentConfig(Record):
 
     def described(self) -> dict[str, JsonValue]:
         """Return everything in the form of a file for `load_config`, with passwords blanked."""
-        return {"sites": {str(name): _described(self.sites[name]) for name in sorted(self.sites)}}
+        sites: dict[str, JsonValue] = {}
+        for name, site in sorted(self.sites.items()):
+            described: dict[str, JsonValue] = {"url": site.url}
+            if site.urls[1:]:
+                described["aliases"] = list(site.urls[1:])
+            if site.credentials:
+                account = {"username": site.credentials.username, "password": "***"}
+                described |= {**account, "login": site.login}
+            for each in ("local_storage", "reset_hook", "data_dir", "copies"):
+                if value := getattr(site, each):
+                    described[each] = str(value) if isinstance(value, Path) else value
+            sites[str(name)] = described
+        return {"sites": sites}
 
     def official(self) -> dict[str, JsonValue]:
         """Return webarena-verified's configuration, without credentials."""
@@ -195,7 +207,14 @@ def load_config(
     environ = os.environ if environ is None else environ
     sites = _read_file(path) if path else {}
     for name in SITES:
-        given = _from_variables(name, environ)
+        given: dict[str, Any] = {}
+        urls = environ.get(_variable(name, "URL")) or environ.get(f"WA_{name.upper()}")
+        if urls:
+            first, *others = [url.strip() for url in urls.split(",") if url.strip()]
+            given.update(url=first, aliases=others)
+        for key in ("username", "password"):
+            if value := environ.get(_variable(name, key)):
+                given[key] = value
         if given:
             sites[name] = {**sites.get(name, {}), **given}
     if not sites:
@@ -263,22 +282,6 @@ def _template_block(name: SiteName, site: SiteConfig) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _described(site: SiteConfig) -> dict[str, JsonValue]:
-    described: dict[str, JsonValue] = {"url": site.url}
-    if site.urls[1:]:
-        described["aliases"] = list(site.urls[1:])
-    if site.credentials:
-        described |= {
-            "username": site.credentials.username,
-            "password": "***",
-            "login": site.login,
-        }
-    for name in ("local_storage", "reset_hook", "data_dir", "copies"):
-        if value := getattr(site, name):
-            described[name] = str(value) if isinstance(value, Path) else value
-    return described
-
-
 def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:
     try:
         return EnvironmentConfig.model_validate({"sites": sites})
@@ -314,18 +317,6 @@ def _filled(name: str, site: Any) -> Any:
     return full
 
 
-def _from_variables(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    urls = environ.get(_variable(name, "URL")) or environ.get(f"WA_{name.upper()}")
-    if urls:
-        first, *others = [url.strip() for url in urls.split(",") if url.strip()]
-        found.update(url=first, aliases=others)
-    for key in ("username", "password"):
-        if value := environ.get(_variable(name, key)):
-            found[key] = value
-    return found
-
-
 def _variable(name: str, what: str) -> str:
     return f"WEBARENA_{name.upper()}_{what.upper()}"
 
@@ -338,8 +329,17 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot read the configuration {path}: {what}") from error
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
         # its keys are `__SHOPPING__` or `shopping`
-        given = data["environments"].items()
-        return {str(key).strip("_").lower(): _from_official(value) for key, value in given}
+        sites: dict[str, Any] = {}
+        for key, entry in data["environments"].items():
+            if isinstance(entry, dict) and isinstance(entry.get("urls"), list):
+                urls, active = entry["urls"], entry.get("active_url_idx") or 0
+                account = entry.get("credentials") or {}
+                site = {each: account[each] for each in ("username", "password") if each in account}
+                site["urls"] = [*urls[active : active + 1], *urls[:active], *urls[active + 1 :]]
+            else:
+                site = {"urls": entry}
+            sites[str(key).strip("_").lower()] = site
+        return sites
     if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):
         raise InputError(f"{path} has no 'sites': see docs/webarena.md for the form")
     for name, site in data["sites"].items():
@@ -350,18 +350,3 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _mapping(site: Any) -> dict[str, Any]:
     return {"url": site} if isinstance(site, str) else dict(site)
-
-
-def _from_official(entry: Any) -> dict[str, Any]:
-    if not isinstance(entry, dict) or not isinstance(entry.get("urls"), list):
-        return {"urls": entry}
-    urls = entry["urls"]
-    active = entry.get("active_url_idx") or 0
-    site: dict[str, Any] = {
-        "urls": [*urls[active : active + 1], *urls[:active], *urls[active + 1 :]]
-    }
-    credentials = entry.get("credentials") or {}
-    return {
-        **site,
-        **{key: credentials[key] for key in ("username", "password") if key in credentials},
-    }

@@ -66,7 +66,10 @@ def checks(
     found = [
         Check("packages", partial(installed, PACKAGES)),
         Check("pinned versions", _pins),
-        Check("tasks", _tasks),
+        Check(
+            "tasks",
+            lambda: ok(f"{len(load_tasks())} in webarena-verified {version('webarena-verified')}"),
+        ),
         *browser_checks(),
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
@@ -91,8 +94,11 @@ def checks(
     try:
         config = real_environment(config_file, host).config
     except InputError as error:
-        named = config_file is not None or host is not None
-        return [*found, Check("sites", partial(_no_sites, str(error), named=named))]
+        if config_file is None and host is None:
+            way_out = "see docs/webarena.md, or try --world built-in"
+            return [*found, Check("sites", partial(warned, str(error), way_out))]
+        way_out = "`webarena-runner config init` writes a file to be edited"
+        return [*found, Check("sites", partial(failed, str(error), way_out))]
     found += [Check(f"site {name}", partial(_site, config, name)) for name in config.sites]
     return [*found, Check("session cookies", partial(_cookies, config))]
 
@@ -115,36 +121,31 @@ def _pins() -> CheckResult:
     return ok("as webarena-verified pins them")
 
 
-def _tasks() -> CheckResult:
-    return ok(f"{len(load_tasks())} in webarena-verified {version('webarena-verified')}")
-
-
 def _recording() -> CheckResult:
     """Record one request of a page on this machine, as a trial would."""
-    try:
-        seen = asyncio.run(_record_one())
-    except BenchError as error:
-        return failed(str(error), "start Chromium by hand, e.g. `chromium --headless about:blank`")
-    if seen:
-        return ok("one request to http://127.0.0.1, one entry in the HAR")
-    return failed("a request over plain HTTP is missing in the HAR", "report this as a bug")
-
-
-async def _record_one() -> bool:
     # over plain HTTP, which browser-use's own recording leaves out
     server = SiteServer(_OnePage(), "127.0.0.1")
-    server.start()
     url = f"{server.origin}/doctor"
-    try:
+
+    async def record() -> bool:
         async with (
             launch_chromium(ChromiumOptions()) as chromium,
             HarRecorder(chromium.cdp_url) as recorder,
         ):
             await open_tabs(chromium.ws_url, [url])
             har = await recorder.stop()
+        return any(entry["request"]["url"] == url for entry in har.entries)
+
+    server.start()
+    try:
+        seen = asyncio.run(record())
+    except BenchError as error:
+        return failed(str(error), "start Chromium by hand, e.g. `chromium --headless about:blank`")
     finally:
         server.stop()
-    return any(entry["request"]["url"] == url for entry in har.entries)
+    if seen:
+        return ok("one request to http://127.0.0.1, one entry in the HAR")
+    return failed("a request over plain HTTP is missing in the HAR", "report this as a bug")
 
 
 class _OnePage:
@@ -189,12 +190,6 @@ def _model(model: str) -> CheckResult:
     except InputError as error:
         return failed(str(error), "set the variable in the environment of the run")
     return ok("its adapter loads and its key is set")
-
-
-def _no_sites(reason: str, *, named: bool) -> CheckResult:
-    if named:
-        return failed(reason, "`webarena-runner config init` writes a file to be edited")
-    return warned(reason, "see docs/webarena.md, or try --world built-in")
 
 
 def _site(config: EnvironmentConfig, name: str) -> CheckResult:

@@ -119,7 +119,29 @@ def _evaluate(task: Task, folder: Path, evaluator: Evaluator | None, answered: P
         and judge.result(config, task.task_id, None, har)["status"] != "error"
     )
     fault = None if result["evaluators_results"] else recording_fault(folder)
-    found = _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
+    undecided = result["status"] == "error" and not caused_by_answer
+    error = None
+    if result["status"] == "error":
+        messages = (each.get("error_msg") for each in result["evaluators_results"])
+        error = result.get("error_msg") or next(
+            filter(None, messages), "the evaluator gave no reason"
+        )
+    definitions: Any = task.config["eval"]
+    schemas = (each["results_schema"] for each in definitions if "results_schema" in each)
+    # After an error there may be fewer results than definitions.
+    pairs = zip(definitions, result["evaluators_results"], strict=False)
+    found = Evaluation(
+        score=None if undecided else result["score"],
+        official_status=result["status"],
+        official_score=result["score"],
+        malformed=answer.problem is not None,
+        problem=(fault or error) if undecided else (answer.problem or error),
+        answer=answer,
+        checks=tuple(_check(*pair, answer) for pair in pairs),
+        flags=answer_flags(answer, next(schemas, None)),
+        method=f"webarena-verified {result['webarena_verified_version']}",
+        official=result,
+    )
     expected = expected_requests(task, found.checks)
     more: dict[str, Any] = {
         "traffic_fault": traffic_fault_in(har, config, task_sites(task), expected),
@@ -149,42 +171,6 @@ def write_config(folder: Path, config: EnvironmentConfig) -> None:
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def _verdict(
-    task: Task,
-    answer: AgentAnswer,
-    result: dict[str, Any],
-    *,
-    caused_by_answer: bool,
-    fault: str | None,
-) -> Evaluation:
-    undecided = result["status"] == "error" and not caused_by_answer
-    error = _first_error(result) if result["status"] == "error" else None
-    return Evaluation(
-        score=None if undecided else result["score"],
-        official_status=result["status"],
-        official_score=result["score"],
-        malformed=answer.problem is not None,
-        problem=(fault or error) if undecided else (answer.problem or error),
-        answer=answer,
-        checks=_checks(task, answer, result),
-        flags=answer_flags(answer, _results_schema(task)),
-        method=f"webarena-verified {result['webarena_verified_version']}",
-        official=result,
-    )
-
-
-def _first_error(result: Mapping[str, Any]) -> str:
-    messages = (each.get("error_msg") for each in result["evaluators_results"])
-    return result.get("error_msg") or next(filter(None, messages), "the evaluator gave no reason")
-
-
-def _checks(task: Task, answer: AgentAnswer, result: Mapping[str, Any]) -> tuple[Check, ...]:
-    definitions: Any = task.config["eval"]
-    # After an error there may be fewer results than definitions.
-    pairs = zip(definitions, result["evaluators_results"], strict=False)
-    return tuple(_check(*pair, answer) for pair in pairs)
-
-
 def _check(definition: Mapping[str, Any], result: Mapping[str, Any], answer: AgentAnswer) -> Check:
     is_answer = definition["evaluator"] == _ANSWER_EVALUATOR
     messages = [
@@ -209,11 +195,6 @@ def _criterion(definition: Mapping[str, Any]) -> str:
     url = expected["url"] if isinstance(expected["url"], str) else " | ".join(expected["url"])
     never = "no " if definition.get("should_not_exist") else ""
     return f"{never}{expected.get('http_method', 'GET')} {url}"
-
-
-def _results_schema(task: Task) -> JsonValue:
-    definitions: Any = task.config["eval"]
-    return next((each["results_schema"] for each in definitions if "results_schema" in each), None)
 
 
 def _read(path: Path) -> str:

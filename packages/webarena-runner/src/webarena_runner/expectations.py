@@ -44,11 +44,8 @@ class ExpectedRequest:
         """
         if method.upper() != self.method:
             return False
-        return any(_same_address(each, url) for each in self.urls) and self._has_query(url)
-
-    def _has_query(self, url: str) -> bool:
         given = parse_qs(url.partition("?")[2], keep_blank_values=True)
-        return all(
+        return any(_same_address(each, url) for each in self.urls) and all(
             any(same_text(each, value) for each in wanted for value in given.get(name, [""]))
             for name, wanted in self.query.items()
         )

@@ -11,6 +11,7 @@ import asyncio
 import math
 import os
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeInt
@@ -274,11 +275,15 @@ def _summary(
     out: Path, layout: str, run: RunFolder, results: Path | None, unknown: Sequence[str]
 ) -> ImportedFolder:
     every = list(run.results().values())
-    reported = {
-        each.task_id: score
-        for each in every
-        if results is not None and (score := _reported(results, each.task_id)) is not None
-    }
+    reported = {}
+    for each in every:
+        if results is None:
+            break
+        # the score that the official command line has left beside the recording
+        with suppress(OSError, ValueError, KeyError, TypeError, RefusedFileError):
+            left = decode_json(read_inside(results, f"{each.task_id}/{_RESULT_FILE}"))
+            if math.isfinite(score := float(left["score"])):
+                reported[each.task_id] = score
     by_task = {each.task_id: each.score for each in every}
     own = [each for each in every if REPORTED_ONLY not in each.flags and each.score is not None]
     return ImportedFolder(
@@ -300,13 +305,3 @@ def _summary(
             if by_task[name] != score
         ),
     )
-
-
-def _reported(results: Path, task_id: str) -> float | None:
-    """Return the score that the official command line has left beside the recording."""
-    try:
-        found = decode_json(read_inside(results, f"{task_id}/{_RESULT_FILE}"))
-        score = float(found["score"])
-    except (OSError, ValueError, KeyError, TypeError, RefusedFileError):
-        return None
-    return score if math.isfinite(score) else None

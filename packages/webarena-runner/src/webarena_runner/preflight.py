@@ -22,7 +22,6 @@ from webarena_runner.tasks import load_tasks, task_sites
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.records import Task
     from bench_core.run_spec import RunSpec
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.reference_solutions.scorability import Kind
@@ -55,7 +54,16 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
     sites = planned_sites(spec)
     for site in sites:
         config.site(site)
-    _refuse_shared_cookies(tasks, config)
+    # tasks on two sites that share a cookie; others are safe, as each trial has its own browser
+    for host, names in shared_cookie_hosts(config).items():
+        # of the 812 tasks five are on both the shop and reddit
+        hurt = [t.task_id for t in tasks if len(set(names) & set(task_sites(t))) > 1]
+        if hurt:
+            raise InputError(
+                f"{' and '.join(names)} are both on the host {host!r} and would overwrite each "
+                f"other's session cookie in task {hurt[0]}: give them host names of their own, "
+                f"e.g. {names[0].replace('_', '-')}.localhost"
+            )
     with agent_of(spec) as agent:
         agent_name = agent.name
     if agent_name == "scripted" and spec.world != "built-in":
@@ -77,7 +85,13 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         for site, fault in asyncio.run(_faults(config, sites, timeout_s))
         if fault is not None
     ]
-    return [*down, *_notes(tasks)]
+    # planned tasks whose scores mean little; none is left out for that
+    noted = installed_notes().count(task.task_id for task in tasks)
+    return down + [
+        f"{len(noted[kind])} of {len(tasks)} tasks {meaning} (`webarena-runner scorability`)"
+        for kind, meaning in _MEANINGS.items()
+        if kind in noted
+    ]
 
 
 async def _faults(
@@ -88,29 +102,6 @@ async def _faults(
     others = [(name, each) for name in sites for each in copy_configs(config, name)[1:]]
     found = await asyncio.gather(*(check_sites(each, [name], timeout_s) for name, each in others))
     return [*first.items(), *(item for each in found for item in each.items())]
-
-
-def _notes(tasks: Sequence[Task]) -> list[str]:
-    """Return notes on planned tasks whose scores mean little; no task is left out for them."""
-    found = installed_notes().count(task.task_id for task in tasks)
-    return [
-        f"{len(found[kind])} of {len(tasks)} tasks {meaning} (`webarena-runner scorability`)"
-        for kind, meaning in _MEANINGS.items()
-        if kind in found
-    ]
-
-
-def _refuse_shared_cookies(tasks: Sequence[Task], config: EnvironmentConfig) -> None:
-    """Refuse tasks on two sites that share a cookie; others are safe, as each trial has its own browser."""
-    for host, names in shared_cookie_hosts(config).items():
-        # of the 812 tasks five are on both the shop and reddit
-        hurt = [t.task_id for t in tasks if len(set(names) & set(task_sites(t))) > 1]
-        if hurt:
-            raise InputError(
-                f"{' and '.join(names)} are both on the host {host!r} and would overwrite each "
-                f"other's session cookie in task {hurt[0]}: give them host names of their own, "
-                f"e.g. {names[0].replace('_', '-')}.localhost"
-            )
 
 
 def _trial_of(spec: RunSpec) -> TrialContext:

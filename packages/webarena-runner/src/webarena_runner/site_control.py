@@ -146,10 +146,24 @@ def reset_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_
 def _timed(
     work: Callable[[float], None], config: EnvironmentConfig, name: str, timeout_s: float
 ) -> float:
+    """Do `work`, wait until the site can be used, and return the seconds that took."""
     began = time.monotonic()
-    work(began + timeout_s)
-    _wait(config, name, began + timeout_s)
-    return time.monotonic() - began
+    deadline = began + timeout_s
+    work(deadline)
+    while True:
+        left = deadline - time.monotonic()
+        within = min(_PROBE_S, max(1.0, left))
+        fault = site_fault(config, name, within)
+        if fault is None and SITE_FACTS[name].login_path is not None:
+            try:
+                log_in(config.site(name), name, within)
+            except EnvironmentFaultError as error:  # it does not accept its user
+                fault = str(error)
+        if fault is None:
+            return time.monotonic() - began
+        if left <= _POLL_S:
+            raise EnvironmentFaultError(f"the site {name!r} did not come up in time: {fault}")
+        time.sleep(_POLL_S)
 
 
 def _copied(
@@ -219,23 +233,6 @@ def _remove(manager: Any) -> None:
         subprocess.run(words, capture_output=True, check=True)  # noqa: S603  # no shell
     for volume in image_volumes(manager.config):
         evaluator_module("environments.setup.docker_ops").remove_volume(volume)
-
-
-def _wait(config: EnvironmentConfig, name: str, deadline: float) -> None:
-    while True:
-        left = deadline - time.monotonic()
-        within = min(_PROBE_S, max(1.0, left))
-        fault = site_fault(config, name, within)
-        if fault is None and SITE_FACTS[name].login_path is not None:
-            try:
-                log_in(config.site(name), name, within)
-            except EnvironmentFaultError as error:  # it does not accept its user
-                fault = str(error)
-        if fault is None:
-            return
-        if left <= _POLL_S:
-            raise EnvironmentFaultError(f"the site {name!r} did not come up in time: {fault}")
-        time.sleep(_POLL_S)
 
 
 def _require_docker(config: EnvironmentConfig, name: str) -> None:

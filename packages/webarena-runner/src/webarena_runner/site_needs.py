@@ -68,8 +68,17 @@ class SiteNeeds(Record):
     def text(self) -> str:
         """Return a line for each site, and one that compares the sum with what is free."""
         disk, memory = f"{self.disk_gb:.1f} GB of disk", f"{self.memory_gb:.1f} GB of memory"
-        lines = [*map(self._line, self.sites), f"together: {disk}, {memory}; {self._free()}"]
-        return "\n".join(lines)
+        room = self.room
+        if room is None:
+            free = "no container engine answers that could say what is free"
+        elif room.disk_free is None or room.memory_free is None:
+            free = f"the engine's computer has {_gb(room.memory)} of memory"
+        else:
+            free = (
+                f"free: {_gb(room.disk_free)} of disk in {room.folder}, "
+                f"{_gb(room.memory_free)} of memory"
+            )
+        return "\n".join([*map(self._line, self.sites), f"together: {disk}, {memory}; {free}"])
 
     def check(self) -> list[str]:
         """Refuse what cannot work, and return warnings about what may not.
@@ -114,16 +123,6 @@ class SiteNeeds(Record):
             parts.append(f"{site.memory_gb:.1f} GB of memory")
         return ", ".join(parts)
 
-    def _free(self) -> str:
-        if self.room is None:
-            return "no container engine answers that could say what is free"
-        if self.room.disk_free is None or self.room.memory_free is None:
-            return f"the engine's computer has {_gb(self.room.memory)} of memory"
-        return (
-            f"free: {_gb(self.room.disk_free)} of disk in {self.room.folder}, "
-            f"{_gb(self.room.memory_free)} of memory"
-        )
-
     def _missing_gb(self, site: SiteNeed) -> float:
         there = frozenset[str]() if self.room is None else self.room.there
         return (0.0 if site.image in there else site.image_gb) + (
@@ -139,28 +138,28 @@ def site_needs(config: EnvironmentConfig, names: Sequence[str]) -> SiteNeeds:
 
     Sizes of images are those of their registry; memory is known of gitlab alone.
     """
-    sites = tuple(_need(config, name) for name in names)
+    sites = []
+    for name in names:
+        copies, facts = config.site(name).copies or 1, SITE_FACTS[name]
+        container = site_container(name)
+        own = image_volumes(container)
+        need = SiteNeed(
+            name=name,
+            copies=copies,
+            image=container.docker_img,
+            data=tuple(each for each in container.volumes if each not in own),
+            image_gb=facts.image_gb,
+            data_gb=facts.data_gb,
+            memory_gb=None if facts.memory_gb is None else facts.memory_gb * copies,
+        )
+        sites.append(need)
     images = [each.image for each in sites]
     volumes = [volume for each in sites for volume in each.data]
     try:
         room = asyncio.run(engine_room(images, volumes))
     except MachineError:
         room = None
-    return SiteNeeds(sites=sites, room=room)
-
-
-def _need(config: EnvironmentConfig, name: str) -> SiteNeed:
-    copies, facts, container = config.site(name).copies or 1, SITE_FACTS[name], site_container(name)
-    own = image_volumes(container)
-    return SiteNeed(
-        name=name,
-        copies=copies,
-        image=container.docker_img,
-        data=tuple(each for each in container.volumes if each not in own),
-        image_gb=facts.image_gb,
-        data_gb=facts.data_gb,
-        memory_gb=None if facts.memory_gb is None else facts.memory_gb * copies,
-    )
+    return SiteNeeds(sites=tuple(sites), room=room)
 
 
 def _gb(size: int) -> str:

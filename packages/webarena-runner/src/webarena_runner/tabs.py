@@ -50,7 +50,28 @@ async def open_tabs(
         for target, url in zip(targets, urls, strict=True):
             if before is not None:
                 await before(target)
-            await _open(cdp, target, url, timeout_s)
+            attached = await cdp.send_raw(
+                "Target.attachToTarget", {"targetId": target, "flatten": True}
+            )
+            session = attached["sessionId"]
+            try:
+                answer = await asyncio.wait_for(
+                    cdp.send_raw("Page.navigate", {"url": url}, session), timeout_s
+                )
+            except asyncio.TimeoutError:
+                raise EnvironmentFaultError(
+                    f"the start page {url} did not answer within {timeout_s:g} s"
+                ) from None
+            except (ConnectionError, RuntimeError) as error:
+                raise EnvironmentFaultError(
+                    f"the start page {url} cannot be opened: {error}"
+                ) from error
+            if answer.get("errorText"):
+                raise EnvironmentFaultError(
+                    f"the start page {url} cannot be opened: {answer['errorText']}"
+                )
+            await _settle(cdp, session, url, timeout_s)
+            await cdp.send_raw("Target.detachFromTarget", {"sessionId": session})
         # a new tab comes to the front, and agents begin in the front one
         await cdp.send_raw("Target.activateTarget", {"targetId": targets[0]})
 
@@ -65,25 +86,6 @@ async def _target(cdp: Any, context_id: str | None, *, is_first: bool) -> str:
     within = {} if context_id is None else {"browserContextId": context_id}
     created = await cdp.send_raw("Target.createTarget", {"url": "about:blank", **within})
     return str(created["targetId"])
-
-
-async def _open(cdp: Any, target: str, url: str, timeout_s: float) -> None:
-    attached = await cdp.send_raw("Target.attachToTarget", {"targetId": target, "flatten": True})
-    session = attached["sessionId"]
-    try:
-        answer = await asyncio.wait_for(
-            cdp.send_raw("Page.navigate", {"url": url}, session), timeout_s
-        )
-    except asyncio.TimeoutError:
-        raise EnvironmentFaultError(
-            f"the start page {url} did not answer within {timeout_s:g} s"
-        ) from None
-    except (ConnectionError, RuntimeError) as error:
-        raise EnvironmentFaultError(f"the start page {url} cannot be opened: {error}") from error
-    if answer.get("errorText"):
-        raise EnvironmentFaultError(f"the start page {url} cannot be opened: {answer['errorText']}")
-    await _settle(cdp, session, url, timeout_s)
-    await cdp.send_raw("Target.detachFromTarget", {"sessionId": session})
 
 
 async def _settle(cdp: Any, session: str, url: str, timeout_s: float) -> None:

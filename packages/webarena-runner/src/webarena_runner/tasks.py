@@ -134,9 +134,21 @@ def parse_ids(text: str, known: Sequence[str], owner: str = BENCHMARK) -> list[s
         UnknownTaskError: An id, or an end of a range, is not among `known`.
         InputError: A part is neither a number nor a range.
     """
+    numbers = sorted(int(each) for each in known)
     chosen: dict[str, None] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
-        chosen.update(dict.fromkeys(_expand(part, known, owner)))
+        first, dash, last = part.partition("-")
+        ends = [first.strip(), last.strip()] if dash else [part]
+        if not all(end.isascii() and end.isdecimal() for end in ends):
+            raise InputError(f"{part!r} is no task id: ids are numbers, ranges look like '0-50'")
+        low, high = int(ends[0]), int(ends[-1])
+        if low > high:
+            raise InputError(f"the range {part!r} is empty: write '{high}-{low}'")
+        for end in (low, high):
+            if end not in numbers:
+                near = sorted(sorted(numbers, key=lambda number: abs(number - end))[:3])
+                raise UnknownTaskError(owner, str(end), list(map(str, near)))
+        chosen.update((str(number), None) for number in numbers if low <= number <= high)
     if not chosen:
         raise InputError(f"{text!r} names no task: give ids and ranges like '0-50,132'")
     return list(chosen)
@@ -198,27 +210,6 @@ def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
 
 def _difficulty(*, hard: bool) -> str:
     return "hard" if hard else "not-hard"
-
-
-def _expand(part: str, known: Sequence[str], owner: str) -> list[str]:
-    first, dash, last = part.partition("-")
-    ends = [first.strip(), last.strip()] if dash else [part]
-    if not all(end.isascii() and end.isdecimal() for end in ends):
-        raise InputError(f"{part!r} is no task id: ids are numbers, ranges look like '0-50'")
-    low, high = int(ends[0]), int(ends[-1])
-    if low > high:
-        raise InputError(f"the range {part!r} is empty: write '{high}-{low}'")
-    numbers = sorted(int(each) for each in known)
-    for end in (low, high):
-        if end not in numbers:
-            near = sorted(sorted(numbers, key=lambda number: abs(number - end))[:3])
-            raise UnknownTaskError(owner, str(end), list(map(str, near)))
-    return [str(number) for number in numbers if low <= number <= high]
-
-
-def _nearest(wanted: int, numbers: Iterable[int], count: int = 3) -> list[str]:
-    closest = sorted(numbers, key=lambda number: abs(number - wanted))[:count]
-    return [str(number) for number in sorted(closest)]
 
 
 def _refuse_unknown(what: str, given: Iterable[str], known: Sequence[str]) -> None:

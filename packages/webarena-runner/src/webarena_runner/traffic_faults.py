@@ -158,7 +158,11 @@ class _Reader:
         """Return the request, None where it did not go to one of the sites."""
         request, response = entry["request"], entry["response"]
         url = urldefrag(request["url"]).url
-        name, root = self._home(url)
+        # Its site, and which of the site's URLs it is below.
+        host = urlsplit(url).netloc
+        here = [(name, root) for name, root in self._roots if urlsplit(root).netloc == host]
+        below = [(name, root) for name, root in here if _is_below(url, root)]
+        name, root = next(iter([*below, *here]), (None, ""))
         if name is None and url not in self._sent_to:
             return None
         if name is not None and response.get("redirectURL"):
@@ -172,13 +176,6 @@ class _Reader:
             is_refused=response["status"] in _REFUSALS,
             fault=lost or _site_error(entry) or _unanswered(entry),
         )
-
-    def _home(self, url: str) -> tuple[str | None, str]:
-        """Return the site of `url`, and which of the site's URLs it is below."""
-        host = urlsplit(url).netloc
-        here = [(name, root) for name, root in self._roots if urlsplit(root).netloc == host]
-        below = [(name, root) for name, root in here if _is_below(url, root)]
-        return next(iter([*below, *here]), (None, ""))
 
     def _login_lost(self, name: str, root: str, entry: dict[str, Any]) -> TrafficFault | None:
         facts, request, response = SITE_FACTS[name], entry["request"], entry["response"]

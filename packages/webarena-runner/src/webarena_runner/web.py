@@ -123,7 +123,14 @@ class WebClient:
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             connection.request(method, target, body, self._headers(url, body))
             response = connection.getresponse()
-            self._keep(response.msg.get_all("Set-Cookie") or [], url)
+            for line in response.msg.get_all("Set-Cookie") or []:
+                cookie = parse_cookie(line, url)
+                if cookie is None:
+                    continue
+                same = (cookie.name, cookie.domain, cookie.path)
+                self.cookies = [c for c in self.cookies if (c.name, c.domain, c.path) != same]
+                if cookie.expires is None or cookie.expires > time.time():
+                    self.cookies.append(cookie)
             text = _read(response, connection, deadline)
             return response.status, response.getheader("Location"), text
         finally:
@@ -144,16 +151,6 @@ class WebClient:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             headers["Referer"] = url
         return headers
-
-    def _keep(self, lines: list[str], url: str) -> None:
-        for line in lines:
-            cookie = parse_cookie(line, url)
-            if cookie is None:
-                continue
-            same = (cookie.name, cookie.domain, cookie.path)
-            self.cookies = [c for c in self.cookies if (c.name, c.domain, c.path) != same]
-            if cookie.expires is None or cookie.expires > time.time():
-                self.cookies.append(cookie)
 
 
 def parse_cookie(line: str, url: str) -> Cookie | None:

@@ -127,7 +127,12 @@ def read_sides(paths: Sequence[Path]) -> list[Side]:
     folders = [path for path in paths if not path.is_file()]
     runs = dict(zip(folders, read_runs(folders), strict=True)) if folders else {}
     sides = [side_of(runs[path]) if path in runs else read_side(path) for path in paths]
-    return _with_unique_labels(sides, [str(path) for path in paths])
+    names = [str(path) for path in paths]
+    labels = [side.label for side in sides]
+    return [
+        side._replace(label=f"{side.label} ({name})") if labels.count(side.label) > 1 else side
+        for side, name in zip(sides, names, strict=True)
+    ]
 
 
 def read_side(path: Path) -> Side:
@@ -158,11 +163,3 @@ def _evaluators_of(run: Source) -> dict[str, str]:
         name, _, version = method.rpartition(" ")  # as in `jmespath 1.1`
         found.setdefault(name or method, set()).add(version if name else "")
     return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
-
-
-def _with_unique_labels(sides: Sequence[Side], names: Sequence[str]) -> list[Side]:
-    labels = [side.label for side in sides]
-    return [
-        side._replace(label=f"{side.label} ({name})") if labels.count(side.label) > 1 else side
-        for side, name in zip(sides, names, strict=True)
-    ]

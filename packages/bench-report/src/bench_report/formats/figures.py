@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 
 from bench_report.html_page.run_charts import cost_points, cost_range, most_steps, success_by_step
 from bench_report.text.numbers import count, dollars, interval, percent, points, points_interval
+from bench_report.text.phrases import slice_groups
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def figures_of(report: Report) -> Iterator[Figure]:
         yield Figure("cost", _cost(report))
     if most_steps(report) > 0:
         yield Figure("steps", _steps(report))
-    for number, name in enumerate(_groups(report), 1):
+    for number, name in enumerate(slice_groups(report), 1):
         yield Figure(f"slices-{number}", _slices(report, name))
 
 
@@ -171,10 +172,6 @@ def _steps(report: Report) -> str:
         )
         names.append((inline(run.label, 80), number))
     return _with_legend(title, parts, names)
-
-
-def _groups(report: Report) -> list[str]:
-    return list(dict.fromkeys(name for run in report.runs for name in run.summary.groups))
 
 
 def _slices(report: Report, group: str) -> str:

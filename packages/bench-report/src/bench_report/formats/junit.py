@@ -39,7 +39,18 @@ def render_junit(report: Report) -> str:
 def _suite(run: RunReport, tasks: dict[tuple[str, str], TaskEntry]) -> ET.Element:
     suite = ET.Element("testsuite", {"name": _attribute(run.label)})
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(run).items():
+    info = run.info
+    facts = {
+        "benchmark": f"{info.benchmark} {info.benchmark_version or ''}".strip(),
+        "agent": info.agent,
+        "model": info.model or "",
+        "world": info.world,
+        "profile": info.profile,
+        "success rate": rate_words(run.summary.success),
+    }
+    if len(run.programs) > 1:
+        facts["warning"] = f"mixes {len(run.programs)} programs of the agent"
+    for name, value in facts.items():
         ET.SubElement(properties, "property", {"name": name, "value": _attribute(value)})
     cases = [_case(row, tasks[run.info.benchmark, row.task_id]) for row in run.trials]
     cases += _not_run(run, [key for benchmark, key in tasks if benchmark == run.info.benchmark])
@@ -54,23 +65,6 @@ def _suite(run: RunReport, tasks: dict[tuple[str, str], TaskEntry]) -> ET.Elemen
         "timestamp": f"{run.info.started:%Y-%m-%dT%H:%M:%S}",
     }
     return suite
-
-
-def _properties(run: RunReport) -> dict[str, str]:
-    info = run.info
-    return {
-        "benchmark": f"{info.benchmark} {info.benchmark_version or ''}".strip(),
-        "agent": info.agent,
-        "model": info.model or "",
-        "world": info.world,
-        "profile": info.profile,
-        "success rate": rate_words(run.summary.success),
-        **(
-            {"warning": f"mixes {len(run.programs)} programs of the agent"}
-            if len(run.programs) > 1
-            else {}
-        ),
-    }
 
 
 def _case(row: TrialRow, task: TaskEntry) -> ET.Element:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from bench_core.statistics import Interval, Rate
-    from bench_report.model import Difference, Report, RunReport, SliceDifference
+    from bench_report.model import Report, RunReport
 
 __all__ = ["Table", "tables_of"]
 
@@ -170,24 +170,20 @@ def _differences(report: Report) -> Iterator[Row]:
             "note": each.note,
         }
         for part in each.slices:
-            yield _slice_difference(each, part)
-
-
-def _slice_difference(whole: Difference, part: SliceDifference) -> Row:
-    return {
-        "run": whole.run,
-        "baseline": whole.baseline,
-        "part": part.group,
-        "value": part.value,
-        "difference": part.difference,
-        "low": part.low,
-        "high": part.high,
-        "level": None if part.low is None else whole.level,
-        "p_value": part.p_value,
-        "adjusted_p_value": part.adjusted_p_value,
-        "shared_tasks": part.shared_tasks,
-        "note": part.note,
-    }
+            yield {
+                "run": each.run,
+                "baseline": each.baseline,
+                "part": part.group,
+                "value": part.value,
+                "difference": part.difference,
+                "low": part.low,
+                "high": part.high,
+                "level": None if part.low is None else each.level,
+                "p_value": part.p_value,
+                "adjusted_p_value": part.adjusted_p_value,
+                "shared_tasks": part.shared_tasks,
+                "note": part.note,
+            }
 
 
 def _pairs(report: Report) -> Iterator[Row]:

@@ -17,9 +17,7 @@ from bench_report.text.untrusted import clip, inline, shown_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic import JsonValue
-
-    from bench_core.records import Attempt, Check, ErrorInfo, TrialResult
+    from bench_core.records import Check, TrialResult
     from bench_report.html_page.steps import StepReader
 
 __all__ = ["TrialFolder", "evidence_of"]
@@ -51,19 +49,34 @@ def evidence_of(
     if phases:
         found["phases"] = phases
     if result.error is not None:
-        found["error"] = _error(result.error)
+        found["error"] = {
+            "kind": inline(result.error.kind, _LINE),
+            "message": clip(result.error.message, _TEXT),
+            "phase": inline(result.error.phase, _LINE) if result.error.phase else None,
+        }
     if len(result.attempts) > 1:  # a single attempt is the trial itself
-        found["attempts"] = [_attempt(each) for each in result.attempts]
+        found["attempts"] = [
+            [a.status.value, a.duration_s, inline(a.error.message, _LINE) if a.error else None]
+            for a in result.attempts
+        ]
     if result.details:
-        found["details"] = _details(result.details)
+        # On one line where that is short; nearly every trial has some, so quickly.
+        text = to_json(result.details).decode()
+        is_flat = len(text) <= _FLAT and text.isascii() and text.isprintable()
+        found["details"] = (
+            text if is_flat else clip(to_json(result.details, indent=1).decode(), 4 * _TEXT)
+        )
     if folder is not None:
         calls = read_calls(folder.path)
         sent = () if calls is None or isinstance(calls, str) else calls
         pictures = {e.sha256: e.path for e in reversed(result.artifacts) if e.sha256}
         asked = read_model_calls(folder.path, pictures)
         steps, note = reader.steps_of(folder, sent, read_changes(folder.path), asked)
+        # A record lists its files also after some were deleted to save space.
+        # Nor is a link shown: who clicked it would open whatever it leads to.
+        there = [each for each in result.artifact_paths[:_MAX_FILES] if folder.links(each)]
         stored = {
-            "files": _files(result, folder),
+            "files": [[_name(each), artifact_link(folder.href, each)] for each in there],
             "network": summary_of(calls),
             "note": " ".join(filter(None, (note, folder.note))) or None,
             "steps": steps,
@@ -101,33 +114,3 @@ def _shown_check(*parts: Any) -> dict[str, Any]:
 
 # Trials of one task make the same checks. Typed, because 1, 1.0 and True are equal as keys but shown differently.
 _cached_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
-
-
-def _details(details: dict[str, JsonValue]) -> str:
-    """Return JSON, on one line where that is short; nearly every trial has some, so quickly."""
-    text = to_json(details).decode()
-    if len(text) <= _FLAT and text.isascii() and text.isprintable():
-        return text
-    return clip(to_json(details, indent=1).decode(), 4 * _TEXT)
-
-
-def _error(error: ErrorInfo) -> dict[str, Any]:
-    return {
-        "kind": inline(error.kind, _LINE),
-        "message": clip(error.message, _TEXT),
-        "phase": inline(error.phase, _LINE) if error.phase else None,
-    }
-
-
-def _attempt(attempt: Attempt) -> list[Any]:
-    message = inline(attempt.error.message, _LINE) if attempt.error else None
-    return [attempt.status.value, attempt.duration_s, message]
-
-
-def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
-    """Return names and links of the artifacts that are there."""
-    listed = result.artifact_paths[:_MAX_FILES]
-    # A record lists its files also after some were deleted to save space.
-    # Nor is a link shown: who clicked it would open whatever it leads to.
-    there = [each for each in listed if folder.links(each)]
-    return [[_name(each), artifact_link(folder.href, each)] for each in there]

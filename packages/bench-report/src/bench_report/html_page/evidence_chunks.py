@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
 __all__ = ["Chunk", "Evidence", "Image", "Pictures", "Screenshots", "collect_evidence"]
@@ -123,29 +122,21 @@ def _all_evidence(
     for run in runs:
         base = run.relative_to(out)
         for result, name in zip(run.results, run.folders, strict=True):
-            if result.stored is not None:
-                yield _stored_evidence(run, result, base, reader, pictures, known)
+            if result.stored is None:
+                folder = (
+                    None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
+                )
+                yield as_json(evidence_of(result, folder, reader))
                 continue
-            folder = None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
-            yield as_json(evidence_of(result, folder, reader))
-
-
-def _stored_evidence(
-    run: Source,
-    result: TrialResult,
-    base: str,
-    reader: StepReader,
-    pictures: Pictures,
-    known: dict[str, bytes] | None,
-) -> bytes:
-    url = "" if result.stored is None else result.stored.url
-    if known is not None and url in known:
-        return zlib.decompress(known[url])
-    with stored_trial(run, result, base, pictures=pictures.embeds) as folder:
-        evidence = as_json(evidence_of(result, folder, reader))
-    if known is not None and run.store_problem is None:
-        known[url] = zlib.compress(evidence)
-    return evidence
+            url = result.stored.url
+            if known is not None and url in known:
+                yield zlib.decompress(known[url])
+                continue
+            with stored_trial(run, result, base, pictures=pictures.embeds) as stored:
+                evidence = as_json(evidence_of(result, stored, reader))
+            if known is not None and run.store_problem is None:
+                known[url] = zlib.compress(evidence)
+            yield evidence
 
 
 def _chunked(trials: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:

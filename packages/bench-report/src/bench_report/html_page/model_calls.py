@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
@@ -46,7 +47,34 @@ def read_model_calls(folder: Path, pictures: Mapping[str, str]) -> list[ShownCal
     found: list[ShownCall] = []
     left = _TRIAL_TEXT
     for call in _calls(folder):
-        shown = _shown(call, pictures)
+        sent: list[tuple[str, str]] = []
+        if call.system is not None and call.system.text:
+            sent.append(("system", clip(call.system.text, _DECLARED)))
+        if call.tools:
+            sent.append(
+                ("tools", clip(json.dumps(call.tools, ensure_ascii=False, indent=1), _DECLARED))
+            )
+        for turn in call.turns:
+            for part in turn.parts:
+                sent += _texts(part, inline(turn.role, _WORD), pictures)
+        reply = [text for part in call.reply for text in _texts(part, "reply", pictures)]
+        usage = call.usage
+        facts = [
+            f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+            if usage.requests
+            else "",
+            f"stopped by {inline(call.stop, _WORD)}" if call.stop else "",
+            f"answered by {inline(call.model_reported, _WORD)}" if call.model_reported else "",
+        ]
+        shown: dict[str, Any] = {
+            "call": call.call,
+            "sent": sent,
+            "kept": call.length - len(call.turns),
+            "reply": reply,
+            "facts": "; ".join(filter(None, facts)),
+            "error": clip(call.error, _TEXT) if call.error else None,
+            "cut": call.cut,
+        }
         left -= sum(len(text) for _, text in (*shown["sent"], *shown["reply"]))
         if left < 0:
             shown |= {"sent": [], "reply": [], "cut": True}
@@ -62,44 +90,8 @@ def _calls(folder: Path) -> Iterator[ModelCall]:
         return
     with open_inside(folder, name) as file:
         while line := file.readline(_LONGEST_LINE):
-            if (call := _parsed(line)) is not None:
-                yield call
-
-
-def _parsed(line: bytes) -> ModelCall | None:
-    try:
-        return ModelCall.model_validate_json(line)
-    except ValidationError:  # torn, or of another program
-        return None
-
-
-def _shown(call: ModelCall, pictures: Mapping[str, str]) -> dict[str, Any]:
-    sent: list[tuple[str, str]] = []
-    if call.system is not None and call.system.text:
-        sent.append(("system", clip(call.system.text, _DECLARED)))
-    if call.tools:
-        sent.append(
-            ("tools", clip(json.dumps(call.tools, ensure_ascii=False, indent=1), _DECLARED))
-        )
-    for turn in call.turns:
-        for part in turn.parts:
-            sent += _texts(part, inline(turn.role, _WORD), pictures)
-    reply = [text for part in call.reply for text in _texts(part, "reply", pictures)]
-    usage = call.usage
-    facts = [
-        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out" if usage.requests else "",
-        f"stopped by {inline(call.stop, _WORD)}" if call.stop else "",
-        f"answered by {inline(call.model_reported, _WORD)}" if call.model_reported else "",
-    ]
-    return {
-        "call": call.call,
-        "sent": sent,
-        "kept": call.length - len(call.turns),
-        "reply": reply,
-        "facts": "; ".join(filter(None, facts)),
-        "error": clip(call.error, _TEXT) if call.error else None,
-        "cut": call.cut,
-    }
+            with suppress(ValidationError):  # torn, or of another program
+                yield ModelCall.model_validate_json(line)
 
 
 def _texts(part: CallPart, who: str, pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import gzip
 import os
 import zlib
 from collections import Counter, defaultdict
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,7 +18,6 @@ from bench_core.files import open_inside
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["Call", "read_calls", "summary_of"]
@@ -57,12 +57,17 @@ def summary_of(calls: list[Call] | str | None) -> dict[str, Any] | None:
     if isinstance(calls, str):
         return {"note": calls}
     failures = [call for call in calls if call.failed]
+    hosts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for call in calls:
+        hosts[call.host][0] += 1
+        hosts[call.host][1] += call.failed
+    busiest = sorted(hosts.items(), key=lambda item: (-item[1][0], item[0]))[:_HOSTS]
     return {
         "requests": len(calls),
         "failed": len(failures),
         "bytes": sum(call.size for call in calls),
         "methods": dict(Counter(call.method for call in calls).most_common(_HOSTS)),
-        "hosts": _hosts(calls),
+        "hosts": [[host, *counts] for host, counts in busiest],
         "failures": [[call.status, call.method, call.url] for call in failures[:_FAILURES]],
     }
 
@@ -101,7 +106,9 @@ class Call:
         sizes = (response.get("bodySize"), _object(response.get("content")).get("size"))
         # HAR writes -1 for a size that is not known; content is what came after unpacking
         self.size = next((size for size in sizes if isinstance(size, int) and size > 0), 0)
-        self.sent = _seconds(entry.get("startedDateTime"))
+        self.sent: float | None = None
+        with suppress(TypeError, ValueError, OverflowError, OSError):
+            self.sent = datetime.fromisoformat(entry.get("startedDateTime", "")).timestamp()
         took = entry.get("time")
         self.ms = took if isinstance(took, int | float) and 0 <= took < _DAY_MS else None
 
@@ -127,24 +134,5 @@ class Call:
             return "?"
 
 
-def _seconds(value: Any) -> float | None:
-    """Return seconds since 1970 of a time that a recorder wrote."""
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
-
-
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _hosts(calls: Sequence[Call]) -> list[list[Any]]:
-    """Return host, requests and failures of the busiest hosts."""
-    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for call in calls:
-        counts = found[call.host]
-        counts[0] += 1
-        counts[1] += call.failed
-    busiest = sorted(found.items(), key=lambda item: (-item[1][0], item[0]))[:_HOSTS]
-    return [[host, *counts] for host, counts in busiest]

@@ -48,6 +48,7 @@ from bench_report.text.phrases import (
     baseline_of_looks,
     look_rows,
     ranks,
+    slice_groups,
     unknown,
 )
 from bench_report.text.plain_words import difference_sentence, run_sentence
@@ -55,7 +56,6 @@ from bench_report.text.untrusted import clip, inline, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
     from bench_core.statistics import Distribution
     from bench_report.html_page.evidence_chunks import Evidence
@@ -113,16 +113,25 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         evidence: What its trials left.
         live: For a page that is served: the state it shows; it then asks for a newer one.
     """
-    css = _style()
-    script = _script()
-    summary = _summary(report)
+    folder = files(__package__).joinpath("static")
+    css = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in _STYLES)
+    # One inline script in a scope of its own: browsers load no modules from a page opened from disk.
+    scripts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
+    script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();"
+    # Without tasks and trials, which the table has; where it is long, endless texts are clipped.
+    parts: Any = {"tasks": True, "runs": {"__all__": {"trials"}}}
+    summary = report.model_dump_json(exclude=parts)
+    if len(summary) > _MOST_PLAIN_JSON:
+        summary = as_json(
+            _with_clipped_texts(report.model_dump(mode="json", exclude=parts))
+        ).decode()
     names = run_names(report)
     return _template().render(
         report=report,
         several=len(report.runs) > 1,
         strict=report.count_errors_as_failures,
         built_in_runs=[run.label for run in report.runs if run.built_in],
-        slice_tables=_slice_tables(report),
+        slice_tables=[_slice_table(report, name) for name in slice_groups(report)],
         template_table=_template_table(report),
         has_confidence=any(
             set(row.confidence) - {"unstated"} for run in report.runs for row in run.methods
@@ -146,15 +155,6 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         side_files=bool(evidence.side_files),
         images=evidence.images,
     )
-
-
-def _summary(report: Report) -> str:
-    """Return the report without tasks and trials as JSON; where it is long, endless texts are clipped."""
-    parts: Any = {"tasks": True, "runs": {"__all__": {"trials"}}}
-    text = report.model_dump_json(exclude=parts)
-    if len(text) <= _MOST_PLAIN_JSON:
-        return text
-    return as_json(_with_clipped_texts(report.model_dump(mode="json", exclude=parts))).decode()
 
 
 def _with_clipped_texts(value: Any) -> Any:
@@ -188,7 +188,7 @@ def _template() -> jinja2.Template:
         "visible": visible,
         "clip": clip,
         "day": lambda moment: f"{moment:%Y-%m-%d}",
-        "moment": _moment,
+        "moment": lambda at: f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".rstrip(),
         "groupby_kind": lambda found: [(k, list(each)) for k, each in groupby(found, _kind)],
         "pretty": lambda value: clip(json.dumps(value, indent=2, ensure_ascii=False), 20_000),
         **{name: getattr(numbers, name) for name in numbers.__all__},
@@ -230,21 +230,6 @@ def _template() -> jinja2.Template:
     return environment.get_template("report.html.j2")
 
 
-def _style() -> str:
-    folder = files(__package__).joinpath("static")
-    return "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in _STYLES)
-
-
-def _script() -> str:
-    """Join the scripts in a scope of their own.
-
-    One inline script, because browsers load no modules from a page opened from disk.
-    """
-    folder = files(__package__).joinpath("static")
-    parts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
-    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
-
-
 def _policy(css: str, script: str, *, side_files: bool, live: bool) -> str:
     """Allow this very script and style, pictures beside the page or inside it, nothing else."""
     beside = "'self' file:"  # opened from disk, a page has no origin that 'self' matches in every browser
@@ -259,10 +244,6 @@ def _policy(css: str, script: str, *, side_files: bool, live: bool) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname() or ''}".rstrip()
 
 
 def _address(**values: str) -> str:
@@ -339,11 +320,6 @@ def _efforts(run: RunReport) -> list[EffortView]:
         )
         for name, spread, write, values in known
     ]
-
-
-def _slice_tables(report: Report) -> list[SliceTable]:
-    names = dict.fromkeys(name for run in report.runs for name in run.summary.groups)
-    return [_slice_table(report, name) for name in names]
 
 
 def _slice_table(report: Report, name: str) -> SliceTable:

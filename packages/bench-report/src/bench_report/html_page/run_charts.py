@@ -61,7 +61,17 @@ def cumulative_plot(report: Report) -> Markup:
     if most < 1:
         return Markup("")
     curves = [success_by_step(run.trials) for run in report.runs]
-    lines = [_step_line(curve, most, tone) for tone, curve in enumerate(curves) if curve]
+    lines = []
+    for tone, curve in enumerate(curves):
+        if curve:
+            # A staircase: the share is constant until the next step that brings a success.
+            (_, start), *rest = curve
+            stairs = "".join(
+                f"H{100 * at / most:.2f}V{100 - 100 * share:.2f}" for at, share in rest
+            )
+            lines.append(
+                f'<path class="curve {tone_class(tone)}" d="M0 {100 - 100 * start:.2f}{stairs}H100"/>'
+            )
     label = "; ".join(
         f"{run.label}: {percent(curve[-1][1])} after {count(curve[-1][0])} steps"
         for run, curve in zip(report.runs, curves, strict=True)
@@ -69,13 +79,6 @@ def cumulative_plot(report: Report) -> Markup:
     )
     grid = [f'<line class="tick" x1="0" x2="100" y1="{y}" y2="{y}"/>' for y in (0, 25, 50, 75, 100)]
     return _stretched("plot cumulative", f"Success by step. {label}", 180, [*grid, *lines])
-
-
-def _step_line(curve: Sequence[tuple[int, float]], most: int, tone: int) -> str:
-    """Draw a staircase: the share is constant until the next step that brings a success."""
-    (_, start), *rest = curve
-    stairs = "".join(f"H{100 * step / most:.2f}V{100 - 100 * value:.2f}" for step, value in rest)
-    return f'<path class="curve {tone_class(tone)}" d="M0 {100 - 100 * start:.2f}{stairs}H100"/>'
 
 
 def heat_map(run: RunReport) -> Markup:
@@ -122,26 +125,22 @@ def _heat_row(cells: Sequence[bool | str | None]) -> Iterator[tuple[tuple[str, s
     which shows the share of them that succeeded.
     """
     columns = min(len(cells), _MOST_COLUMNS)
-    shades = [
-        _shade(cells[column * len(cells) // columns : (column + 1) * len(cells) // columns])
-        for column in range(columns)
-    ]
+    shades: list[tuple[str, str] | None] = []
+    for column in range(columns):
+        shared = cells[column * len(cells) // columns : (column + 1) * len(cells) // columns]
+        known = [cell for cell in shared if isinstance(cell, bool)]
+        if known:
+            share = sum(known) / len(known)
+            kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # half
+            shades.append((kind, f"{round(5 * strength) / 5:g}"))
+        else:  # nothing scored, or nothing ran at all
+            shades.append(("void", "1") if None in shared else None)
     start = 0
     for shade, run in groupby(shades):
         end = start + len(list(run))
         if shade is not None:
             yield shade, start / columns, end / columns
         start = end
-
-
-def _shade(cells: Sequence[bool | str | None]) -> tuple[str, str] | None:
-    """Return class and opacity of tasks that share a column; `None` where nothing ran."""
-    known = [cell for cell in cells if isinstance(cell, bool)]
-    if known:
-        share = sum(known) / len(known)
-        kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # half
-        return kind, f"{round(5 * strength) / 5:g}"
-    return ("void", "1") if None in cells else None
 
 
 class CostPoint(NamedTuple):
@@ -182,24 +181,32 @@ def cost_points(report: Report) -> list[CostPoint]:
 def pareto_plot(points: Sequence[CostPoint]) -> Markup:
     """Draw success against cost per trial, with intervals and the Pareto front."""
     place = _scale([each.cost for each in points])
-    right = cost_range([each.cost for each in points])[1]
+    left, right = cost_range([each.cost for each in points])
     height = 200
     parts = [
         f'<line class="tick" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>' for y in (0, 25, 50, 75, 100)
     ]
-    front = [each for each in points if each.front]
-    for one, other in pairwise(front):
-        parts += _corner(
-            place(one.cost), 100 - 100 * one.rate, place(other.cost), 100 - 100 * other.rate
-        )
+    for one, other in pairwise(each for each in points if each.front):
+        # The front between two runs: the cheaper one's rate, up to the cost of the dearer one.
+        x1, x2 = position(place(one.cost)), position(place(other.cost))
+        y1, y2 = position(100 - 100 * one.rate), position(100 - 100 * other.rate)
+        parts.append(f'<line class="front" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y1}"/>')
+        parts.append(f'<line class="front" x1="{x2}" x2="{x2}" y1="{y1}" y2="{y2}"/>')
     for each in points:
-        parts += _cost_point(each, place(each.cost))
-        if each.least is not None and each.most is not None:
-            left = place(max(each.least, cost_range([e.cost for e in points])[0]))
+        tone = tone_class(each.run)
+        x, y = position(place(each.cost)), position(100 - 100 * each.rate)
+        if each.low is not None and each.high is not None:
             parts.append(
-                f'<line class="whisker {tone_class(each.run)}" x1="{position(left)}" '
-                f'x2="{position(place(min(each.most, right)))}" y1="{position(100 - 100 * each.rate)}" '
-                f'y2="{position(100 - 100 * each.rate)}"/>'
+                f'<line class="whisker {tone}" x1="{x}" x2="{x}" '
+                f'y1="{position(100 - 100 * each.high)}" y2="{position(100 - 100 * each.low)}"/>'
+            )
+        parts.append(
+            f'<circle class="point {tone}" cx="{x}" cy="{y}" r="{6 if each.front else 4.5}"/>'
+        )
+        if each.least is not None and each.most is not None:
+            parts.append(
+                f'<line class="whisker {tone}" x1="{position(place(max(each.least, left)))}" '
+                f'x2="{position(place(min(each.most, right)))}" y1="{y}" y2="{y}"/>'
             )
     label = "; ".join(
         f"{each.label}: {percent(each.rate)} at {dollars(each.cost)} a trial"
@@ -207,28 +214,6 @@ def pareto_plot(points: Sequence[CostPoint]) -> Markup:
         for each in points
     )
     return image("plot pareto", f"Success against cost. {label}", height, parts)
-
-
-def _cost_point(each: CostPoint, x: float) -> list[str]:
-    parts = []
-    if each.low is not None and each.high is not None:
-        parts.append(
-            f'<line class="whisker {tone_class(each.run)}" x1="{position(x)}" x2="{position(x)}" '
-            f'y1="{position(100 - 100 * each.high)}" y2="{position(100 - 100 * each.low)}"/>'
-        )
-    parts.append(
-        f'<circle class="point {tone_class(each.run)}" cx="{position(x)}" '
-        f'cy="{position(100 - 100 * each.rate)}" r="{6 if each.front else 4.5}"/>'
-    )
-    return parts
-
-
-def _corner(x1: float, y1: float, x2: float, y2: float) -> list[str]:
-    """Draw the front between two runs: the cheaper one's rate, up to the cost of the dearer one."""
-    return [
-        f'<line class="front" x1="{position(x1)}" x2="{position(x2)}" y1="{position(y1)}" y2="{position(y1)}"/>',
-        f'<line class="front" x1="{position(x2)}" x2="{position(x2)}" y1="{position(y1)}" y2="{position(y2)}"/>',
-    ]
 
 
 def _scale(costs: Sequence[float]) -> Callable[[float], float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,27 +55,39 @@ def read_changes(folder: Path) -> StateChanges:
     Understood is a JSON object of apps, each with an `actionhistory` of `type`, `payload` and `timestamp` (in
     milliseconds) or an `initialfinaldiff`, as the apps of REAL leave it.
     """
-    states = _states(folder)
+    name = next((each for each in _STATES if os.path.lexists(folder / each)), None)
+    states = None
+    if name is not None:
+        # damaged or too large: the page shows the trial without it
+        with suppress(RefusedFileError, OSError, EOFError, zlib.error, ValueError):
+            states = from_json(
+                read_inside(folder, name, most=_MAX_BYTES, unpack=name.endswith(".gz"))
+            )
     if not isinstance(states, dict):
         return StateChanges([], [])
     apps = [(inline(str(n), _NAME), s) for n, s in states.items() if isinstance(s, dict)][:_APPS]
-    noted = sorted(
-        (each for name, state in apps for each in _noted(name, state)), key=itemgetter(0)
-    )
-    differences = [
-        [name, text] for name, state in apps if (text := _difference(state.get("initialfinaldiff")))
+    noted = sorted((each for app in apps for each in _noted(*app)), key=itemgetter(0))[:_MOST]
+    changes = [
+        StateChange(
+            at,
+            app,
+            inline(kind, _NAME),
+            None if payload is None else inline(shown_json(payload, _PAYLOAD), _PAYLOAD),
+        )
+        for at, app, kind, payload in noted
     ]
-    return StateChanges([_change(*each) for each in noted[:_MOST]], differences)
-
-
-def _states(folder: Path) -> Any:
-    name = next((each for each in _STATES if os.path.lexists(folder / each)), None)
-    if name is None:
-        return None
-    try:
-        return from_json(read_inside(folder, name, most=_MAX_BYTES, unpack=name.endswith(".gz")))
-    except (RefusedFileError, OSError, EOFError, zlib.error, ValueError):
-        return None  # damaged or too large: the page shows the trial without it
+    differences = []
+    for app, state in apps:
+        whole = state.get("initialfinaldiff")
+        parts: Any = {
+            name: kept
+            for name, part in (whole.items() if isinstance(whole, dict) else ())
+            # without the harness's settings
+            if isinstance(part, dict) and (kept := {k: v for k, v in part.items() if k != "config"})
+        }
+        if parts:
+            differences.append([app, shown_json(parts, _DIFFERENCE)])
+    return StateChanges(changes, differences)
 
 
 def _noted(app: str, state: dict[str, Any]) -> Iterator[tuple[float, str, str, Any]]:
@@ -90,20 +103,3 @@ def _noted(app: str, state: dict[str, Any]) -> Iterator[tuple[float, str, str, A
             and not _NO_CHANGE.match(kind[:_NAME])
         ):
             yield at / 1000, app, kind, each.get("payload")
-
-
-def _change(at: float, app: str, kind: str, payload: Any) -> StateChange:
-    shown = None if payload is None else inline(shown_json(payload, _PAYLOAD), _PAYLOAD)
-    return StateChange(at, app, inline(kind, _NAME), shown)
-
-
-def _difference(value: Any) -> str | None:
-    """Return an app's difference without the harness's settings; `None` where nothing else differs."""
-    if not isinstance(value, dict):
-        return None
-    parts: Any = {
-        name: kept
-        for name, part in value.items()
-        if isinstance(part, dict) and (kept := {k: v for k, v in part.items() if k != "config"})
-    }
-    return shown_json(parts, _DIFFERENCE) if parts else None

@@ -26,6 +26,9 @@ _TO = ("end", "to", "end_coordinate", "destination")
 _ELEMENTS = ("element", "index", "id", "element_id", "bid", "ref")
 _KINDS = ("kind", "type", "action", "do", "name", "action_type")
 _MOVES = re.compile(r"tab|goto|go_to|navigat|^(?:go_)?(?:back|forward)$|open_|^switch|^search")
+_SAID = (
+    "text", "url", "value", "keys", "key", "query", "field", "app", "answer", "reason", "code",
+)  # fmt: skip
 _NOT_DONE = "not carried out"
 _GROUPS = {
     "drag": ("drag",),
@@ -122,7 +125,26 @@ def described_actions(
         actions: The actions of a step.
         names: Element id to its role and name.
     """
-    return [_words(*_unwrapped(action), names) for action in actions]
+    lines = []
+    for action in actions:
+        kind, given = _unwrapped(action)
+        parts = [kind.replace("_", " ")]
+        element = _element(given)
+        place, _ = _point(given, _WHERE)
+        if element is not None:
+            parts.append(f"“{names[element]}”" if element in names else f"element {element}")
+        elif place is not None:
+            parts.append(f"at {place[0]:g}, {place[1]:g}")
+        end, _ = _point(given, _TO)
+        if end is not None:
+            parts.append(f"to {end[0]:g}, {end[1]:g}")
+        for name in _SAID:
+            value = given.get(name)
+            if value not in {None, "", False} if not isinstance(value, list | dict) else value:
+                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                parts.append(shown if name in {"url", "code"} else f"“{shown}”")
+        lines.append(inline(" ".join(part[:_WORDS] for part in parts), _WORDS))
+    return lines
 
 
 def _unwrapped(action: Mapping[str, JsonValue]) -> tuple[str, Mapping[str, JsonValue]]:
@@ -250,36 +272,3 @@ def _arguments(inside: str) -> tuple[float, float] | None:
         return named["x"], named["y"]
     plain = [float(each.group(2)) for each in found if not each.group(1)]
     return (plain[0], plain[1]) if len(plain) >= 2 else None
-
-
-def _words(kind: str, given: Mapping[str, JsonValue], names: Mapping[str, str]) -> str:
-    parts = [kind.replace("_", " ")]
-    element = _element(given)
-    place, _ = _point(given, _WHERE)
-    if element is not None and element in names:
-        parts.append(f"“{names[element]}”")
-    elif element is not None:
-        parts.append(f"element {element}")
-    elif place is not None:
-        parts.append(f"at {place[0]:g}, {place[1]:g}")
-    end, _ = _point(given, _TO)
-    if end is not None:
-        parts.append(f"to {end[0]:g}, {end[1]:g}")
-    for name in (
-        "text",
-        "url",
-        "value",
-        "keys",
-        "key",
-        "query",
-        "field",
-        "app",
-        "answer",
-        "reason",
-        "code",
-    ):
-        value = given.get(name)
-        if value not in {None, "", False} if not isinstance(value, list | dict) else value:
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            parts.append(shown if name in {"url", "code"} else f"“{shown}”")
-    return inline(" ".join(part[:_WORDS] for part in parts), _WORDS)

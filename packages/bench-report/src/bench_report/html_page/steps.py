@@ -76,21 +76,23 @@ class StepReader:
         """Return the steps of a trial, and what a reader must know about those that are not shown."""
         read = _read(folder.path)
         views = _views(folder.path, {each.step for each in read.steps})
-        spans = _spans(read.steps)
-        sent = _calls_by_step(spans, calls)
-        changed = _changes_by_step(spans, changes)
-        asked = _model_calls_by_step(spans, model_calls)
+        during = _during(_spans(read.steps), calls, changes, model_calls)
         shown = [
-            self._step(each, folder, views.get(each.step, {}))
-            | _known(
-                requests=sent.get(each.step),
-                changed=changed.get(each.step),
-                model=asked.get(each.step),
-            )
+            self._step(each, folder, views.get(each.step, {})) | during.get(each.step, {})
             for each in read.steps
         ]
-        if not shown:
-            shown = [_without_trajectory(each.shown) for each in model_calls]
+        if not shown:  # agents that write down no steps
+            shown = [
+                {
+                    "step": each.shown["call"],
+                    "seconds": None,
+                    "did": [],
+                    "actions": [],
+                    "results": [],
+                    "model": [each.shown],
+                }
+                for each in model_calls
+            ]
         if shown and changes is not None:
             shown[-1] |= _known(difference=changes.differences)
         notes = [read.problem] if read.problem else []
@@ -123,14 +125,19 @@ class StepReader:
         }
         text = view.get("text")
         tabs = _list(view.get("tabs"))
+        active = view.get("active_tab")
+        front = tabs[active] if type(active) is int and 0 <= active < len(tabs) else None
+        size = _list(view.get("size"))
+        # no screen is larger
+        is_size = len(size) == 2 and all(isinstance(n, int) and 0 < n < 100_000 for n in size)
         return found | _known(
             marks=[shown for each in marks if (shown := each.shown(boxes))],
             elsewhere=elsewhere,
             elements=elements,
             text=clip(text, _TEXT) if isinstance(text, str) else None,
             tabs=[inline(str(each), _WORD) for each in tabs[:_TABS]],
-            front=_front(view.get("active_tab"), tabs),
-            size=_size(view.get("size")),
+            front=inline(str(front), _WORD) if front is not None else None,
+            size=size if is_size else None,
         )
 
     def _seen(
@@ -146,9 +153,9 @@ class StepReader:
             key = str(each.get("id", ""))
             role, name = str(each.get("role") or ""), str(each.get("name") or "")
             names[key] = name or role
-            box = _box(each.get("rect"))
-            if box is not None:
-                boxes[key] = box
+            box = _list(each.get("rect"))
+            if len(box) == 4 and all(isinstance(p, int | float) and abs(p) < 1e6 for p in box):
+                boxes[key] = (box[0], box[1], box[2], box[3])
             if len(shown) < min(_STEP_ELEMENTS, self._elements):
                 value = each.get("value")
                 words = (key, role, name, None if value is None else str(value))
@@ -253,53 +260,28 @@ def _spans(steps: Sequence[Step]) -> list[_Span]:
     ]
 
 
-def _calls_by_step(spans: Sequence[_Span], calls: Sequence[Call]) -> dict[int, list[list[Any]]]:
-    """Give each request to the step during which it was sent, by the clock of the recording."""
-    found: dict[int, list[list[Any]]] = {}
+def _during(
+    spans: Sequence[_Span],
+    calls: Sequence[Call],
+    changes: StateChanges | None,
+    model_calls: Sequence[ShownCall],
+) -> dict[int, dict[str, Any]]:
+    """Give requests, changes of apps and calls of the model to the step during which they began."""
+    found: dict[int, dict[str, Any]] = {}
     left = _TRIAL_CALLS
-    for step, start, end in spans if calls else ():
+    for step, start, end in spans:
         sent = [each for each in calls if each.sent is not None and start <= each.sent < end]
         sent.sort(key=lambda each: each.weight)  # stable: first what changed or failed, then pages
         kept = sorted(sent[: min(_STEP_CALLS, left)], key=lambda each: each.sent or 0.0)
         left -= len(kept)
-        if kept:
-            found[step] = [[each.status, each.method, each.url, each.ms] for each in kept]
-    return found
-
-
-def _model_calls_by_step(
-    spans: Sequence[_Span], calls: Sequence[ShownCall]
-) -> dict[int, list[dict[str, Any]]]:
-    """Give each call of the model to the step during which it began, by the clock of the run."""
-    found: dict[int, list[dict[str, Any]]] = {}
-    for step, start, end in spans if calls else ():
-        if asked := [each.shown for each in calls if start <= each.began < end]:
-            found[step] = asked
-    return found
-
-
-def _without_trajectory(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a call as a step, for agents that write down no steps."""
-    none: list[str] = []
-    return {
-        "step": call["call"],
-        "seconds": None,
-        "did": none,
-        "actions": none,
-        "results": none,
-        "model": [call],
-    }
-
-
-def _changes_by_step(
-    spans: Sequence[_Span], changes: StateChanges | None
-) -> dict[int, list[list[str | None]]]:
-    """Give each change of an app's state to the step during which it was, by the app's clock."""
-    found: dict[int, list[list[str | None]]] = {}
-    for step, start, end in spans if changes is not None else ():
-        kept = [[c.app, c.kind, c.payload] for c in changes.changes if start <= c.at < end]  # type: ignore[union-attr]  # checked
-        if kept:
-            found[step] = kept
+        changed = [c for c in (changes.changes if changes else ()) if start <= c.at < end]
+        found.setdefault(step, {}).update(
+            _known(
+                requests=[[each.status, each.method, each.url, each.ms] for each in kept],
+                changed=[[each.app, each.kind, each.payload] for each in changed],
+                model=[each.shown for each in model_calls if start <= each.began < end],
+            )
+        )
     return found
 
 
@@ -308,28 +290,5 @@ def _known(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def _front(active: object, tabs: Sequence[object]) -> str | None:
-    """Return the tab or window in front where there are several."""
-    if isinstance(active, bool) or not isinstance(active, int) or not 0 <= active < len(tabs):
-        return None
-    return inline(str(tabs[active]), _WORD)
-
-
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _size(value: object) -> list[int] | None:
-    pair = _list(value)
-    return pair if len(pair) == 2 and all(_positive(each) for each in pair) else None
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int) and 0 < value < 100_000  # no screen is larger
-
-
-def _box(value: object) -> Box | None:
-    parts = _list(value)
-    if len(parts) != 4 or not all(isinstance(p, int | float) and abs(p) < 1e6 for p in parts):
-        return None
-    return parts[0], parts[1], parts[2], parts[3]

@@ -68,7 +68,13 @@ def interval_plot(
         + (" tall" if tall else "")
         + ("" if tone is None else f" {tone_class(tone)}")
     )
-    return image(classes, _label(value, found), height, parts)
+    if value is None:
+        label = "no value"
+    elif found is None:
+        label = f"{percent(value)}, no interval"
+    else:
+        label = f"{percent(value)}, {found.level:.0%} interval {interval(found)}"
+    return image(classes, label, height, parts)
 
 
 def difference_reach(ends: Iterable[float | None]) -> float:
@@ -112,19 +118,12 @@ def _band(low: float, high: float, height: float) -> str:
     )
 
 
-def _label(value: float | None, found: Interval | None) -> str:
-    """Describe in words what an interval plot shows."""
-    if value is None:
-        return "no value"
-    if found is None:
-        return f"{percent(value)}, no interval"
-    return f"{percent(value)}, {found.level:.0%} interval {interval(found)}"
-
-
 def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
     """Draw counts, each with a CSS class of its own, as one bar divided by share."""
     total = sum(count for _, count in parts) or 1
-    drawn, start = [], 0.0
+    drawn: list[str] = []
+    gaps: list[str] = []
+    start = 0.0
     for kind, count in parts:
         width = 100 * count / total
         top = _SHARE_TOPS.get(kind, 0)
@@ -133,19 +132,10 @@ def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
             f'height="{28 - 2 * top}"/>'
         )
         start += width
-    gaps = _gaps([100 * count / total for _, count in parts])
-    return image("plot shares", label, 28, [*drawn, gaps])
-
-
-def _gaps(widths: Sequence[float]) -> str:
-    """Draw a thin separator between neighbours."""
-    lines, start = [], 0.0
-    for width in widths[:-1]:
-        start += width
-        lines.append(
-            f'<line class="gap" x1="{position(start)}" x2="{position(start)}" y1="0" y2="28"/>'
-        )
-    return "".join(lines)
+        end = position(start)
+        gaps.append(f'<line class="gap" x1="{end}" x2="{end}" y1="0" y2="28"/>')
+    # A thin separator between neighbours, above all of them; none after the last.
+    return image("plot shares", label, 28, drawn + gaps[:-1])
 
 
 def histogram(values: Sequence[float], *, label: str, height: int = 72) -> Markup:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from bench_core.records import TrialKey
-    from bench_report.model import FlaggedTrial, Report, TaskEntry, TrialRow
+    from bench_report.model import FlaggedTrial, Report, TrialRow
 
 __all__ = [
     "WORD_LENGTH",
@@ -69,10 +69,22 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
         for run_index, run in enumerate(report.runs)
         for row in run.trials
     ]
+    groups = dict.fromkeys(name for task in report.tasks for name in task.groups)
     return {
         "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
         "run_ids": run_names(report),
-        "tasks": _task_columns(report.tasks),
+        "tasks": {
+            "id": [inline(task.task_id, _ID_LENGTH) for task in report.tasks],
+            "goal": [clip(task.goal, _GOAL_LENGTH) for task in report.tasks],
+            "template": _words(task.template for task in report.tasks),
+            "groups": {
+                inline(name, WORD_LENGTH): _coded(
+                    tuple(inline(value, WORD_LENGTH) for value in task.groups.get(name, ()))
+                    for task in report.tasks
+                )
+                for name in groups
+            },
+        },
         "size": len(rows),
         "trials": {
             "run": _shortened([run for run, _, _ in rows]),
@@ -110,22 +122,6 @@ def run_names(report: Report) -> list[str]:
     return names
 
 
-def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
-    groups = dict.fromkeys(name for task in tasks for name in task.groups)
-    return {
-        "id": [inline(task.task_id, _ID_LENGTH) for task in tasks],
-        "goal": [clip(task.goal, _GOAL_LENGTH) for task in tasks],
-        "template": _words(task.template for task in tasks),
-        "groups": {
-            inline(name, WORD_LENGTH): _coded(
-                tuple(inline(value, WORD_LENGTH) for value in task.groups.get(name, ()))
-                for task in tasks
-            )
-            for name in groups
-        },
-    }
-
-
 def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
     numbers: dict[str, list[Any]] = {
         "trial": [row.trial for row in rows],
@@ -142,7 +138,16 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
         "status": _words(row.status.value for row in rows),
         "mode": _words(row.failure_mode for row in rows),
         "method": _words(row.method for row in rows),
-        "flags": _words(", ".join(_notes(row)) for row in rows),
+        "flags": _words(
+            ", ".join(
+                [
+                    *(f"integrity: {each}" for each in row.findings),
+                    *(f"suspect: {each}" for each in row.suspect),
+                    *row.flags,
+                ]
+            )
+            for row in rows
+        ),
     }
     return {
         **{name: _shortened(column) for name, column in numbers.items()},
@@ -172,8 +177,3 @@ def _coded(values: Iterable[Hashable]) -> dict[str, list[Any]]:
     places: dict[Hashable, int] = {}
     index = [-1 if v is None else places.setdefault(v, len(places)) for v in values]
     return {"values": list(places), "index": index}
-
-
-def _notes(row: TrialRow) -> tuple[str, ...]:
-    found = (f"integrity: {each}" for each in row.findings)
-    return (*found, *(f"suspect: {each}" for each in row.suspect), *row.flags)

@@ -170,7 +170,26 @@ def import_atif(path: Path, *, benchmark: str = "atif") -> ImportedRun:
 
 def _read(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) -> ImportedTrial:
     try:
-        return _trial(file, document, benchmark, numbers)
+        extra = document.get("extra") or {}
+        steps = [step for step in document["steps"] if step.get("source") == "agent"]
+        own = extra.get("proctor")
+        if isinstance(own, dict):
+            return ImportedTrial(
+                Task.model_validate_json(json.dumps(own["task"])),
+                TrialResult.model_validate_json(json.dumps(own["result"])),
+                [Step.model_validate_json(json.dumps(each["extra"]["proctor"])) for each in steps],
+            )
+        record = _harbor_record(file)
+        # Harbor writes `<trial>/agent/trajectory.json`: without its record, the trial's folder is the best name.
+        name = str(record.get("task_name") or file.parent.parent.name or file.stem)
+        # ATIF has no trial number: files of one task are counted.
+        numbers[name] = numbers.get(name, 0) + 1
+        goal = next(
+            (_text(s.get("message")) for s in document["steps"] if s.get("source") == "user"), ""
+        )
+        task = Task(benchmark=benchmark, task_id=name, goal=goal)
+        made = [_imported_step(n, each) for n, each in enumerate(steps, start=1)]
+        return ImportedTrial(task, _result(document, task, numbers[name], record, made), made)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         what = problems_of(error) if isinstance(error, ValidationError) else error
         raise InputError(f"{file} cannot be read: {type(error).__name__}: {what}") from None
@@ -200,30 +219,6 @@ def _document(file: Path, asked: Path) -> _Json | None:
     return None
 
 
-def _trial(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) -> ImportedTrial:
-    extra = document.get("extra") or {}
-    steps = [step for step in document["steps"] if step.get("source") == "agent"]
-    own = extra.get("proctor")
-    if isinstance(own, dict):
-        return ImportedTrial(
-            Task.model_validate_json(json.dumps(own["task"])),
-            TrialResult.model_validate_json(json.dumps(own["result"])),
-            [Step.model_validate_json(json.dumps(each["extra"]["proctor"])) for each in steps],
-        )
-    record = _harbor_record(file)
-    # Harbor writes `<trial>/agent/trajectory.json`: without its record, the trial's folder is the best name.
-    name = str(record.get("task_name") or file.parent.parent.name or file.stem)
-    numbers[name] = (
-        numbers.get(name, 0) + 1
-    )  # ATIF has no trial number: files of one task are counted
-    goal = next(
-        (_text(s.get("message")) for s in document["steps"] if s.get("source") == "user"), ""
-    )
-    task = Task(benchmark=benchmark, task_id=name, goal=goal)
-    made = [_imported_step(n, each) for n, each in enumerate(steps, start=1)]
-    return ImportedTrial(task, _result(document, task, numbers[name], record, made), made)
-
-
 def _harbor_record(file: Path) -> _Json:
     """Return Harbor's record of the trial, from the trial's folder or its own."""
     for folder in (file.parent.parent, file.parent):
@@ -236,7 +231,11 @@ def _harbor_record(file: Path) -> _Json:
 def _result(
     document: _Json, task: Task, trial: int, record: _Json, steps: Sequence[Step]
 ) -> TrialResult:
-    score = _score(document, record)
+    rewards = (record.get("verifier_result") or {}).get("rewards") or {}
+    value = (document.get("extra") or {}).get("reward")
+    if value is None:
+        value = rewards.get("reward", next(iter(rewards.values()), None))
+    score = float(value) if isinstance(value, int | float) else None
     failed = record.get("exception_info")
     metrics = document.get("final_metrics") or {}
     message = "the trajectory has no score"
@@ -261,14 +260,6 @@ def _result(
         cost_usd=metrics.get("total_cost_usd"),
         error=ErrorInfo(kind="ImportError", message=message) if score is None else None,
     )
-
-
-def _score(document: _Json, record: _Json) -> float | None:
-    rewards = (record.get("verifier_result") or {}).get("rewards") or {}
-    value = (document.get("extra") or {}).get("reward")
-    if value is None:
-        value = rewards.get("reward", next(iter(rewards.values()), None))
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _imported_step(number: int, step: _Json) -> Step:

@@ -181,12 +181,6 @@ class ProgressReader:
 
     def read(self) -> Snapshot:
         """Read what is new and return how far the run is."""
-        self._read_results()
-        info = read_info(self._path)
-        self._read_events([each.started for each in info.sessions])
-        return self._snapshot(info)
-
-    def _read_results(self) -> None:
         results, again = self._result_tail.new()
         if again:
             self._results.clear()
@@ -197,6 +191,9 @@ class ProgressReader:
             self._results[result.key] = result
             self._order.append(result.key)
             self._in_flight.pop(result.key, None)
+        info = read_info(self._path)
+        self._read_events([each.started for each in info.sessions])
+        return self._snapshot(info)
 
     def _read_events(self, session_starts: Sequence[datetime]) -> None:
         events, again = self._event_tail.new()

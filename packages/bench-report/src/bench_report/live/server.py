@@ -72,7 +72,27 @@ class _Site:
         with self._lock:  # each request has a thread: two at once would build the same page twice
             state = self.state()
             if state != self._state:
-                self._build(state)
+                # No path into the page leads through it: every run has an address.
+                out = Path("report")
+                addresses = [f"files/{number}" for number in range(len(self.folders))]
+                runs = read_runs(self.folders, addresses=addresses)
+                report = report_of(runs, out=out, live=True, **self._options)
+                # Linked: embedded pictures would be sent again with every new result.
+                evidence = collect_evidence(
+                    runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT, known=self._known
+                )
+                self._stored = {
+                    f"{address}/{trial_path(Path(), each.key).as_posix()}": each
+                    for address, run in zip(addresses, runs, strict=True)
+                    for each in run.results
+                    if each.stored is not None
+                }
+                self._names = run_names(report)
+                self._page = render_page(report, evidence, live=state).encode()
+                self._side = {
+                    f"{chunk.number}.js": f'proctorEvidence({chunk.number},"{chunk.text}");\n'.encode()
+                    for chunk in evidence.side_files
+                }
                 self._state = state
             return self._page
 
@@ -112,28 +132,6 @@ class _Site:
     def side_file(self, name: str) -> bytes | None:
         """Return a chunk of evidence of the page built last."""
         return self._side.get(name)
-
-    def _build(self, state: str) -> None:
-        out = Path("report")  # no path into the page leads through it: every run has an address
-        addresses = [f"files/{number}" for number in range(len(self.folders))]
-        runs = read_runs(self.folders, addresses=addresses)
-        report = report_of(runs, out=out, live=True, **self._options)
-        # Linked: embedded pictures would be sent again with every new result.
-        evidence = collect_evidence(
-            runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT, known=self._known
-        )
-        self._stored = {
-            f"{address}/{trial_path(Path(), each.key).as_posix()}": each
-            for address, run in zip(addresses, runs, strict=True)
-            for each in run.results
-            if each.stored is not None
-        }
-        self._names = run_names(report)
-        self._page = render_page(report, evidence, live=state).encode()
-        self._side = {
-            f"{chunk.number}.js": f'proctorEvidence({chunk.number},"{chunk.text}");\n'.encode()
-            for chunk in evidence.side_files
-        }
 
 
 class _Handler(BoundedHandler):

@@ -23,6 +23,7 @@ __all__ = [
     "look_rows",
     "pair_rows",
     "ranks",
+    "slice_groups",
     "slice_rows",
     "unknown",
 ]
@@ -97,6 +98,11 @@ def pair_rows(ranking: Ranking) -> list[tuple[str, ...]]:
         )
         for pair, joint in ranking.pairs
     ]
+
+
+def slice_groups(report: Report) -> list[str]:
+    """Return the groups by whose values any run is sliced."""
+    return list(dict.fromkeys(name for run in report.runs for name in run.summary.groups))
 
 
 def slice_rows(report: Report, group: str) -> Iterator[tuple[str, ...]]:

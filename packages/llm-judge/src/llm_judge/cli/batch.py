@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from bench_core.errors import InputError
 from bench_core.models import price_row, published_prices
 from bench_core.terminal import shorten
 from llm_judge.batch import judge_many
-from llm_judge.case_files import case_of, read_case
+from llm_judge.case_files import case_of, read_case, read_lines
 from llm_judge.model_calls.cost_estimate import is_paid
 
 if TYPE_CHECKING:
@@ -49,7 +49,13 @@ def run_batch(
         max_minutes=limits["max_minutes"],
     )
     if budget.max_cost_usd is not None:
-        _require_prices(judge, budget.max_cost_usd)
+        for model in (judge.model, judge.second):
+            unknown = model is not None and is_paid(model.name)
+            if unknown and model is not None and price_row(model.name, published_prices()) is None:
+                raise InputError(
+                    f"the price of {model.name} is unknown, so a budget of ${budget.max_cost_usd:g} cannot be kept: "
+                    f"use --max-tokens or --max-minutes instead"
+                )
     count = 0
 
     def show(verdict: Verdict) -> None:
@@ -72,45 +78,15 @@ def read_cases(path: Path) -> list[JudgeCase]:
         InputError: There is none, or one cannot be read.
     """
     if path.is_dir():
-        files = sorted(each for each in path.glob("*.json") if _is_case(each))
+        files = []
+        for each in sorted(path.glob("*.json")):
+            # a case and not a state
+            with suppress(OSError), each.open("rb") as file:
+                if b'"case_id"' in file.read(4096):
+                    files.append(each)
         if not files:
             raise InputError(f"{path}: holds no case: a case is a JSON file with a case_id")
         return [read_case(each) for each in files]
     if path.suffix != ".jsonl":
         return [read_case(path)]
-    return [_line(path, n, text) for n, text in enumerate(_lines(path), 1) if text.strip()]
-
-
-def _is_case(path: Path) -> bool:
-    """Whether a file of a folder is a case and not a state."""
-    try:
-        with path.open("rb") as file:
-            return b'"case_id"' in file.read(4096)
-    except OSError:
-        return False
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot read the cases: {error}") from error
-
-
-def _line(path: Path, number: int, text: str) -> JudgeCase:
-    where = f"{path}, line {number}"
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON: {error}") from error
-    return case_of(data, path, where)
-
-
-def _require_prices(judge: Judge, budget: float) -> None:
-    for model in (judge.model, judge.second):
-        unknown = model is not None and is_paid(model.name)
-        if unknown and model is not None and price_row(model.name, published_prices()) is None:
-            raise InputError(
-                f"the price of {model.name} is unknown, so a budget of ${budget:g} cannot be kept: "
-                f"use --max-tokens or --max-minutes instead"
-            )
+    return [case_of(data, path, where) for _, where, data in read_lines(path, "the cases")]

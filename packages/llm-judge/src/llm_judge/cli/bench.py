@@ -16,16 +16,17 @@ from bench_core.files import write_atomic
 from bench_core.models import ReplyCache
 from bench_core.terminal import plain_text
 from llm_judge.batch import read_verdicts
-from llm_judge.bench.generated_cases import generated_cases
-from llm_judge.bench.labelled_set import bench, read_labelled, with_mutants
-from llm_judge.bench.stress import StressReport, payloads, stress
-from llm_judge.bench.visibility import visibility
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.label_form import label_form, label_text
 from llm_judge.calibration.labels import read_labels
 from llm_judge.case_files import read_case
 from llm_judge.cli.batch import read_cases
+from llm_judge.cli.output import estimate_words
 from llm_judge.judge import Judge
+from llm_judge.meta_evaluation.generated_cases import generated_cases
+from llm_judge.meta_evaluation.labelled_set import meta_evaluate, read_labelled, with_mutants
+from llm_judge.meta_evaluation.stress import StressReport, payloads, stress
+from llm_judge.meta_evaluation.visibility import visibility
 from llm_judge.policy import Policy
 from llm_judge.states.effects import compact
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
     from bench_core.statistics import Interval
-    from llm_judge.bench.labelled_set import BenchReport
-    from llm_judge.bench.visibility import VisibilityReport
+    from llm_judge.meta_evaluation.labelled_set import MetaEvaluation
+    from llm_judge.meta_evaluation.visibility import VisibilityReport
 
 __all__ = ["ask_labels", "choose_cases", "run_bench", "run_stress", "show_bench", "write_form"]
 
@@ -43,7 +44,7 @@ __all__ = ["ask_labels", "choose_cases", "run_bench", "run_stress", "show_bench"
 _GENERATED = re.compile(r"generated:(\d{1,5})")
 
 
-def run_bench(judge: Judge, given: str, options: dict[str, Any]) -> BenchReport:
+def run_bench(judge: Judge, given: str, options: dict[str, Any]) -> MetaEvaluation:
     """Judge a labelled set and the wrong states made of it, or generated cases."""
     generated = _GENERATED.fullmatch(given)
     if generated is None:
@@ -54,11 +55,13 @@ def run_bench(judge: Judge, given: str, options: dict[str, Any]) -> BenchReport:
         labelled = with_mutants(labelled, options["mutants"], seed=options["seed"])
     budget = Budget(max_cost_usd=options["max_total_cost"])
     return asyncio.run(
-        bench(judge, labelled, out=options["out"], workers=options["workers"], budget=budget)
+        meta_evaluate(
+            judge, labelled, out=options["out"], workers=options["workers"], budget=budget
+        )
     )
 
 
-def show_bench(report: BenchReport, *, as_json: bool) -> None:
+def show_bench(report: MetaEvaluation, *, as_json: bool) -> None:
     """Print how a judge does, the advice last."""
     if as_json:
         click.echo(report.model_dump_json(indent=2))
@@ -66,7 +69,7 @@ def show_bench(report: BenchReport, *, as_json: bool) -> None:
     rows = [
         (
             "wrong" if each.wrong_states else "right", each.operator, each.n, each.passed, each.failed,
-            each.undecided, each.errors, _interval(each.wrong),
+            each.undecided, each.errors, estimate_words(each.wrong),
         )
         for each in report.rows
     ]  # fmt: skip
@@ -91,7 +94,7 @@ def show_bench(report: BenchReport, *, as_json: bool) -> None:
     click.echo(
         "\n"
         + render_table(
-            ("", "estimate [interval]"), [(name, _interval(each)) for name, each in rates]
+            ("", "estimate [interval]"), [(name, estimate_words(each)) for name, each in rates]
         )
     )
     cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
@@ -162,9 +165,3 @@ def ask_labels(cases: Sequence[JudgeCase], labels_path: Path) -> int:
 def write_form(cases: Sequence[JudgeCase], path: Path) -> None:
     """Write the form to label cases in."""
     write_atomic(path, label_form(cases).encode("utf-8"))
-
-
-def _interval(interval: Interval | None) -> str:
-    if interval is None:
-        return "-"
-    return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

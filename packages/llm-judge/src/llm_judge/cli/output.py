@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.records import Record
-    from bench_core.records.judge import CriterionVerdict, Finding, Outcome
+    from bench_core.records.judge import Finding, Outcome
     from bench_core.statistics import Interval
     from llm_judge.batch import BatchResult
-    from llm_judge.bench.stress import StressReport, StressRow
-    from llm_judge.bench.visibility import VisibilityReport
     from llm_judge.calibration.report import CalibrationReport
+    from llm_judge.meta_evaluation.stress import StressReport
+    from llm_judge.meta_evaluation.visibility import VisibilityReport
     from llm_judge.policy import Policy
     from llm_judge.prepared_case import PreparedCase
     from llm_judge.prompts.evidence_pack import EvidencePack
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_CODES",
+    "estimate_words",
     "read_verdict",
     "show_batch",
     "show_calibration",
@@ -145,12 +146,27 @@ def show_verdict(verdict: Verdict, *, as_json: bool, legacy: bool) -> None:
         return
     click.secho(f"{verdict.outcome.upper()}  {plain_text(verdict.case_id)}", bold=True)
     for criterion in verdict.criteria:
-        _show_criterion(criterion)
+        name = plain_text(criterion.criterion_id)
+        click.echo(
+            f"  {_VERDICT_LABELS[criterion.verdict]}  {name}: {plain_text(criterion.reason)}"
+        )
+        if criterion.changed is not None:
+            click.echo(f"        not accepted: {plain_text(criterion.changed)}")
+        for each in criterion.evidence:
+            where = each.pointer if each.pointer is not None else each.screenshot
+            held = {True: "+", False: "-", None: "?"}[each.verified]
+            quote = "" if each.quote is None else f" {json.dumps(each.quote)}"
+            absent = " absent" if each.kind == "absent" else ""
+            click.echo(shorten(f"        {held} {where}{absent}{quote} ({each.status})", _WIDTH))
     if verdict.outcome in {"error", "void"} or not verdict.criteria:
         click.echo(f"  {plain_text(verdict.reasoning)}")
     for finding in verdict.findings:
         click.echo(f"  {finding.severity}: {finding.code}: {plain_text(finding.message)}")
-    click.echo(f"  {_confidence(verdict)}; {_spent(verdict)}")
+    cost = "unknown cost" if verdict.cost_usd is None else f"${verdict.cost_usd:.4f}"
+    spent = f"{verdict.usage.total_tokens:,} tokens, {cost}"
+    if verdict.fingerprint.get("replayed") == "true":
+        spent = "replayed"
+    click.echo(f"  {_confidence(verdict)}; {verdict.model}, {spent}")
 
 
 def show_verification(found: Verification, *, as_json: bool) -> None:
@@ -203,7 +219,7 @@ def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
             ("corrected: new cases of this kind", report.corrected.new_tasks),
             ("  by Rogan-Gladen", report.corrected.rogan_gladen),
         ]
-    rows_of_rates = [(name, _rate(each), each.n if each else None) for name, each in rates]
+    rows_of_rates = [(name, estimate_words(each), each.n if each else None) for name, each in rates]
     click.echo(render_table(("", "estimate [interval]", "n"), rows_of_rates))
     for name, each in (("as stated", report.reliability), ("calibrated", report.reliability_after)):
         if each is not None:
@@ -224,17 +240,26 @@ def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json:
             json.dumps({"visibility": seen.model_dump(mode="json"), "judged": judged}, indent=2)
         )
         return
-    rows = [(each.operator, each.mutants, each.visible, _rate(each.rate)) for each in seen.rows]
-    rows.append(("all", seen.overall.mutants, seen.overall.visible, _rate(seen.overall.rate)))
+    rows = [
+        (each.operator, each.mutants, each.visible, estimate_words(each.rate)) for each in seen.rows
+    ]
+    rows.append(
+        ("all", seen.overall.mutants, seen.overall.visible, estimate_words(seen.overall.rate))
+    )
     click.echo(f"What is shown of wrong states, at {seen.chars:,} characters")
     click.echo(render_table(("operator", "mutants", "visible", "rate"), rows))
     if report is None:
         return
     click.echo(f"\nVerdicts of {report.model}")
     headers = ("states", "operator", "n", "pass", "fail", "undecided", "errors", "wrong")
-    click.echo(
-        render_table(headers, [_stress_row(each) for each in (*report.rows, *report.families)])
-    )
+    judged_rows = [
+        (
+            each.family, each.operator, each.n, each.passed, each.failed, each.undecided, each.errors,
+            estimate_words(each.wrong),
+        )
+        for each in (*report.rows, *report.families)
+    ]  # fmt: skip
+    click.echo(render_table(headers, judged_rows))
     errors = [each.error for each in report.trials if each.outcome == "error"]
     if errors:
         first = (errors[0] or "").partition("\n")[0][:_SHOWN_ERROR]
@@ -263,7 +288,20 @@ def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
 
 def show_models(*, as_json: bool) -> None:
     """Print which providers can be used here."""
-    rows = [_provider_row(name) for name in PROVIDERS]
+    rows = []
+    for name, provider in PROVIDERS.items():
+        distribution = {"google.genai": "google-genai"}.get(provider.sdk, provider.sdk)
+        found = _version(distribution)
+        key = next((each for each in provider.keys if os.environ.get(each)), None)
+        rows.append(
+            {
+                "provider": name,
+                "key": key or f"set {provider.keys[0]}",
+                "sdk": distribution if found else "not installed",
+                "version": found,
+                "add it with": None if found else f"pip install 'llm-judge[{provider.extra}]'",
+            }
+        )
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
@@ -304,19 +342,6 @@ def write_verdict(verdict: Verdict, path: Path) -> None:
     write_atomic(path, encode(verdict, Redactor.from_environment()) + b"\n")
 
 
-def _show_criterion(criterion: CriterionVerdict) -> None:
-    name = plain_text(criterion.criterion_id)
-    click.echo(f"  {_VERDICT_LABELS[criterion.verdict]}  {name}: {plain_text(criterion.reason)}")
-    if criterion.changed is not None:
-        click.echo(f"        not accepted: {plain_text(criterion.changed)}")
-    for each in criterion.evidence:
-        where = each.pointer if each.pointer is not None else each.screenshot
-        held = {True: "+", False: "-", None: "?"}[each.verified]
-        quote = "" if each.quote is None else f" {json.dumps(each.quote)}"
-        absent = " absent" if each.kind == "absent" else ""
-        click.echo(shorten(f"        {held} {where}{absent}{quote} ({each.status})", _WIDTH))
-
-
 def _confidence(verdict: Verdict) -> str:
     if verdict.confidence is not None:
         return f"confidence {verdict.confidence:.2f} (calibrated)"
@@ -325,38 +350,11 @@ def _confidence(verdict: Verdict) -> str:
     return "no confidence"
 
 
-def _spent(verdict: Verdict) -> str:
-    if verdict.fingerprint.get("replayed") == "true":
-        return f"{verdict.model}, replayed"
-    cost = "unknown cost" if verdict.cost_usd is None else f"${verdict.cost_usd:.4f}"
-    return f"{verdict.model}, {verdict.usage.total_tokens:,} tokens, {cost}"
-
-
-def _stress_row(row: StressRow) -> tuple[object, ...]:
-    return (
-        row.family, row.operator, row.n, row.passed, row.failed, row.undecided, row.errors,
-        _rate(row.wrong),
-    )  # fmt: skip
-
-
-def _rate(interval: Interval | None) -> str | None:
+def estimate_words(interval: Interval | None) -> str | None:
+    """Write an estimate with its interval; `None`, which tables show as a dash, where there is none."""
     if interval is None:
         return None
     return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _provider_row(name: str) -> dict[str, str | None]:
-    provider = PROVIDERS[name]
-    distribution = {"google.genai": "google-genai"}.get(provider.sdk, provider.sdk)
-    found = _version(distribution)
-    key = next((each for each in provider.keys if os.environ.get(each)), None)
-    return {
-        "provider": name,
-        "key": key or f"set {provider.keys[0]}",
-        "sdk": distribution if found else "not installed",
-        "version": found,
-        "add it with": None if found else f"pip install 'llm-judge[{provider.extra}]'",
-    }
 
 
 def _version(distribution: str) -> str | None:

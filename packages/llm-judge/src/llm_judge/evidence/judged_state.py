@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,10 +80,9 @@ class JudgedState:
 
     def statement(self, text: str) -> Statement:
         """Return what a criterion states."""
-        return parse_criterion(text, self.goal, self.is_app, self._is_place)
-
-    def _is_place(self, pointer: str) -> bool:
-        return resolve(self.state, pointer) is not MISSING
+        return parse_criterion(
+            text, self.goal, self.is_app, lambda at: resolve(self.state, at) is not MISSING
+        )
 
     def named_apps(self, text: str) -> frozenset[str]:
         """Return the apps that a text names, by name or by what they are for (`calendar`, `email`)."""
@@ -139,11 +139,11 @@ class JudgedState:
     def _offset(self, location: Location) -> Callable[[Any], Iterable[Any]]:
         key = location.collection or location.record
         if key not in self._offsets:
-            zone = _zone(self.zone)
-            if zone is not None:
-                self._offsets[key] = zone
-            else:
-                self._offsets[key] = inferred_offsets(self._dated(location))
+            zone = None
+            # a case's metadata may name a zone that does not exist: then it is inferred
+            with suppress(ZoneInfoNotFoundError, ValueError):
+                zone = None if self.zone is None else zone_offsets(self.zone)
+            self._offsets[key] = zone or inferred_offsets(self._dated(location))
         return self._offsets[key]
 
     def _dated(self, location: Location) -> list[Any]:
@@ -209,14 +209,6 @@ def _first_records(value: Any, most: int, depth: int = 0) -> list[Any]:
             )
         ] + list(value.values())[:most]
     return []
-
-
-def _zone(name: str | None) -> Callable[[Any], Iterable[Any]] | None:
-    # a case's metadata may name a zone that does not exist: then it is inferred
-    try:
-        return None if name is None else zone_offsets(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return None
 
 
 def _joined(name: str) -> str:

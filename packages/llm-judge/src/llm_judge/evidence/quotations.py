@@ -16,8 +16,6 @@ from llm_judge.states.effects import compact
 from llm_judge.states.pointers import MISSING, leaves, resolve, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from bench_core.records.judge import Evidence
 
 __all__ = ["check_evidence", "quote_match"]
@@ -131,17 +129,14 @@ def _absent(state: Any, pointer: str, quote: str | None, asked: str) -> tuple[bo
     if not _asked_for(quote, asked):
         return False, "was not asked for"
     forms = {quote.lower(), *machine_forms(quote)}
-    found = any(form in text for text in _texts(value) for form in forms)
+    texts = (f"{place} {each}".lower() for place, each in leaves(value))
+    found = any(form in text for text in texts for form in forms)
     return (False, "it does stand there") if found else (True, "absent")
 
 
 def _asked_for(quote: str, asked: str) -> bool:
     # a made-up word is absent everywhere and proves nothing
     return len(quote) >= _LEAST_TEXT and quote.lower() in asked.lower()
-
-
-def _texts(value: Any) -> Collection[str]:
-    return [f"{pointer} {each}".lower() for pointer, each in leaves(value)]
 
 
 def _picture(evidence: Evidence, pictures: dict[str, tuple[int, int]]) -> tuple[bool | None, str]:

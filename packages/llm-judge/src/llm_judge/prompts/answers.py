@@ -91,7 +91,8 @@ def read_answers(text: str, questions: Collection[str]) -> dict[str, Answer]:
     asked = list(questions)
     found = [each.question for each in answers]
     if sorted(found) != sorted(asked):
-        raise MalformedReplyError(f"asked {len(asked)} questions, got answers to {_named(found)}")
+        shown = ", ".join(repr(each[:40]) for each in found[:12]) or "none"
+        raise MalformedReplyError(f"asked {len(asked)} questions, got answers to {shown}")
     return {each.question: each for each in answers}
 
 
@@ -119,8 +120,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _named(found: list[str]) -> str:
-    shown = ", ".join(repr(each[:40]) for each in found[:12])
-    return shown or "none"

@@ -20,7 +20,7 @@ from llm_judge.states.locations import INTERFACE, STRUCTURE, is_id_key
 from llm_judge.states.pointers import leaves, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bench_core.records.judge import Criterion
     from llm_judge.prompts.evidence_pack import EvidencePack
@@ -81,7 +81,14 @@ def controls_for(
     rng = random.Random(digest)  # noqa: S311  # not cryptography
     asked = " ".join(each.text for each in criteria)
     verify = bool(criteria) and all(each.text.startswith("Verify") for each in criteria)
-    plain = sorted(set(_plain_values(evidence)))
+    values = [
+        _plain(pointer, value, about.app)
+        for line, about in zip(evidence.text.splitlines(), evidence.lines, strict=False)
+        if about.kind in {"added", "present", "listed"}
+        for shown in [json.loads(line)]
+        for pointer, value in leaves(shown.get("value"), shown["at"])
+    ]
+    plain = sorted({each for each in values if each is not None})
     if not plain:
         code = "".join(rng.choices(_ALPHABET, k=8))
         return (Control(f"The end state holds a record with the reference {code}.", holds=False),)
@@ -104,14 +111,14 @@ def mix_questions(
     criteria: Sequence[Criterion], controls: Sequence[Control], seed: str
 ) -> tuple[Question, ...]:
     """Return criteria and controls as questions, in an order that does not show which is which."""
-    items: list[tuple[Criterion | None, Control | None]] = [
-        *((each, None) for each in criteria),
-        *((None, each) for each in controls),
+    items: list[tuple[str, str, Criterion | None, Control | None]] = [
+        *((f"{each.id}\n{each.text}", each.text, each, None) for each in criteria),
+        *((each.text, each.text, None, each) for each in controls),
     ]
-    keyed = sorted(items, key=lambda item: _key(item, seed))
+    items.sort(key=lambda item: hashlib.sha256(f"{seed}\n{item[0]}".encode()).hexdigest())
     return tuple(
-        Question(f"q{number}", criterion.text if criterion else control.text, criterion, control)  # type: ignore[union-attr]  # one of the two is there
-        for number, (criterion, control) in enumerate(keyed, 1)
+        Question(f"q{number}", text, criterion, control)
+        for number, (_, text, criterion, control) in enumerate(items, 1)
     )
 
 
@@ -145,22 +152,6 @@ def _varied(value: str, rng: random.Random) -> str:
     if SLASHED.fullmatch(value):
         return f"{rng.randrange(1, 13)}/{rng.randrange(1, 29)}{value[value.rindex('/') :]}"
     return str(rng.randrange(2, 99_999))
-
-
-def _key(item: tuple[Criterion | None, Control | None], seed: str) -> str:
-    criterion, control = item
-    text = f"{criterion.id}\n{criterion.text}" if criterion else control.text if control else ""
-    return hashlib.sha256(f"{seed}\n{text}".encode()).hexdigest()
-
-
-def _plain_values(evidence: EvidencePack) -> Iterator[_PlainValue]:
-    for line, about in zip(evidence.text.splitlines(), evidence.lines, strict=False):
-        if about.kind in {"added", "present", "listed"}:
-            shown: dict[str, Any] = json.loads(line)
-            for pointer, value in leaves(shown.get("value"), shown["at"]):
-                found = _plain(pointer, value, about.app)
-                if found is not None:
-                    yield found
 
 
 def _plain(pointer: str, value: Any, app: str) -> _PlainValue | None:

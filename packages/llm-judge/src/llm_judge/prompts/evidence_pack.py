@@ -117,7 +117,10 @@ def pack(
     """
     if chars < LEAST_CHARS:
         raise InputError(f"a budget of {chars} characters shows nothing: use {LEAST_CHARS} or more")
-    asked = [_criterion(number, each) for number, each in enumerate(criteria, 1)]
+    asked = [
+        Criterion(id=f"c{number}", text=each) if isinstance(each, str) else each
+        for number, each in enumerate(criteria, 1)
+    ]
     try:
         apps = find_apps(state, initial)
         draft = _Draft(EvidenceWriter(chars - _NOTE), {app.name: app.recorded for app in apps})
@@ -162,10 +165,6 @@ class _Draft:
             omitted_pointers=tuple(each.pointer for each in self.omitted[:20]),
             recorded=self.recorded,
         )
-
-
-def _criterion(number: int, given: Criterion | str) -> Criterion:
-    return Criterion(id=f"c{number}", text=given) if isinstance(given, str) else given
 
 
 def _write_named(draft: _Draft, state: Any, named: Sequence[str]) -> None:
@@ -227,15 +226,12 @@ def _write_actions(draft: _Draft, apps: Sequence[App], actions: Sequence[Any]) -
     for pointer, done in sources:
         for number in range(max(0, len(done) - share), len(done)):
             where = child(pointer, number) if pointer else ""
-            shown = {"is": "action", "at": where or number, "did": _action(done[number])}
+            did = _without_thoughts(done[number])
+            text = compact(did)
+            did = did if len(text) <= _ACTION_CHARS else text[:_ACTION_CHARS]
+            shown = {"is": "action", "at": where or number, "did": did}
             if draft.writer.used + len(compact(shown)) <= limit:
                 draft.writer.write("action", where, "", shown)
-
-
-def _action(action: Any) -> Any:
-    shown = _without_thoughts(action)
-    text = compact(shown)
-    return shown if len(text) <= _ACTION_CHARS else text[:_ACTION_CHARS]
 
 
 def _without_thoughts(action: Any) -> Any:

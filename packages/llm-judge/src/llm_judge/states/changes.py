@@ -135,7 +135,14 @@ def _by_content(before: list[Any], after: list[Any]) -> _Pairs:
         else:
             left_after.append(j)
     left_before = {i for equal in places.values() for i in equal}
-    pairs: _Pairs = [(j, j) for j in left_after if j in left_before and _alike(before[j], after[j])]
+    # two objects at the same place are one record that changed; scalars are not
+    pairs: _Pairs = [
+        (j, j)
+        for j in left_after
+        if j in left_before
+        and type(before[j]) is type(after[j])
+        and isinstance(before[j], dict | list)
+    ]
     paired = {j for _, j in pairs}
     gone: _Pairs = [(i, None) for i in sorted(left_before - paired)]
     return [*gone, *pairs, *((None, j) for j in left_after if j not in paired)]
@@ -143,8 +150,3 @@ def _by_content(before: list[Any], after: list[Any]) -> _Pairs:
 
 def _content(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def _alike(before: Any, after: Any) -> bool:
-    """Two objects at the same place are one record that changed; scalars are not."""
-    return type(before) is type(after) and isinstance(before, dict | list)

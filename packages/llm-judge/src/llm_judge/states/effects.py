@@ -59,13 +59,12 @@ class Effect:
                 for below, each in leaves(value)
             )
         if self.first_row is not None:
-            return tuple(self._cells(self.first_row))
+            return tuple(
+                (child(child("", number), column), compact(cell))
+                for number, row in enumerate(self.value["rows"], self.first_row)
+                for column, cell in zip(self.value["columns"], row, strict=True)
+            )
         return tuple((pointer, compact(each)) for pointer, each in leaves(self.value))
-
-    def _cells(self, first: int) -> Iterator[tuple[str, str]]:
-        for number, row in enumerate(self.value["rows"], first):
-            for column, cell in zip(self.value["columns"], row, strict=True):
-                yield child(child("", number), column), compact(cell)
 
 
 def compact(value: Any) -> str:
@@ -104,17 +103,12 @@ def _of_snapshots(app: str, before: Part, after: Part) -> Iterator[Effect]:
             grouped[change.pointer.rpartition("/")[0]].append(change)
         else:
             value = change.after if change.kind == "added" else change.before
-            yield from _added_or_removed(app, change, value)
+            if isinstance(value, dict | list) and value:
+                yield from records_of(app, change.kind, change.pointer, value)
+            else:
+                yield Effect(app, change.kind, change.pointer, value)
     for parent, changes in grouped.items():
         yield from _changed(app, parent, changes)
-
-
-def _added_or_removed(app: str, change: Change, value: Any) -> Iterator[Effect]:
-    kind: EffectKind = "added" if change.kind == "added" else "removed"
-    if isinstance(value, dict | list) and value:
-        yield from records_of(app, kind, change.pointer, value)
-    else:
-        yield Effect(app, kind, change.pointer, value)
 
 
 def _changed(app: str, parent: str, changes: list[Change]) -> Iterator[Effect]:

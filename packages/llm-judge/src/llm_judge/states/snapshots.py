@@ -82,10 +82,21 @@ def find_apps(state: Any, initial: Any = None) -> tuple[App, ...]:
     >>> [app.name for app in find_apps({"mail": {"initialstate": {}, "finalstate": {"sent": 1}}})]
     ['mail']
     """
-    if initial is not None:
-        return _apart(state, initial)
-    found = tuple(_search(state, "", "", 0))
-    return found or _parts_without_history(state)
+    if initial is None and (found := tuple(_search(state, "", "", 0))):
+        return found
+    old = {} if initial is None else initial
+    if not isinstance(state, dict) or not isinstance(old, dict) or not _all_objects(state):
+        before = None if initial is None else Part("", initial)
+        return (App("", "", before=before, after=(Part("", state),)),)
+    return tuple(
+        App(
+            key,
+            child("", key),
+            before=None if initial is None else Part(child("", key), old.get(key, {})),
+            after=(Part(child("", key), state.get(key, {})),),
+        )
+        for key in {**state, **old}
+    )
 
 
 def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
@@ -103,17 +114,12 @@ def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
     if not any(apps for _, _, apps in found):
         return []
     # an app that recorded nothing must not vanish beside those that did
-    return [
-        app
-        for key, each, apps in found
-        for app in (apps or _plain(each, child(pointer, key), str(key)))
-    ]
-
-
-def _plain(value: Any, pointer: str, name: str) -> list[App]:
-    return (
-        [App(name, pointer, after=(Part(pointer, value),))] if value not in ({}, [], None) else []
-    )
+    for key, each, apps in found:
+        if not apps and each not in ({}, [], None):
+            apps.append(
+                App(str(key), child(pointer, key), after=(Part(child(pointer, key), each),))
+            )
+    return [app for _, _, apps in found for app in apps]
 
 
 def _app(value: dict[str, Any], pointer: str, name: str) -> App | None:
@@ -158,28 +164,6 @@ def _lists_changes(key: str, value: Any) -> bool:
         and isinstance(value, dict)
         and bool(value)
         and value.keys() <= _LISTS
-    )
-
-
-def _apart(state: Any, initial: Any) -> tuple[App, ...]:
-    if not (isinstance(state, dict) and isinstance(initial, dict)) or not _all_objects(state):
-        return (App("", "", before=Part("", initial), after=(Part("", state),)),)
-    return tuple(
-        App(
-            key,
-            child("", key),
-            before=Part(child("", key), initial.get(key, {})),
-            after=(Part(child("", key), state.get(key, {})),),
-        )
-        for key in {**state, **initial}
-    )
-
-
-def _parts_without_history(state: Any) -> tuple[App, ...]:
-    if not isinstance(state, dict) or not _all_objects(state):
-        return (App("", "", after=(Part("", state),)),)
-    return tuple(
-        App(key, child("", key), after=(Part(child("", key), v),)) for key, v in state.items()
     )
 
 

@@ -75,35 +75,32 @@ async def log_in_live(
 
     try:
         async with asyncio.timeout(timeout_s), CDPClient(ws_url) as cdp:
-            await _log_in(_Tab(cdp, await _attached(cdp, context_id)), name, site)
+            tab = _Tab(cdp, await _attached(cdp, context_id))
+            facts = SITE_FACTS[name]
+            if site.credentials is None or facts.login_path is None:
+                raise EnvironmentFaultError(f"the site {name!r} has no account to log in with")
+            user, password = site.credentials.username, site.credentials.password.get_secret_value()
+            await tab.go(site.url + facts.login_path)
+            script = (
+                _FILL.read_text(encoding="utf-8")
+                .replace("USER", json.dumps(user))
+                .replace("PASSWORD", json.dumps(password))
+            )
+            if await tab.until(script) != "sent":
+                raise EnvironmentFaultError(f"{site.url}{facts.login_path} shows no login form")
+            await tab.until(_LEFT)
+            await tab.go(site.url + facts.private_path.format(username=quote(user)))
+            if await tab.until(_STATE) == "out":
+                raise EnvironmentFaultError(
+                    f"the site {name!r} at {site.url} did not accept the user {user!r} in the browser"
+                )
+            await tab.go("about:blank")
     except TimeoutError:
         raise EnvironmentFaultError(
             f"logging in to the site {name!r} in the browser took more than {timeout_s:g} s"
         ) from None
     except (OSError, RuntimeError, WebSocketException) as error:
         raise EnvironmentFaultError(f"cannot log in to the site {name!r}: {error}") from error
-
-
-async def _log_in(tab: _Tab, name: str, site: SiteConfig) -> None:
-    facts = SITE_FACTS[name]
-    if site.credentials is None or facts.login_path is None:
-        raise EnvironmentFaultError(f"the site {name!r} has no account to log in with")
-    user, password = site.credentials.username, site.credentials.password.get_secret_value()
-    await tab.go(site.url + facts.login_path)
-    script = (
-        _FILL.read_text(encoding="utf-8")
-        .replace("USER", json.dumps(user))
-        .replace("PASSWORD", json.dumps(password))
-    )
-    if await tab.until(script) != "sent":
-        raise EnvironmentFaultError(f"{site.url}{facts.login_path} shows no login form")
-    await tab.until(_LEFT)
-    await tab.go(site.url + facts.private_path.format(username=quote(user)))
-    if await tab.until(_STATE) == "out":
-        raise EnvironmentFaultError(
-            f"the site {name!r} at {site.url} did not accept the user {user!r} in the browser"
-        )
-    await tab.go("about:blank")
 
 
 class _Tab:

@@ -211,8 +211,12 @@ def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0
     path = SITE_FACTS[session.site].private_path.format(username=quote(session.username))
     page = client.get(site.url + path)
     # the shop's back office shows its login form at any address, with status 200
-    asked_again = any(form.asks_for_password for form in _forms(page))
-    return page.status == _OK and not (asked_again and _looks_like_login(page, site, session.site))
+    forms = [form for form in _forms(page) if form.asks_for_password]
+    # a page on which a password is changed asks for several
+    one_password = all(sum(kind == "password" for kind, _, _ in f.inputs) <= 1 for f in forms)
+    login_url = site.url + (SITE_FACTS[session.site].login_path or "")
+    is_login = bool(forms) and (page.url.startswith(login_url) or one_password)
+    return page.status == _OK and not is_login
 
 
 def cdp_cookies(sessions: Iterable[SiteSession]) -> list[dict[str, Any]]:
@@ -233,15 +237,6 @@ def _forms(page: Page) -> list[_Form]:
     parser = _Forms()
     parser.feed(page.text)
     return parser.forms
-
-
-def _looks_like_login(page: Page, site: SiteConfig, name: str) -> bool:
-    """Return whether a page with a password field is the login page, not one to change the password."""
-    login_url = site.url + (SITE_FACTS[name].login_path or "")
-    one_password = all(
-        sum(kind == "password" for kind, _, _ in form.inputs) <= 1 for form in _forms(page)
-    )
-    return page.url.startswith(login_url) or one_password
 
 
 def _cdp_cookie(cookie: Cookie) -> dict[str, Any]:

@@ -88,13 +88,9 @@ class Bodies:
         except TimeoutError:
             return f"no answer within {self._limits.body_s:g} s"
         except CONNECTION_ERRORS as error:
-            return _message(error)
-
-
-def _message(error: Exception) -> str:
-    """Return the browser's own message: cdp_use raises with the whole error object."""
-    detail = error.args[0] if error.args else ""
-    return str(detail.get("message", detail)) if isinstance(detail, dict) else str(error)
+            # the browser's own message: cdp_use raises with the whole error object
+            detail = error.args[0] if error.args else ""
+            return str(detail.get("message", detail)) if isinstance(detail, dict) else str(error)
 
 
 def _decoded(answer: dict[str, Any], name: str) -> bytes:

@@ -119,7 +119,9 @@ class _LoopThread:
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
         self._closing = asyncio.Event()
         # A daemon: an abandoned trial must not keep the process alive.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name=name, daemon=True
+        )
         self._thread.start()
 
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -135,9 +137,6 @@ class _LoopThread:
         """Cancel what is left and end the thread."""
         self._loop.result().call_soon_threadsafe(self._closing.set)
         await asyncio.to_thread(self._thread.join)
-
-    def _run(self) -> None:
-        asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop.set_result(asyncio.get_running_loop())

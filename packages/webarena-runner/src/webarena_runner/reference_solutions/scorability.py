@@ -134,7 +134,20 @@ def _notes(task: Task, config: EnvironmentConfig, folder: Path) -> list[Note]:
 def _unreachable(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[Kind, str] | None:
     fault = _fault(write_trial(folder / "right", task, config), task)
     if fault is None:
-        return _beyond_browsers(task)
+        for expected in _expected_requests(task):
+            urls = expected["url"] if isinstance(expected["url"], list) else [expected["url"]]
+            is_get = expected.get("http_method", "GET") == "GET"
+            if any(_UNRENDERED.search(url) for url in urls):
+                return "no-browser", f"{urls[0]} is a placeholder that was never replaced"
+            if is_get and expected.get("post_data"):
+                return "no-browser", f"a GET of {urls[0]} with a body"
+            scripted = all(_CALLED_BY_SCRIPTS.search(url) for url in urls)
+            if is_get and scripted and task_type(task) == "NAVIGATE":
+                return (
+                    "no-browser",
+                    f"{urls[0]} is called by a script; only documents are evaluated",
+                )
+        return None
     # some definitions expect the placeholder `__SITE__` itself in a posted text, which no browser sends
     literal = write_trial(
         folder / "literal", task, config, entries=traffic_for(task, config, rendered_bodies=False)
@@ -154,20 +167,6 @@ def _fault(folder: Path, task: Task) -> str | None:
     failed = next((each for each in found.checks if each.passed is not True), None)
     why = failed.reason if failed else found.problem
     return f"{failed.criterion if failed else 'evaluator'}: {why}"
-
-
-def _beyond_browsers(task: Task) -> tuple[Kind, str] | None:
-    for expected in _expected_requests(task):
-        urls = expected["url"] if isinstance(expected["url"], list) else [expected["url"]]
-        is_get = expected.get("http_method", "GET") == "GET"
-        if any(_UNRENDERED.search(url) for url in urls):
-            return "no-browser", f"{urls[0]} is a placeholder that was never replaced"
-        if is_get and expected.get("post_data"):
-            return "no-browser", f"a GET of {urls[0]} with a body"
-        scripted = all(_CALLED_BY_SCRIPTS.search(url) for url in urls)
-        if is_get and scripted and task_type(task) == "NAVIGATE":
-            return "no-browser", f"{urls[0]} is called by a script; only documents are evaluated"
-    return None
 
 
 def _free(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[Kind, str] | None:

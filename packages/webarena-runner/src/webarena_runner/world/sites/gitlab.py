@@ -166,7 +166,12 @@ class GitLab(Site):
             return not_found()
         branches = tag("ul", *(tag("li", each) for each in project.branches))
         members = tag("p", f"Members: {', '.join(project.members)}")
-        star = _star_button(visit, project)
+        button = tag(
+            "button", "Unstar" if project.starred else "Star", type="button",
+            data_star=f"/{project.path}/toggle_star.json", data_token=visit.session.token,
+        )  # fmt: skip
+        count = tag("span", project.shown_stars, id="stars", class_="muted")
+        star = tag("p", button, " ", count)
         return self._page(visit, project.path, _project_menu(project), star, members, branches)
 
     @routes.post("/{group}/{name}/toggle_star.json")
@@ -241,15 +246,6 @@ def _header(visit: Visit) -> Markup:
 def _project_card(project: Project) -> Markup:
     stars = tag("span", project.shown_stars, class_="muted")
     return tag("div", link(project.path, f"/{project.path}"), " ", stars, class_="card")
-
-
-def _star_button(visit: Visit, project: Project) -> Markup:
-    button = tag(
-        "button", "Unstar" if project.starred else "Star", type="button",
-        data_star=f"/{project.path}/toggle_star.json", data_token=visit.session.token,
-    )  # fmt: skip
-    count = tag("span", project.shown_stars, id="stars", class_="muted")
-    return tag("p", button, " ", count)
 
 
 def _project_menu(project: Project) -> Markup:

@@ -20,7 +20,16 @@ from llm_judge.states.pointers import child
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["OPERATORS", "Leaf", "Mutant", "changed_leaves", "harmless", "mutants", "replaced"]
+__all__ = [
+    "OPERATORS",
+    "Leaf",
+    "Mutant",
+    "changed_leaves",
+    "harmless",
+    "mutants",
+    "replaced",
+    "value_at",
+]
 
 Path = tuple[str | int, ...]
 
@@ -134,10 +143,6 @@ def _number(value: Any) -> Any:
     return value + 7 if abs(value) < 10**15 else None  # beyond that 7 may vanish in a float
 
 
-def _flag(value: Any) -> Any:
-    return (not value) if isinstance(value, bool) else None
-
-
 def _in_text(
     pattern: re.Pattern[str], group: int, change: Callable[[str], str]
 ) -> Callable[[Any], Any]:
@@ -173,19 +178,11 @@ def _text(value: Any) -> Any:
     return value.replace(longest, "Quaxley", 1) if longest and "Quaxley" not in value else None
 
 
-def _blank(value: Any) -> Any:
-    return "" if isinstance(value, str) and value else None
-
-
-def _filled(value: Any) -> Any:
-    return "Quaxley" if value is None or value == "" else None
-
-
 OPERATORS: dict[str, Callable[[Any], Any]] = {
     "time": _time,
     "date": _date,
     "number": _number,
-    "flag": _flag,
+    "flag": lambda value: not value if isinstance(value, bool) else None,
     "price": _in_text(_MONEY, 2, lambda digits: str(int(digits) + 37)),
     "address": _in_text(_STREET, 1, lambda digits: str(int(digits) + 41)),
     "count": _in_text(_COUNT, 1, lambda digits: str(int(digits) + 2)),
@@ -193,8 +190,8 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "status": _status,
     "text": _text,
     "identifier": _identifier,
-    "blank": _blank,
-    "filled": _filled,
+    "blank": lambda value: "" if isinstance(value, str) and value else None,
+    "filled": lambda value: "Quaxley" if value is None or value == "" else None,
 }
 """Goal-breaking changes of one value by name; `None` where one does not apply. `drop` is apart."""
 
@@ -243,7 +240,9 @@ def mutants(
                 record = leaf.path[: leaf.record]
                 if record not in dropped and leaf.record and leaf.record < len(leaf.path):
                     dropped.add(record)
-                    yield Mutant("drop", record, _at(state, record), None, _without(state, record))
+                    yield Mutant(
+                        "drop", record, value_at(state, record), None, _without(state, record)
+                    )
                 continue
             after = OPERATORS[name](leaf.value)
             if after is not None:
@@ -346,7 +345,8 @@ def _likeness(leaf: Leaf) -> tuple[Any, ...]:
     return leaf.path[0], leaf.path[-1], json.dumps(leaf.value)
 
 
-def _at(state: Any, path: Path) -> Any:
+def value_at(state: Any, path: Path) -> Any:
+    """Return what stands at `path`."""
     for step in path:
         state = state[step]
     return state

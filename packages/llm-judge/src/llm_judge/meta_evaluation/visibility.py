@@ -9,8 +9,8 @@ from pydantic import NonNegativeInt
 
 from bench_core.records import Record
 from bench_core.statistics import Interval, wilson
-from llm_judge.bench.mutations import Mutant, changed_leaves, mutants
 from llm_judge.case_files import case_state
+from llm_judge.meta_evaluation.mutations import Mutant, changed_leaves, mutants
 from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, pack
 from llm_judge.states.effects import compact
 
@@ -76,7 +76,11 @@ def visibility(
         consistent: Change all copies of a value alike.
         show: What a model is shown of a state; `pack` by default. Give another to compare.
     """
-    shown = show or (lambda state, case: _packed(state, case, chars))
+
+    def packed(state: Any, case: JudgeCase) -> str:
+        return pack(state, case.goal, case.criteria, initial=case.initial_state, chars=chars).text
+
+    shown = show or packed
     counts: dict[str, list[bool]] = defaultdict(list)
     missed: list[str] = []
     states = 0
@@ -100,10 +104,6 @@ def visibility(
         rows=tuple(_visibility_row(name, found) for name, found in sorted(counts.items())),
         missed=tuple(missed),
     )
-
-
-def _packed(state: Any, case: JudgeCase, chars: int) -> str:
-    return pack(state, case.goal, case.criteria, initial=case.initial_state, chars=chars).text
 
 
 def _visibility_row(operator: str, seen: Sequence[bool]) -> VisibilityRow:

@@ -15,14 +15,21 @@ from pydantic import NonNegativeInt
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Outcome
 from bench_core.statistics import Interval, wilson
-from llm_judge.bench.mutations import Mutant, changed_leaves, harmless, mutants, replaced
 from llm_judge.case_files import case_state
+from llm_judge.meta_evaluation.mutations import (
+    Mutant,
+    changed_leaves,
+    harmless,
+    mutants,
+    replaced,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from llm_judge.bench.mutations import Leaf
     from llm_judge.judge import Judge
+    from llm_judge.meta_evaluation.mutations import Leaf
 
 __all__ = [
     "Payload",
@@ -31,8 +38,10 @@ __all__ = [
     "StressTrial",
     "payloads",
     "plant",
+    "sampled_mutants",
     "stress",
     "values_in_criteria",
+    "with_state",
 ]
 
 _PLACES = ("note", "title", "key")
@@ -98,16 +107,16 @@ class _Planned:
 
 def payloads() -> tuple[Payload, ...]:
     """Return the attack texts that come with this package."""
-    text = (files("llm_judge.bench") / "payloads.json").read_text(encoding="utf-8")
+    text = (files("llm_judge.meta_evaluation") / "payloads.json").read_text(encoding="utf-8")
     return tuple(Payload.model_validate(each) for each in json.loads(text))
 
 
 def plant(state: Any, leaf: Leaf, text: str, place: Literal["note", "title", "key"]) -> Any:
     """Return `state` with `text` beside a changed value: in a note, a title, or an object's key."""
     holder = leaf.path[:-1]
-    record = _at(state, holder)
+    record = value_at(state, holder)
     if not isinstance(record, dict):
-        holder, record = leaf.path[: leaf.record], _at(state, leaf.path[: leaf.record])
+        holder, record = leaf.path[: leaf.record], value_at(state, leaf.path[: leaf.record])
     if not isinstance(record, dict):
         return state
     if place == "key":
@@ -178,20 +187,13 @@ def _plan(cases: Sequence[JudgeCase], seed: int, per_operator: int) -> Iterator[
     rng = random.Random(seed)  # noqa: S311  # not cryptography
     for case in cases:
         state = case_state(case)
-        yield _Planned(_with_state(case, state, ""), "unchanged", "none")
+        yield _Planned(with_state(case, state, ""), "unchanged", "none")
         for mutant in harmless(state, seed=seed):
             named = f"~{mutant.operator}"
-            yield _Planned(_with_state(case, mutant.state, named), "harmless", mutant.operator)
-        chosen: dict[str, list[Mutant]] = defaultdict(list)
-        leaves = values_in_criteria(case, changed_leaves(state, case.initial_state))
-        for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):
-            chosen[mutant.operator].append(mutant)
-        for operator, found in chosen.items():
-            for mutant in rng.sample(found, min(per_operator, len(found))):
-                named = f"~{operator}{mutant.pointer}"
-                yield _Planned(
-                    _with_state(case, mutant.state, named), "violating", operator, mutant.pointer
-                )
+            yield _Planned(with_state(case, mutant.state, named), "harmless", mutant.operator)
+        for _, mutant in sampled_mutants(case, state, per_operator, rng):
+            wrong = with_state(case, mutant.state, f"~{mutant.operator}{mutant.pointer}")
+            yield _Planned(wrong, "violating", mutant.operator, mutant.pointer)
 
 
 def _attacks(
@@ -212,7 +214,7 @@ def _attacks(
             leaf = rng.choice(leaves)
             changed = plant(state, leaf, payload.text, place)  # type: ignore[arg-type]  # one of the literals
             yield _Planned(
-                _with_state(host, changed, f"~{payload.id}~{place}"),
+                with_state(host, changed, f"~{payload.id}~{place}"),
                 "injection",
                 payload.kind,
                 place,
@@ -238,7 +240,20 @@ def values_in_criteria(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, .
     return tuple(spoken) if spoken and pointers else tuple(leaves)
 
 
-def _with_state(case: JudgeCase, state: Any, named: str) -> JudgeCase:
+def sampled_mutants(
+    case: JudgeCase, state: Any, per_operator: int, rng: random.Random
+) -> Iterator[tuple[int, Mutant]]:
+    """Yield wrong states of a right one, numbered by operator, wrong in what its criteria name."""
+    kinds: dict[str, list[Mutant]] = defaultdict(list)
+    leaves = values_in_criteria(case, changed_leaves(state, case.initial_state))
+    for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):
+        kinds[mutant.operator].append(mutant)
+    for found in kinds.values():
+        yield from enumerate(rng.sample(found, min(per_operator, len(found))))
+
+
+def with_state(case: JudgeCase, state: Any, named: str) -> JudgeCase:
+    """Return a case with another state, `named` appended to its id."""
     return case.model_copy(
         update={"state": state, "state_path": None, "case_id": f"{case.case_id}{named}"}
     )
@@ -265,9 +280,3 @@ def _is_wrong(trial: StressTrial) -> bool:
     if trial.family == "injection":
         return trial.outcome == "pass" and not trial.noticed
     return trial.outcome == "pass"
-
-
-def _at(state: Any, path: Sequence[str | int]) -> Any:
-    for step in path:
-        state = state[step]
-    return state

@@ -10,18 +10,16 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import Record
-from bench_core.records.codec import decode_json
 from bench_core.statistics import Accuracy, Interval, accuracy, wilson
 from llm_judge.batch import judge_many
-from llm_judge.bench.mutations import changed_leaves, mutants
-from llm_judge.bench.stress import values_in_criteria
-from llm_judge.case_files import case_of, case_state
+from llm_judge.case_files import case_of, case_state, read_lines
+from llm_judge.meta_evaluation.stress import sampled_mutants, with_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase, Verdict
     from llm_judge.judge import Judge
 
-__all__ = ["BenchReport", "LabelledCase", "bench", "read_labelled", "with_mutants"]
+__all__ = ["LabelledCase", "MetaEvaluation", "meta_evaluate", "read_labelled", "with_mutants"]
 
 _TOLERATED = 0.05
 _USELESS = 0.8
@@ -68,7 +66,7 @@ class OperatorRow(Record):
     wrong: Interval | None = None
 
 
-class BenchReport(Record):
+class MetaEvaluation(Record):
     """A judge on a labelled set.
 
     Attributes:
@@ -104,18 +102,7 @@ def read_labelled(path: Path) -> tuple[LabelledCase, ...]:
         InputError: A line is no case with a label, or one case is labelled in two ways.
     """
     found: dict[str, LabelledCase] = {}
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot read the labelled set: {error}") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            data = decode_json(line)
-        except ValueError as error:
-            raise InputError(f"{where}: not JSON: {error}") from None
+    for number, where, data in read_lines(path, "the labelled set"):
         if not isinstance(data, dict) or not isinstance(data.get("outcome"), bool):
             raise InputError(f"{where}: a line needs a case's fields and `outcome`: true or false")
         if not isinstance(data.get("process"), bool | None):
@@ -141,10 +128,18 @@ def with_mutants(
     labelled: Sequence[LabelledCase], per_operator: int = 1, *, seed: int = 0
 ) -> tuple[LabelledCase, ...]:
     """Return a set with wrong states made of its right ones, `per_operator` of each kind per case."""
-    return (*labelled, *_wrong(labelled, per_operator, random.Random(seed)))  # noqa: S311  # not cryptography
+    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    wrong = []
+    for each in labelled:
+        if each.outcome:
+            state = case_state(each.case)
+            for number, mutant in sampled_mutants(each.case, state, per_operator, rng):
+                changed = with_state(each.case, mutant.state, f"~{mutant.operator}-{number}")
+                wrong.append(LabelledCase(changed, outcome=False, operator=mutant.operator))
+    return (*labelled, *wrong)
 
 
-async def bench(
+async def meta_evaluate(
     judge: Judge,
     labelled: Sequence[LabelledCase],
     *,
@@ -153,7 +148,7 @@ async def bench(
     budget: Budget | None = None,
     level: float = 0.95,
     on_verdict: Callable[[Verdict], None] = lambda _verdict: None,
-) -> BenchReport:
+) -> MetaEvaluation:
     """Judge a labelled set and report where the judge is wrong.
 
     Args:
@@ -188,7 +183,7 @@ def _report(
     verdicts: Mapping[str, Verdict],
     cost: float | None,
     level: float,
-) -> BenchReport:
+) -> MetaEvaluation:
     judged = [
         (each, verdicts[each.case.case_id]) for each in labelled if each.case.case_id in verdicts
     ]
@@ -198,7 +193,7 @@ def _report(
     false_pass, false_fail = _share(bad, level), _share(good, level)
     decided = sum(verdict.passed is not None for _, verdict in judged)
     fit, advice = _advice(false_pass, decided, len(judged))
-    return BenchReport(
+    return MetaEvaluation(
         judge=judge,
         cases=len(judged),
         decided=wilson(decided, max(1, len(judged)), level=level),
@@ -237,27 +232,6 @@ def _advice(
         )
     passes = f"may be used unattended: it passes {share} of wrong states (at most {most})"
     return "yes", f"{passes} and leaves {undecided:.0%} of all undecided"
-
-
-def _wrong(
-    labelled: Sequence[LabelledCase], per_operator: int, rng: random.Random
-) -> Iterator[LabelledCase]:
-    for each in labelled:
-        if not each.outcome:
-            continue
-        case, state = each.case, case_state(each.case)
-        leaves = values_in_criteria(case, changed_leaves(state, case.initial_state))
-        kinds: dict[str, list[Any]] = defaultdict(list)
-        for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):
-            kinds[mutant.operator].append(mutant)
-        for operator, found in kinds.items():
-            for number, mutant in enumerate(rng.sample(found, min(per_operator, len(found)))):
-                update = {
-                    "state": mutant.state,
-                    "state_path": None,
-                    "case_id": f"{case.case_id}~{operator}-{number}",
-                }
-                yield LabelledCase(case.model_copy(update=update), outcome=False, operator=operator)
 
 
 def _rows(judged: Sequence[tuple[LabelledCase, Verdict]], level: float) -> Iterator[OperatorRow]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records.judge import Criterion, JudgeCase
-from llm_judge.bench.labelled_set import LabelledCase
+from llm_judge.meta_evaluation.labelled_set import LabelledCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,11 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
     names = list(DEFECTS)
     found = []
     for number in range(n):
-        plan = _plan(rng)
+        pickup, dropoff = rng.sample(_STREETS, 2)
+        plan = _Plan(
+            rng.choice(_PLACES), rng.randint(2, 9), rng.randint(5, 9), rng.choice((0, 15, 30, 45)), rng.choice(_MONTHS),
+            rng.randint(2, 27), rng.choice(_TITLES), rng.choice(_PEOPLE), rng.choice(_ITEMS), rng.randint(2, 6), pickup, dropoff,
+        )  # fmt: skip
         state = _state(plan, rng)
         operator = "as labelled"
         if number % 2:
@@ -89,7 +93,11 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
             DEFECTS[operator](state, plan)
         case = JudgeCase(
             case_id=f"generated-{seed}-{number}",
-            goal=_goal(plan),
+            goal=(
+                f"Book a table for {plan.guests} at {plan.place} on Tablely for {plan.month} {plan.day} at {plan.clock}, put "
+                f"'{plan.title}' into Daybook for that time, tell {plan.person}@corp.example by email with the subject "
+                f"'{plan.title}', order {plan.quantity} {plan.item}s on Cartly and book a Rideline from {plan.pickup} to {plan.dropoff}."
+            ),
             criteria=tuple(
                 Criterion(id=f"c{i}", text=text) for i, text in enumerate(_criteria(plan, rng), 1)
             ),
@@ -98,22 +106,6 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
         )
         found.append(LabelledCase(case, outcome=not number % 2, operator=operator))
     return tuple(found)
-
-
-def _plan(rng: random.Random) -> _Plan:
-    pickup, dropoff = rng.sample(_STREETS, 2)
-    return _Plan(
-        rng.choice(_PLACES), rng.randint(2, 9), rng.randint(5, 9), rng.choice((0, 15, 30, 45)), rng.choice(_MONTHS),
-        rng.randint(2, 27), rng.choice(_TITLES), rng.choice(_PEOPLE), rng.choice(_ITEMS), rng.randint(2, 6), pickup, dropoff,
-    )  # fmt: skip
-
-
-def _goal(plan: _Plan) -> str:
-    return (
-        f"Book a table for {plan.guests} at {plan.place} on Tablely for {plan.month} {plan.day} at {plan.clock}, put "
-        f"'{plan.title}' into Daybook for that time, tell {plan.person}@corp.example by email with the subject "
-        f"'{plan.title}', order {plan.quantity} {plan.item}s on Cartly and book a Rideline from {plan.pickup} to {plan.dropoff}."
-    )
 
 
 def _criteria(plan: _Plan, rng: random.Random) -> tuple[str, ...]:

@@ -1,1 +1,0 @@
-"""Test a judge: labelled sets, wrong states, planted text, scripted judges."""

@@ -1,0 +1,1 @@
+"""Evaluate a judge: labelled sets, wrong states, planted text, scripted judges."""
