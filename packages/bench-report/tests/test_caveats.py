@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.records import AgentCode, Attempt
+from bench_report.analysis.caveats import caveats
 from bench_report.terminal import report_lines
 
 if TYPE_CHECKING:
@@ -94,6 +95,20 @@ def test_few_tasks_are_reported(scored_run: Runs, build: Builds) -> None:
 
     assert "Only 29 tasks have a score" in text_of(build(scored_run(few)), "few_tasks")
     assert not text_of(build(scored_run(enough, name="enough"), name="enough"), "few_tasks")
+
+
+@pytest.mark.parametrize(("more_clusters", "said"), [(1, 1), (0, 0)])
+def test_notes_on_the_template_average_are_said_where_its_clusters_are_its_own(
+    scored_run: Runs, build: Builds, more_clusters: int, said: int
+) -> None:
+    (run,) = build(scored_run({str(n): [n % 2] for n in range(40)}), formats=()).report.runs
+    rate = run.summary.success
+    assert rate.new_tasks is not None
+    noted = rate.new_tasks.model_copy(update={"notes": ("few templates",)})
+    macro = {"new_tasks": noted, "clusters": rate.clusters + more_clusters}
+    summary = run.summary.model_copy(update={"macro_average": rate.model_copy(update=macro)})
+    found = caveats([run.model_copy(update={"summary": summary})], ())
+    assert [each.text for each in found].count("Few templates.") == said
 
 
 def test_one_trial_per_task_is_reported(scored_run: Runs, build: Builds) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bench_core.cli import render_table
 from bench_core.terminal import plain_text
 from bench_report.text import numbers
+from bench_report.text.phrases import difference_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,11 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
             "better",
             "worse",
         ),
-        [_difference_row(each) for each in comparison.differences],
+        [
+            (each.run, *cells[:4], cells[5], each.shared_tasks, each.better, each.worse)
+            for each in comparison.differences
+            for cells in [difference_cells(each.value, each)]
+        ],
     )
     for each in comparison.differences:
         if each.note:
@@ -82,20 +87,6 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         if each.tasks:
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")
             yield _task_table(each)
-
-
-def _difference_row(each: Difference) -> tuple[object, ...]:
-    return (
-        each.run,
-        numbers.points(each.value),
-        numbers.points_interval(each.low, each.high),
-        numbers.p_value(each.adjusted_p_value),
-        numbers.p_value(each.p_sign_flip),
-        numbers.points(each.detectable).lstrip("+"),
-        each.shared_tasks,
-        each.better,
-        each.worse,
-    )
 
 
 def _task_table(found: Difference) -> str:

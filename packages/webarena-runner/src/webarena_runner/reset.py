@@ -120,10 +120,7 @@ class Resets:
             if self._policy(name) == "before-run"
             for copy in copy_configs(self._config, name)
         ]
-        resources = [
-            Resource(name=f"{BENCHMARK}:{name}@{copy.site(name).origin}", mode="exclusive")
-            for name, copy in due
-        ]
+        resources = [self._resource(name, copy) for name, copy in due]
         locked = await locks.acquire(resources, lambda _: None)
         try:
             await asyncio.gather(*(self._reset(name, copy) for name, copy in due))
@@ -173,3 +170,7 @@ class Resets:
             site=name, url=url, policy=self._policy(name), started=started, seconds=seconds
         )
         self.done.append(record)
+
+    def _resource(self, name: str, config: EnvironmentConfig | None = None) -> Resource:
+        origin = (config or self._config).site(name).origin
+        return Resource(name=f"{BENCHMARK}:{name}@{origin}", mode="exclusive")

@@ -14,7 +14,6 @@ from bench_report.text.untrusted import clip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from bench_core.statistics import Interval
     from bench_report.model import Mismatch, RunReport, TrialRow
 
 __all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats", "grouped"]
@@ -116,7 +115,13 @@ def _task_not_received(run: RunReport) -> Iterator[Caveat]:
         return
     failed = [row for row in scored if not row.success]
     malformed = [row for row in failed if _is_malformed(row)]
-    idle = [row for row in failed if _is_idle(row) and not _is_malformed(row)]
+    idle = []
+    for row in failed:
+        # without steps: agents of other people write none down although they ask a model, and some crash before they do
+        crashed = row.failure_mode == FailureMode.AGENT_ERROR
+        silent = row.steps == 0 and crashed == bool(row.output_tokens)
+        if (row.steps == 1 or silent) and not _is_malformed(row):
+            idle.append(row)
     if len(malformed) + len(idle) <= len(scored) * MOST_ENDED:
         return
     how = [
@@ -131,12 +136,6 @@ def _task_not_received(run: RunReport) -> Iterator[Caveat]:
         "was sent, beside the steps of a trial, before you believe this rate."
     )
     yield Caveat(code="task_not_received", severity="critical", text=text)
-
-
-def _is_idle(row: TrialRow) -> bool:
-    # without steps: agents of other people write none down although they ask a model, and some crash before they do
-    crashed = row.failure_mode == FailureMode.AGENT_ERROR
-    return row.steps == 1 or (row.steps == 0 and crashed == bool(row.output_tokens))
 
 
 def _is_malformed(row: TrialRow) -> bool:
@@ -242,25 +241,21 @@ def _flagged(run: RunReport) -> Iterator[Caveat]:
 
 
 def _size(run: RunReport) -> Iterator[Caveat]:
-    tasks = run.summary.success.tasks
+    success, macro = run.summary.success, run.summary.macro_average
+    tasks = success.tasks
     if 0 < tasks < FEW_TASKS:
         text = (
             f"Only {count(tasks)} {'task has' if tasks == 1 else 'tasks have'} a score: "
             "the interval is wide, and only large differences could be seen."
         )
         yield Caveat(code="few_tasks", severity="warning", text=text)
-    for interval in (run.summary.success.new_tasks, _macro_interval(run)):
+    # With the headline's clusters, the notes of the template average would repeat those of the headline.
+    own = macro.new_tasks if macro and macro.clusters != success.clusters else None
+    for interval in (success.new_tasks, own):
         for note in interval.notes if interval else ():
             yield Caveat(
                 code="interval_note", severity="warning", text=f"{note[:1].upper()}{note[1:]}."
             )
-
-
-def _macro_interval(run: RunReport) -> Interval | None:
-    """Return the template average's interval where its clusters are not the headline's."""
-    # With the same clusters its notes would repeat those of the headline.
-    macro, success = run.summary.macro_average, run.summary.success
-    return macro.new_tasks if macro and macro.clusters != success.clusters else None
 
 
 def _repetition(run: RunReport) -> Iterator[Caveat]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_core.records import TrialKey
 from bench_report.model import FailedCheck
 from bench_report.text.untrusted import inline
 
@@ -150,14 +149,10 @@ def failed_checks(run: Source) -> tuple[FailedCheck, ...]:
             criterion=inline(name, _MOST_NAME),
             trials=len(results),
             tasks=len({each.task_id for each in results}),
-            example=_key_of(min(results, key=lambda each: each.steps or 10**6)),
+            example=min(results, key=lambda each: each.steps or 10**6).key,
         )
         for name, results in most
     )
-
-
-def _key_of(result: TrialResult) -> TrialKey:
-    return TrialKey(task_id=result.task_id, trial=result.trial)
 
 
 def suspects_of(run: RunReport) -> list[TrialRow]:

@@ -49,7 +49,15 @@ def integrity_of(run: Source, *, level: float = 0.95) -> IntegritySummary | None
         codes=dict(codes.most_common()),
         voids=len(voids),
         voids_as_zero=read_rate(run, outcomes, level) if voids else None,
-        listed=tuple(map(_flagged_trial, flagged[:_MOST_LISTED])),
+        listed=tuple(
+            FlaggedTrial(
+                task_id=each.task_id,
+                trial=each.trial,
+                success=each.success,
+                findings=each.integrity.findings if each.integrity else (),
+            )
+            for each in flagged[:_MOST_LISTED]
+        ),
     )
 
 
@@ -107,13 +115,4 @@ def _is_void(result: TrialResult) -> bool:
         result.score is None
         and result.integrity is not None
         and any(each.code is IntegrityCode.VOID_SUSPECT for each in result.integrity.findings)
-    )
-
-
-def _flagged_trial(result: TrialResult) -> FlaggedTrial:
-    return FlaggedTrial(
-        task_id=result.task_id,
-        trial=result.trial,
-        success=result.success,
-        findings=() if result.integrity is None else result.integrity.findings,
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from bench_report.text.numbers import count, interval, level, percent
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from bench_report.model import JudgeAudit, Report, RunReport
+    from bench_report.model import Report, RunReport
 
 __all__ = ["methods_paragraphs", "references"]
 
@@ -86,29 +87,21 @@ def _run(run: RunReport) -> Iterator[str]:
     )
     if run.summary.methods:
         ways = ", ".join(
-            f"{inline(name, 100)} ({count(n)})" for name, n in _first(run.summary.methods, 6)
+            f"{inline(name, 100)} ({count(n)})"
+            for name, n in islice(run.summary.methods.items(), 6)
         )
         yield f"Scored trials were evaluated by: {ways}."
     if run.audit:
-        yield from _judge(run.audit)
-    yield from _headline(run)
-
-
-def _judge(audit: JudgeAudit) -> Iterator[str]:
-    """Describe what a judge decided, and by what its error was measured."""
-    outcomes = ", ".join(f"{count(n)} {outcome}" for outcome, n in audit.outcomes.items())
-    yield f"A judge looked at {count(sum(audit.outcomes.values()))} trials ({outcomes})."
-    found = audit.corrected
-    if found:
+        outcomes = ", ".join(f"{count(n)} {outcome}" for outcome, n in run.audit.outcomes.items())
+        yield f"A judge looked at {count(sum(run.audit.outcomes.values()))} trials ({outcomes})."
+    if run.audit and run.audit.corrected:
+        found = run.audit.corrected.new_tasks
         yield (
-            f"Its error was measured on {count(audit.known)} trials of known truth; corrected for it, "
-            f"the rate is {percent(found.new_tasks.estimate)} ({level(found.new_tasks.level)} interval "
-            f"{interval(found.new_tasks)}; {found.new_tasks.method})."
+            f"Its error was measured on {count(run.audit.known)} trials of known truth; corrected for it, "
+            f"the rate is {percent(found.estimate)} ({level(found.level)} interval "
+            f"{interval(found)}; {found.method})."
         )
-
-
-def _first(counts: Mapping[str, int], number: int) -> list[tuple[str, int]]:
-    return list(counts.items())[:number]
+    yield from _headline(run)
 
 
 def _headline(run: RunReport) -> Iterator[str]:

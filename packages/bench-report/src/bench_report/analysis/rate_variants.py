@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.statistics import Estimand, Interval, Rate, Summary
+    from bench_core.statistics import Estimand, Interval, Rate
     from bench_report.model import Report, RunReport
 
 __all__ = ["RateVariant", "VariantValue", "rate_variants"]
@@ -40,13 +40,14 @@ def rate_variants(report: Report) -> list[RateVariant]:
     """Return the variants that add to the headline, each over the runs that have it."""
     found: dict[str, RateVariant] = {}
     for index, run in enumerate(report.runs):
-        for name, about, value in (*_variants_of(run.summary), *_without_voids(run)):
+        for name, about, value in _variants_of(run):
             variant = found.setdefault(name, RateVariant(name, about, []))
             variant.values.append(value._replace(run=index))
     return list(found.values())
 
 
-def _variants_of(summary: Summary) -> Iterator[tuple[str, str, VariantValue]]:
+def _variants_of(run: RunReport) -> Iterator[tuple[str, str, VariantValue]]:
+    summary = run.summary
     success, strict = summary.success, summary.strict
     again = _value(success, "same_tasks")
     yield "These tasks again", "the same tasks, run once more", again
@@ -72,14 +73,11 @@ def _variants_of(summary: Summary) -> Iterator[tuple[str, str, VariantValue]]:
             yield f"pass@{rate.k}", about, VariantValue(0, any_.estimate, any_, None)
             about = f"all of {rate.k} trials succeed"
             yield f"pass^{rate.k}", about, VariantValue(0, every.estimate, every, None)
-
-
-def _without_voids(run: RunReport) -> Iterator[tuple[str, str, VariantValue]]:
-    found = run.integrity.voids_as_zero if run.integrity else None
-    if found is not None:
+    voids = run.integrity.voids_as_zero if run.integrity else None
+    if voids is not None:
         about = "trials that their agent's own act left without a score count as failures"
-        estimate = found.interval.estimate if found.interval else None
-        yield "Voids as zero", about, VariantValue(0, estimate, found.interval, found.refused)
+        estimate = voids.interval.estimate if voids.interval else None
+        yield "Voids as zero", about, VariantValue(0, estimate, voids.interval, voids.refused)
 
 
 def _value(rate: Rate, estimand: Estimand = "new_tasks") -> VariantValue:

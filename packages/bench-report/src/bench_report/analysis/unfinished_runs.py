@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from bench_core.statistics import Rate, Slice, Summary
-    from bench_report.model import JudgeAudit, ReadRate, Report, RunReport
+    from bench_report.model import JudgeAudit, ReadRate, Report
 
 __all__ = ["REASON", "without_intervals"]
 
@@ -28,22 +28,22 @@ def without_intervals(report: Report) -> Report:
         run.label for run in report.runs if run.summary.coverage.missing and not run.stopped
     }
     runs = tuple(
-        _run_without_intervals(run) if run.label in unfinished else run for run in report.runs
+        run.model_copy(
+            update={
+                "summary": _summary_without_intervals(run.summary),
+                "audit": run.audit and _audit_without_intervals(run.audit),
+                "cost": None,
+            }
+        )
+        if run.label in unfinished
+        else run
+        for run in report.runs
     )
     comparison = report.comparison and _comparison_without_tests(report.comparison, unfinished)
     update = {"runs": runs, "comparison": comparison}
     if unfinished:
         update["ranking"] = None  # ranks depend on all pairs of runs
     return report.model_copy(update=update)
-
-
-def _run_without_intervals(run: RunReport) -> RunReport:
-    update = {
-        "summary": _summary_without_intervals(run.summary),
-        "audit": run.audit and _audit_without_intervals(run.audit),
-        "cost": None,
-    }
-    return run.model_copy(update=update)
 
 
 def _summary_without_intervals(summary: Summary) -> Summary:

@@ -50,37 +50,46 @@ def difference(new: Side, baseline: Side, *, strict: bool = False) -> Difference
     try:
         found = compare_scores(mine, theirs, clusters=clusters)
     except NotEstimableError as error:
-        return _without_interval(empty, mine, theirs, shared, str(error))
+        gains = [_mean(mine[key]) - _mean(theirs[key]) for key in shared]
+        value = sum(gains) / len(gains) if gains else None
+        note = str(error) if gains else "the runs share no task with scores in both"
+        return empty.model_copy(update={"value": value, "shared_tasks": len(gains), "note": note})
+    changed = [each for each in compare_tasks(mine, theirs) if each.new != each.baseline]
+    changed.sort(key=lambda row: (row.q_value, -abs(row.new - row.baseline)))
     return empty.model_copy(
         update=_fields(found)
         | {
             "shared_tasks": len(shared),
             "same_tasks": difference_limits(mine, theirs),
             "slices": tuple(_slices(new, mine, theirs, clusters)),
-            "tasks": tuple(_changes(mine, theirs)),
+            "tasks": tuple(
+                TaskChange(
+                    task_id=each.task,
+                    new=each.new,
+                    baseline=each.baseline,
+                    p_value=each.p_value,
+                    q_value=each.q_value,
+                )
+                for each in changed
+            ),
         }
     )
 
 
-def _without_interval(
-    empty: Difference, mine: _Outcomes, theirs: _Outcomes, shared: Sequence[str], reason: str
-) -> Difference:
-    """Give the difference alone, with the reason why there is no more."""
-    gains = [_mean(mine[key]) - _mean(theirs[key]) for key in shared]
-    value = sum(gains) / len(gains) if gains else None
-    note = reason if gains else "the runs share no task with scores in both"
-    return empty.model_copy(update={"value": value, "shared_tasks": len(gains), "note": note})
-
-
 def _fields(found: Compared) -> dict[str, object]:
     interval = found.difference
+    over = (
+        f" over {interval.clusters} clusters"
+        if "paired t" in found.test
+        else f", {interval.method}"
+    )
     return {
         "value": interval.estimate,
         "low": interval.low,
         "high": interval.high,
         "level": interval.level,
         "p_value": found.p_value,
-        "method": _method(found),
+        "method": f"{found.test}{over}",
         "p_sign_flip": found.p_sign_flip,
         "p_same_tasks": found.p_same_tasks,
         "detectable": found.detectable,
@@ -88,13 +97,6 @@ def _fields(found: Compared) -> dict[str, object]:
         "worse": found.worse,
         "equal": found.equal,
     }
-
-
-def _method(found: Compared) -> str:
-    """Name interval and test."""
-    if "paired t" in found.test:
-        return f"{found.test} over {found.difference.clusters} clusters"
-    return f"{found.test}, {found.difference.method}"
 
 
 def _slices(
@@ -133,19 +135,6 @@ def _slice(
         return part.model_copy(update={**rates, "note": str(error)})
     ends = {"low": found.difference.low, "high": found.difference.high, "p_value": found.p_value}
     return part.model_copy(update=rates | ends)
-
-
-def _changes(mine: _Outcomes, theirs: _Outcomes) -> Iterable[TaskChange]:
-    """Yield the tasks whose rates differ, the largest changes first."""
-    rows = [each for each in compare_tasks(mine, theirs) if each.new != each.baseline]
-    for each in sorted(rows, key=lambda row: (row.q_value, -abs(row.new - row.baseline))):
-        yield TaskChange(
-            task_id=each.task,
-            new=each.new,
-            baseline=each.baseline,
-            p_value=each.p_value,
-            q_value=each.q_value,
-        )
 
 
 def _mean(values: Sequence[float]) -> float:

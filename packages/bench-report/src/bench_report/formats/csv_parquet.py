@@ -13,7 +13,6 @@ from bench_report.formats.tables import tables_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_report.formats.tables import Table
     from bench_report.model import Report
 
 __all__ = ["write_csv", "write_parquet"]
@@ -28,17 +27,14 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
     Text that a spreadsheet would run as a formula gets an apostrophe in front.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        _written(folder / f"{table.name}.csv", _csv(table).encode()) for table in tables_of(report)
-    ]
-
-
-def _csv(table: Table) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(table.columns)
-    writer.writerows([_cell(row.get(name)) for name in table.columns] for row in table.rows)
-    return text.getvalue()
+    files = []
+    for table in tables_of(report):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\r\n")
+        writer.writerow(table.columns)
+        writer.writerows([_cell(row.get(name)) for name in table.columns] for row in table.rows)
+        files.append(_written(folder / f"{table.name}.csv", text.getvalue().encode()))
+    return files
 
 
 def _cell(value: Any) -> Any:

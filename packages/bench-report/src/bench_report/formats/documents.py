@@ -45,23 +45,18 @@ def render_document(report: Report, template: str | Path) -> str:
         InputError: The template is missing or cannot be filled.
     """
     try:
-        found = _environment().from_string(_source(template))
-        return found.render(report=report)
-    except jinja2.TemplateError as error:
-        line = getattr(error, "lineno", None)
-        where = f", line {line}" if line else ""
-        raise InputError(f"template {template}{where}: {error}") from None
-
-
-def _source(template: str | Path) -> str:
-    if template in DOCUMENTS:
-        return (Path(__file__).parent / "templates" / DOCUMENTS[str(template)]).read_text("utf-8")
-    try:
-        return Path(template).read_text("utf-8")
+        file = Path(template)
+        if template in DOCUMENTS:
+            file = Path(__file__).parent / "templates" / DOCUMENTS[str(template)]
+        return _environment().from_string(file.read_text("utf-8")).render(report=report)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"template {template} cannot be read ({error}): give a file, or one of {', '.join(DOCUMENTS)}"
         ) from None
+    except jinja2.TemplateError as error:
+        line = getattr(error, "lineno", None)
+        where = f", line {line}" if line else ""
+        raise InputError(f"template {template}{where}: {error}") from None
 
 
 @cache
@@ -79,8 +74,10 @@ def _environment() -> jinja2.Environment:
         "by_rate": _by_rate,
         "by_task": _by_task,
         "cell": _cell,
-        "confidence": _confidence,
-        "crashes": _crashes,
+        "confidence": lambda run, level: sum(
+            row.confidence_of_passed.get(level, 0) for row in run.methods
+        ),
+        "crashes": lambda run: sum(row.status in _CRASHES for row in run.trials),
         "match_rate": _match_rate,
         "match_steps": _match_steps,
         "notes_on": _notes_on,
@@ -125,14 +122,6 @@ def _cell(rows: list[TrialRow]) -> str:
     return word if row.confidence is None else f"{word} ({numbers.percent(row.confidence)})"
 
 
-def _confidence(run: RunReport, level: str) -> int:
-    return sum(row.confidence_of_passed.get(level, 0) for row in run.methods)
-
-
-def _crashes(run: RunReport) -> int:
-    return sum(row.status in _CRASHES for row in run.trials)
-
-
 def _domain(report: Report, task_id: str) -> str:
     task = next((each for each in report.tasks if each.task_id == task_id), None)
     values = [value for group in (task.groups.values() if task else ()) for value in group]
@@ -164,12 +153,14 @@ def _match_steps(one: float | None, other: float | None) -> str:
 
 def comparison_json(report: Report) -> str:
     """Return the comparison as JSON: the fields of its Markdown, with intervals and what was left out."""
+    trials = sum(len(run.trials) for run in report.runs)
+    known = sum(run.audit.known for run in report.runs if run.audit)
     document = {
         "generated_at": report.generated.isoformat(),
         "models": [_model(run) for run in _by_rate(report)],
         "metadata": {
             "total_tasks_in_benchmark": len(report.tasks),
-            "ground_truth_coverage": _truth_coverage(report),
+            "ground_truth_coverage": known / trials if trials else None,
             "evaluation_method": ", ".join(
                 sorted({m.method for r in report.runs for m in r.methods})
             ),
@@ -203,9 +194,3 @@ def _model(run: RunReport) -> dict[str, Any]:
         "by_eval_method": {row.method: row.scored for row in run.methods},
         "by_confidence": dict(levels),
     }
-
-
-def _truth_coverage(report: Report) -> float | None:
-    """Return the share of trials whose truth is known."""
-    trials = sum(len(run.trials) for run in report.runs)
-    return sum(run.audit.known for run in report.runs if run.audit) / trials if trials else None

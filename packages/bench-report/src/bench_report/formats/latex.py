@@ -14,10 +14,15 @@ from bench_report.text.phrases import (
     RANKS_NOTE,
     baseline_of_looks,
     check_rows,
+    cost_rows,
+    difference_cells,
     effort_rows,
+    headline_counts,
+    headline_interval,
     look_rows,
     pair_rows,
     ranks,
+    slice_groups,
     slice_rows,
 )
 from bench_report.text.untrusted import inline
@@ -25,7 +30,7 @@ from bench_report.text.untrusted import inline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bench_report.model import Difference, Report, RunReport, SliceDifference
+    from bench_report.model import Report
 
 __all__ = ["escape", "render_latex"]
 
@@ -128,38 +133,28 @@ def _table(
 
 def _headline(report: Report) -> Iterator[str]:
     strict = "Strict success" if report.count_errors_as_failures else "Success"
-    found = next(
-        (r.summary.success.new_tasks for r in report.runs if r.summary.success.new_tasks), None
-    )
+    found = headline_interval(report)
     how = (
         f", {numbers.level(found.level)} intervals about new tasks ({found.method})"
         if found
         else ""
     )
-    yield _table(
-        "success",
-        f"{strict} rates{how}.{_mixed_programs(report)}",
-        ("Run", "Rate", "Interval", "Trials", "Tasks", "Clusters", "Left out"),
-        (_headline_row(run, strict=report.count_errors_as_failures) for run in report.runs),
-    )
-
-
-def _mixed_programs(report: Report) -> str:
     mixed = [run.label for run in report.runs if len(run.programs) > 1]
     verb = "mixes" if len(mixed) == 1 else "mix"
-    return f" {', '.join(mixed)} {verb} several programs of the agent." if mixed else ""
-
-
-def _headline_row(run: RunReport, *, strict: bool) -> tuple[str, ...]:
-    rate, coverage = run.summary.success, run.summary.coverage
-    return (
-        run.label,
-        numbers.percent(rate.estimate),
-        numbers.interval(rate.new_tasks),
-        numbers.count(rate.trials),
-        numbers.count(rate.tasks),
-        numbers.count(rate.clusters),
-        numbers.count(0 if strict else coverage.results - coverage.scored),
+    warning = f" {', '.join(mixed)} {verb} several programs of the agent." if mixed else ""
+    yield _table(
+        "success",
+        f"{strict} rates{how}.{warning}",
+        ("Run", "Rate", "Interval", "Trials", "Tasks", "Clusters", "Left out"),
+        (
+            (
+                run.label,
+                numbers.percent(run.summary.success.estimate),
+                numbers.interval(run.summary.success.new_tasks),
+                *headline_counts(report, run),
+            )
+            for run in report.runs
+        ),
     )
 
 
@@ -168,9 +163,9 @@ def _differences(report: Report) -> Iterator[str]:
         return
     rows = []
     for each in report.comparison.differences:
-        rows.append((each.run, "all", *_difference(each.value, each)))
+        rows.append((each.run, "all", *difference_cells(each.value, each)))
         rows += [
-            (each.run, f"{part.group} {part.value}", *_difference(part.difference, part))
+            (each.run, f"{part.group} {part.value}", *difference_cells(part.difference, part))
             for part in each.slices
         ]
     yield _table(
@@ -190,18 +185,6 @@ def _differences(report: Report) -> Iterator[str]:
         ),
         rows,
         words=2,
-    )
-
-
-def _difference(value: float | None, found: Difference | SliceDifference) -> tuple[str, ...]:
-    return (
-        numbers.points(value),
-        numbers.points_interval(found.low, found.high),
-        numbers.p_value(found.adjusted_p_value),
-        numbers.p_value(getattr(found, "p_sign_flip", None)),
-        numbers.p_value(getattr(found, "p_same_tasks", None)),
-        numbers.points(getattr(found, "detectable", None)).lstrip("+"),
-        numbers.count(found.shared_tasks),
     )
 
 
@@ -258,7 +241,17 @@ def _readings(report: Report) -> Iterator[str]:
         for variant in rate_variants(report)
         for each in variant.values
     ]
-    rows += [row for run in report.runs for row in _audit_rows(run)]
+    for run, audit in ((run, run.audit) for run in report.runs if run.audit):
+        audited = [
+            ("Query alone", audit.query_only.interval),
+            ("Judge alone", audit.judge_only.interval),
+            ("Corrected", audit.corrected and audit.corrected.new_tasks),
+        ]
+        rows += [
+            (name, run.label, numbers.percent(found.estimate), numbers.interval(found))
+            for name, found in audited
+            if found
+        ]
     if rows:
         yield _table(
             "readings",
@@ -269,27 +262,8 @@ def _readings(report: Report) -> Iterator[str]:
         )
 
 
-def _audit_rows(run: RunReport) -> Iterator[tuple[str, ...]]:
-    if run.audit is None:
-        return
-    for name, read in (
-        ("Query alone", run.audit.query_only),
-        ("Judge alone", run.audit.judge_only),
-    ):
-        if read.interval:
-            yield (
-                name,
-                run.label,
-                numbers.percent(read.interval.estimate),
-                numbers.interval(read.interval),
-            )
-    if run.audit.corrected:
-        found = run.audit.corrected.new_tasks
-        yield "Corrected", run.label, numbers.percent(found.estimate), numbers.interval(found)
-
-
 def _slices(report: Report) -> Iterator[str]:
-    for group in dict.fromkeys(name for run in report.runs for name in run.summary.groups):
+    for group in slice_groups(report):
         rows = [row[:7] for row in slice_rows(report, group)]  # without what the trials used
         head = (
             group.replace("_", " ").capitalize(),
@@ -344,12 +318,7 @@ def _effort(report: Report) -> Iterator[str]:
         (row[:-1] for row in effort_rows(report)),
         words=2,
     )
-    costs = [
-        (run.label, numbers.dollars(run.cost.mean), numbers.dollars_interval(run.cost))
-        for run in report.runs
-        if run.cost
-    ]
-    if costs:
+    if costs := cost_rows(report):
         yield _table(
             "costs",
             "What a scored trial costs, in the mean over tasks.",

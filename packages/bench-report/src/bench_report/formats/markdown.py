@@ -9,26 +9,23 @@ from bench_report.analysis.caveats import grouped
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
 from bench_report.formats.markdown_statistics import looks, noise, ranking
-from bench_report.text.numbers import (
-    NONE,
-    count,
-    dollars,
-    dollars_interval,
-    interval,
-    level,
-    p_value,
-    percent,
-    points,
-    points_interval,
+from bench_report.text.numbers import NONE, count, interval, level, percent
+from bench_report.text.phrases import (
+    cost_rows,
+    difference_cells,
+    effort_rows,
+    headline_counts,
+    headline_interval,
+    slice_groups,
+    slice_rows,
 )
-from bench_report.text.phrases import effort_rows, slice_rows
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table as _table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench_report.model import Report, RunReport, TrialRow
+    from bench_report.model import Report, TrialRow
 
 __all__ = ["render_markdown"]
 
@@ -71,28 +68,21 @@ def _headline(report: Report) -> Iterator[str]:
             "Left out",
             "Unknown",
         ),
-        (_headline_row(run, strict=strict) for run in report.runs),
+        (
+            (
+                run.label,
+                f"**{percent(run.summary.success.estimate)}**",
+                interval(run.summary.success.new_tasks)
+                if run.summary.success.new_tasks
+                else escaped(run.summary.success.refused.get("new_tasks", "")),
+                *headline_counts(report, run),
+                percent(run.summary.bounds.unknown if run.summary.bounds else None),
+            )
+            for run in report.runs
+        ),
     )
-    found = next(
-        (r.summary.success.new_tasks for r in report.runs if r.summary.success.new_tasks), None
-    )
-    if found:
+    if found := headline_interval(report):
         yield f"{level(found.level)} intervals about new tasks of this kind: {escaped(found.method)}."
-
-
-def _headline_row(run: RunReport, *, strict: bool) -> tuple[str, ...]:
-    rate, coverage = run.summary.success, run.summary.coverage
-    left_out = 0 if strict else coverage.results - coverage.scored
-    return (
-        escaped(run.label),
-        f"**{percent(rate.estimate)}**",
-        interval(rate.new_tasks) if rate.new_tasks else escaped(rate.refused.get("new_tasks", "")),
-        count(rate.trials),
-        count(rate.tasks),
-        count(rate.clusters),
-        count(left_out),
-        percent(run.summary.bounds.unknown if run.summary.bounds else None),
-    )
 
 
 def _comparison(report: Report) -> Iterator[str]:
@@ -112,40 +102,20 @@ def _comparison(report: Report) -> Iterator[str]:
             "Method",
         ),
         (
-            (
-                escaped(each.run),
-                points(each.value),
-                points_interval(each.low, each.high),
-                p_value(each.adjusted_p_value),
-                p_value(each.p_sign_flip),
-                p_value(each.p_same_tasks),
-                points(each.detectable).lstrip("+"),
-                count(each.shared_tasks),
-                escaped(each.note or each.method),
-            )
+            (each.run, *difference_cells(each.value, each), escaped(each.note or each.method))
             for each in report.comparison.differences
         ),
     )
-    yield from _slice_differences(report)
-
-
-def _slice_differences(report: Report) -> Iterator[str]:
     rows = [
-        (
-            escaped(f"{part.group} {part.value}"),
-            escaped(each.run),
-            points(part.difference),
-            points_interval(part.low, part.high),
-            p_value(part.adjusted_p_value),
-            count(part.shared_tasks),
-        )
-        for each in (report.comparison.differences if report.comparison else ())
+        (f"{part.group} {part.value}", each.run, *cells[:3], cells[-1])
+        for each in report.comparison.differences
         for part in each.slices
+        for cells in [difference_cells(part.difference, part)]
     ]
     if rows:
         yield "#### By slice"
         head = ("Slice", "Run", "Difference", "95% interval", "p (Holm)", "Shared tasks")
-        yield _table(head, rows, numbers_from=2)
+        yield _table(head, rows, words=2)
 
 
 def _readings(report: Report) -> Iterator[str]:
@@ -161,7 +131,7 @@ def _readings(report: Report) -> Iterator[str]:
     ]
     if rows:
         yield "### Other readings"
-        yield _table(("Reading", "Run", "Rate", "95% interval"), rows, numbers_from=2)
+        yield _table(("Reading", "Run", "Rate", "95% interval"), rows, words=0, numbers_from=2)
 
 
 def _caveats(report: Report) -> Iterator[str]:
@@ -174,22 +144,21 @@ def _caveats(report: Report) -> Iterator[str]:
 
 
 def _slices(report: Report) -> Iterator[str]:
-    names = dict.fromkeys(name for run in report.runs for name in run.summary.groups)
-    for name in names:
+    for name in slice_groups(report):
         yield f"## By {escaped(name)}"
         yield _table(
             ("Value", "Run", "Rate", "95% interval", "Template average", "Tasks", "Trials",
              "Steps", "Tokens", "Cost"),
-            ((escaped(value), escaped(run), *rest) for value, run, *rest in slice_rows(report, name)),
-            numbers_from=2,
+            slice_rows(report, name),
+            words=2,
         )  # fmt: skip
 
 
 def _templates(report: Report) -> Iterator[str]:
     rows = [
         (
-            escaped(row.name),
-            escaped(run.label),
+            row.name,
+            run.label,
             percent(row.success.estimate),
             interval(row.success.new_tasks),
             count(row.success.tasks),
@@ -201,22 +170,16 @@ def _templates(report: Report) -> Iterator[str]:
     if rows:
         yield "## By template"
         head = ("Template", "Run", "Rate", "95% interval", "Tasks", "Trials")
-        yield _table(head, rows[:_MAX_TEMPLATES], numbers_from=2)
+        yield _table(head, rows[:_MAX_TEMPLATES], words=2)
     if len(rows) > _MAX_TEMPLATES:
         yield f"{count(len(rows) - _MAX_TEMPLATES)} more rows are in report.json."
 
 
 def _effort(report: Report) -> Iterator[str]:
     yield "## Effort"
-    rows = [(escaped(run), *rest) for run, *rest in effort_rows(report)]
     head = ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total", "Unknown for")
-    yield _table(head, rows, numbers_from=2)
-    costs = [
-        (escaped(run.label), dollars(run.cost.mean), dollars_interval(run.cost))
-        for run in report.runs
-        if run.cost
-    ]
-    if costs:
+    yield _table(head, effort_rows(report), words=2)
+    if costs := cost_rows(report):
         yield "### Cost of a scored trial"
         yield _table(("Run", "Mean over tasks", "95% interval, new tasks"), costs)
 
@@ -237,7 +200,10 @@ def _tasks(report: Report) -> Iterator[str]:
         ]
         rows.append((escaped(task.task_id), escaped(task.goal, 120), *cells))
     yield _table(
-        ("Task", "Goal", *(escaped(run.label) for run in report.runs)), rows, numbers_from=9
+        ("Task", "Goal", *(escaped(run.label) for run in report.runs)),
+        rows,
+        words=0,
+        numbers_from=9,
     )
     yield f"Each symbol is a trial: ✓ passed, ✗ failed, {NONE} not scored."
     if len(report.tasks) > _MAX_TASKS:
@@ -283,7 +249,7 @@ def _provenance(report: Report) -> Iterator[str]:
             "Versions": ", ".join(f"{name} {version}" for name, version in info.versions.items()),
         }
         known = [(name, escaped(value, 2000)) for name, value in facts.items() if value]
-        yield _table((escaped(run.label), ""), known, numbers_from=2)
+        yield _table((escaped(run.label), ""), known, words=0, numbers_from=2)
 
 
 def _footer(report: Report) -> Iterator[str]:

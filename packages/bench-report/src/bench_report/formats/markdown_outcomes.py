@@ -39,8 +39,8 @@ def evaluation(report: Report) -> Iterator[str]:
         ),
         (
             (
-                escaped(row.method),
-                escaped(run.label),
+                row.method,
+                run.label,
                 count(row.scored),
                 count(row.passed),
                 *(count(row.confidence.get(each, 0)) for each in ("high", "medium", "low")),
@@ -49,7 +49,7 @@ def evaluation(report: Report) -> Iterator[str]:
             for run in report.runs
             for row in run.methods
         ),
-        numbers_from=2,
+        words=2,
     )
     for run in report.runs:
         if run.audit:
@@ -101,17 +101,21 @@ def outcomes(report: Report) -> Iterator[str]:
         _counted(
             report, lambda run: {status.value: n for status, n in run.summary.statuses.items()}
         ),
-        numbers_from=2,
+        words=2,
     )
     modes = _counted(report, lambda run: run.summary.failure_modes)
     if modes:
         yield "### Why trials failed"
-        yield markdown_table(("Run", "Failure mode", "Trials"), modes, numbers_from=2)
-    yield from _failed_checks(report)
+        yield markdown_table(("Run", "Failure mode", "Trials"), modes, words=2)
+    checks = [(*row, escaped(example)) for *row, example in check_rows(report)]
+    if checks:
+        yield "### Checks that failed trials did not pass"
+        head = ("Run", "Check", "Trials", "Tasks", "For example")
+        yield markdown_table(head, checks, words=2)
     causes = _counted(report, lambda run: run.summary.suspects)
     if causes:
         yield "### Scores that may not be the agent's own doing"
-        yield markdown_table(("Run", "Suspect", "Trials"), causes, numbers_from=2)
+        yield markdown_table(("Run", "Suspect", "Trials"), causes, words=2)
     yield from _exclusions(report)
 
 
@@ -120,29 +124,17 @@ def _counted(
 ) -> list[tuple[str, str, str]]:
     """Return a row for each count of each run, named in words."""
     return [
-        (escaped(run.label), escaped(name.replace("_", " ")), count(number))
+        (run.label, name.replace("_", " "), count(number))
         for run in report.runs
         for name, number in counts_of(run).items()
     ]
 
 
-def _failed_checks(report: Report) -> Iterator[str]:
-    rows = [
-        (escaped(run), escaped(check), trials, tasks, escaped(example))
-        for run, check, trials, tasks, example in check_rows(report)
-    ]
-    if rows:
-        yield "### Checks that failed trials did not pass"
-        yield markdown_table(
-            ("Run", "Check", "Trials", "Tasks", "For example"), rows, numbers_from=2
-        )
-
-
 def _exclusions(report: Report) -> Iterator[str]:
     rows = [
         (
-            escaped(run.label),
-            escaped(each.status.value.replace("_", " ")),
+            run.label,
+            each.status.value.replace("_", " "),
             count(each.count),
             escaped(": ".join(filter(None, (each.kind, each.message)))),
         )
@@ -154,7 +146,8 @@ def _exclusions(report: Report) -> Iterator[str]:
             "counted as failures" if report.count_errors_as_failures else "left out of the rate"
         )
         yield f"### Without a score, {counted}"
-        yield markdown_table(("Run", "Status", "Trials", "First reason"), rows, numbers_from=4)
+        head = ("Run", "Status", "Trials", "First reason")
+        yield markdown_table(head, rows, words=2, numbers_from=4)
 
 
 def integrity(report: Report) -> Iterator[str]:
@@ -177,8 +170,11 @@ def integrity(report: Report) -> Iterator[str]:
         ),
         (
             (
-                escaped(run.label),
-                *(_share(number, each.trials) for _, number in integrity_counts(each)),
+                run.label,
+                *(
+                    f"{count(n)} ({percent(n / each.trials)})" if each.trials else count(n)
+                    for _, n in integrity_counts(each)
+                ),
                 count(each.clean_successes),
                 count(each.voids),
                 _voids_rate(each),
@@ -188,8 +184,8 @@ def integrity(report: Report) -> Iterator[str]:
     )
     rows = [
         (
-            escaped(f"{trial.task_id} #{trial.trial}"),
-            escaped(run.label),
+            f"{trial.task_id} #{trial.trial}",
+            run.label,
             TRIAL_SYMBOLS[trial.success],
             escaped(reasons(trial), 600),
         )
@@ -198,14 +194,11 @@ def integrity(report: Report) -> Iterator[str]:
     ]
     if rows:
         yield "### Flagged trials"
-        yield markdown_table(("Trial", "Run", "Success", "What was found"), rows, numbers_from=4)
+        head = ("Trial", "Run", "Success", "What was found")
+        yield markdown_table(head, rows, words=2, numbers_from=4)
     left = sum(max(0, each.flagged - _MAX_FLAGGED) for _, each in found)
     if left:
         yield f"{count(left)} more are in report.json."
-
-
-def _share(number: int, trials: int) -> str:
-    return f"{count(number)} ({percent(number / trials)})" if trials else count(number)
 
 
 def _voids_rate(found: IntegritySummary) -> str:

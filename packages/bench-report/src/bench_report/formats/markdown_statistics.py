@@ -21,7 +21,7 @@ from bench_report.text.untrusted import markdown_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_report.model import Ranking, Report
+    from bench_report.model import Report
 
 __all__ = ["looks", "noise", "ranking"]
 
@@ -31,7 +31,7 @@ def looks(report: Report) -> Iterator[str]:
     for run in report.runs:
         if run.looks:
             yield f"### Looks of {escaped(run.label)}"
-            yield markdown_table(LOOK_COLUMNS, look_rows(run))
+            yield markdown_table(LOOK_COLUMNS, look_rows(run), words=0, numbers_from=1)
             yield LOOKS_NOTE.format(baseline=escaped(baseline_of_looks(run)))
 
 
@@ -39,7 +39,7 @@ def noise(report: Report) -> Iterator[str]:
     """Yield where the noise of each run comes from."""
     rows = [
         (
-            escaped(run.label),
+            run.label,
             *(percent(found.shares[part]) for part in ("template", "task", "trial")),
             f"{found.icc:.2f}",
             NONE if found.icc_low is None else f"{found.icc_low:.2f} to {found.icc_high:.2f}",
@@ -76,7 +76,7 @@ def ranking(report: Report) -> Iterator[str]:
         ("Run", "Rate", "Ranks", "Worse and dearer than"),
         (
             (
-                escaped(each.model),
+                each.model,
                 percent(each.rate),
                 ranks(each),
                 escaped(by.get(each.model, NONE)),
@@ -85,18 +85,7 @@ def ranking(report: Report) -> Iterator[str]:
         ),
     )
     yield RANKS_NOTE.format(confidence=level(1 - board.alpha))
-    yield from _all_pairs(report.ranking)
-    items = report.ranking.items
-    if items:
-        yield (
-            f"Of {count(len(items.tasks))} tasks that all runs have, {count(items.always)} succeeded in "
-            f"every trial of every run and {count(items.never)} in none: these distinguish no two runs."
-        )
-
-
-def _all_pairs(ranking: Ranking) -> Iterator[str]:
-    rows = [(escaped(new), escaped(other), *rest) for new, other, *rest in pair_rows(ranking)]
-    if rows:
+    if pairs := pair_rows(report.ranking):
         yield "#### All pairs, adjusted for being so many"
         head = (
             "Run",
@@ -108,4 +97,10 @@ def _all_pairs(ranking: Ranking) -> Iterator[str]:
             "p, same agent here",
             "Detectable",
         )
-        yield markdown_table(head, rows, numbers_from=2)
+        yield markdown_table(head, pairs, words=2)
+    items = report.ranking.items
+    if items:
+        yield (
+            f"Of {count(len(items.tasks))} tasks that all runs have, {count(items.always)} succeeded in "
+            f"every trial of every run and {count(items.never)} in none: these distinguish no two runs."
+        )

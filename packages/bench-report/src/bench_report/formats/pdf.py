@@ -45,7 +45,13 @@ def _printed(chromium: Path, svg: str, folder: Path) -> bytes:
     *_, width, height = (float(n) for n in ET.fromstring(svg).attrib["viewBox"].split())  # noqa: S314
     page.write_text(_PAGE.format(width=width, height=height, svg=svg), encoding="utf-8")
     document.unlink(missing_ok=True)
-    command = [str(chromium), *_switches(folder), f"--print-to-pdf={document}", page.as_uri()]
+    switches = ["--headless", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run"]
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        switches.append(
+            "--no-sandbox"
+        )  # Chromium has none for root, who could not start it otherwise
+    places = [f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={document}"]
+    command = [str(chromium), *switches, *places, page.as_uri()]
     try:
         # The program that the user has or names, with a page that was written above.
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)  # noqa: S603
@@ -55,10 +61,3 @@ def _printed(chromium: Path, svg: str, folder: Path) -> bytes:
         errors = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise BrowserError(f"{chromium} does not print: {' '.join(errors)}"[:500])
     return document.read_bytes()
-
-
-def _switches(folder: Path) -> Iterator[str]:
-    yield from ("--headless", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run")
-    yield f"--user-data-dir={folder / 'profile'}"
-    if getattr(os, "geteuid", lambda: 1)() == 0:
-        yield "--no-sandbox"  # Chromium has none for root, who could not start it otherwise

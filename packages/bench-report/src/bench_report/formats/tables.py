@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from bench_core.statistics import Interval, Rate
-    from bench_report.model import Report, RunReport
+    from bench_report.model import Report
 
 __all__ = ["Table", "tables_of"]
 
@@ -89,7 +89,28 @@ def _rates(report: Report) -> Iterator[Row]:
                     yield _rate(run.label, group, each.name, "template average", each.macro_average)
         for each in run.summary.templates:
             yield _rate(run.label, "template", each.name, "success rate", each.success)
-        yield from _audit_rates(run)
+        audit = run.audit
+        audited = (
+            [
+                ("query alone", audit.query_only),
+                ("judge alone", audit.judge_only),
+                ("combined", audit.combined),
+            ]
+            if audit
+            else []
+        )
+        for reading, read in audited:
+            estimate = read.interval.estimate if read.interval else None
+            row = {"run": run.label, "part": "all", "value": "", "reading": reading}
+            yield (
+                row
+                | {"estimate": estimate, **_ends(read.interval)}
+                | {"tasks": read.tasks, "trials": read.trials, "refused": read.refused}
+            )
+        if audit and audit.corrected:
+            found = audit.corrected.new_tasks
+            row = {"run": run.label, "part": "all", "value": "", "reading": "corrected"}
+            yield row | {"estimate": found.estimate, **_ends(found)}
     for variant in rate_variants(report):
         for value in variant.values:
             row = {"run": report.runs[value.run].label, "part": "all", "value": ""}
@@ -120,31 +141,6 @@ def _ends(found: Interval | None) -> Row:
     if found is None:
         return {}
     return {"low": found.low, "high": found.high, "level": found.level, "method": found.method}
-
-
-def _audit_rates(run: RunReport) -> Iterator[Row]:
-    if run.audit is None:
-        return
-    for name, read in (
-        ("query alone", run.audit.query_only),
-        ("judge alone", run.audit.judge_only),
-        ("combined", run.audit.combined),
-    ):
-        estimate = read.interval.estimate if read.interval else None
-        row = {"run": run.label, "part": "all", "value": "", "reading": name, "estimate": estimate}
-        yield (
-            row
-            | _ends(read.interval)
-            | {
-                "tasks": read.tasks,
-                "trials": read.trials,
-                "refused": read.refused,
-            }
-        )
-    if run.audit.corrected:
-        found = run.audit.corrected.new_tasks
-        row = {"run": run.label, "part": "all", "value": "", "reading": "corrected"}
-        yield row | {"estimate": found.estimate, **_ends(found)}
 
 
 def _differences(report: Report) -> Iterator[Row]:

@@ -219,8 +219,14 @@ def _template() -> jinja2.Template:
         "suspects_of": suspects_of,
         "run_sentence": run_sentence,
         "difference_sentence": difference_sentence,
-        "heat_class": _heat_class,
-        "share_bar": _share_bar,
+        # the shade of a rate: eleven of them, each lighter or darker than the one before
+        "heat_class": lambda rate: "heat-none" if rate is None else f"heat-{round(10 * rate)}",
+        "share_bar": lambda parts: svg_plots.share_bar(
+            [(part.kind, part.trials) for part in parts if part.trials],
+            label=", ".join(
+                f"{part.name} {numbers.percent(part.share)}" for part in parts if part.trials
+            ),
+        ),
         "shares": _shares,
         "efforts": _efforts,
         "address": _address,
@@ -254,11 +260,6 @@ def _address(**values: str) -> str:
     return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in words.items())
 
 
-def _heat_class(rate: float | None) -> str:
-    """Return the shade of a rate: eleven of them, each lighter or darker than the one before."""
-    return "heat-none" if rate is None else f"heat-{round(10 * rate)}"
-
-
 def _axis_reach(found: Sequence[Difference | SliceDifference]) -> float:
     """Return how far the axis of differences must reach."""
     values = [each.value if isinstance(each, Difference) else each.difference for each in found]
@@ -282,13 +283,6 @@ def _shares(run: RunReport) -> list[Share]:
         for kind, name, n in parts
         if total
     ]
-
-
-def _share_bar(parts: Sequence[Share]) -> Markup:
-    label = ", ".join(f"{part.name} {numbers.percent(part.share)}" for part in parts if part.trials)
-    return svg_plots.share_bar(
-        [(part.kind, part.trials) for part in parts if part.trials], label=label
-    )
 
 
 def _efforts(run: RunReport) -> list[EffortView]:

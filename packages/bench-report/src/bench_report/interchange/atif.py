@@ -16,7 +16,7 @@ from bench_report.interchange.inspect_export import call_of, steps_of
 from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bench_report.run_data.sources import Source
@@ -84,7 +84,14 @@ def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Jso
 
 def _step(number: int, step: Step, folder: str | None) -> _Json:
     """Write a step; what ATIF has no field for is in `extra`."""
-    calls = [_call(step, n, action) for n, action in enumerate(step.actions)]
+    calls = [
+        {
+            "tool_call_id": f"{step.step}-{n}",
+            "function_name": call["function"],
+            "arguments": call["arguments"],
+        }
+        for n, call in enumerate(map(call_of, step.actions))
+    ]
     results: list[_Json] = [
         {"content": text} | ({"source_call_id": calls[n]["tool_call_id"]} if n < len(calls) else {})
         for n, text in enumerate(step.results)
@@ -111,15 +118,6 @@ def _step(number: int, step: Step, folder: str | None) -> _Json:
             "cached_tokens": step.usage.cached_input_tokens,
         }
     return found
-
-
-def _call(step: Step, number: int, action: _Json) -> _Json:
-    call = call_of(action)
-    return {
-        "tool_call_id": f"{step.step}-{number}",
-        "function_name": call["function"],
-        "arguments": call["arguments"],
-    }
 
 
 def _picture(step: Step, folder: str | None) -> _Json | None:
@@ -188,7 +186,19 @@ def _read(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) 
             (_text(s.get("message")) for s in document["steps"] if s.get("source") == "user"), ""
         )
         task = Task(benchmark=benchmark, task_id=name, goal=goal)
-        made = [_imported_step(n, each) for n, each in enumerate(steps, start=1)]
+        made = []
+        for number, step in enumerate(steps, start=1):
+            said = (step.get("reasoning_content"), _text(step.get("message")))
+            calls = step.get("tool_calls") or ()
+            results = (step.get("observation") or {}).get("results", ())
+            made.append(
+                Step(
+                    step=number,
+                    thought="\n".join(filter(None, said)) or None,
+                    actions=tuple({c["function_name"]: c["arguments"]} for c in calls),
+                    results=tuple(filter(None, (_text(each.get("content")) for each in results))),
+                )
+            )
         return ImportedTrial(task, _result(document, task, numbers[name], record, made), made)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         what = problems_of(error) if isinstance(error, ValidationError) else error
@@ -260,23 +270,6 @@ def _result(
         cost_usd=metrics.get("total_cost_usd"),
         error=ErrorInfo(kind="ImportError", message=message) if score is None else None,
     )
-
-
-def _imported_step(number: int, step: _Json) -> Step:
-    return Step(
-        step=number,
-        thought="\n".join(filter(None, (step.get("reasoning_content"), _text(step.get("message")))))
-        or None,
-        actions=tuple({c["function_name"]: c["arguments"]} for c in step.get("tool_calls") or ()),
-        results=tuple(_results(step)),
-    )
-
-
-def _results(step: _Json) -> Iterator[str]:
-    for each in (step.get("observation") or {}).get("results", ()):
-        text = _text(each.get("content"))
-        if text:
-            yield text
 
 
 def _text(content: Any) -> str:

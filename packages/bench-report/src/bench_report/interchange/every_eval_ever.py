@@ -19,7 +19,7 @@ from bench_report.__about__ import __version__
 from bench_report.interchange.inspect_export import call_of, steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bench_core.records import Step, Task, TrialResult
@@ -41,9 +41,17 @@ def export_every_eval_ever(run: Source, out: Path) -> list[Path]:
     """
     info = run.info
     developer, model = _model(info.model)
-    name = str(_uuid4(info.run_id, str(info.started)))
+    # A UUID of version 4, as the layout wants it, that is the same for the same run.
+    digest = hashlib.sha256(f"{info.run_id}\0{info.started}".encode()).digest()
+    name = str(uuid.UUID(bytes=digest[:16], version=4))
     folder = f"data/{_safe(info.benchmark)}/{_safe(developer)}/{_safe(model)}"
-    rows = "".join(f"{_line(each)}\n" for each in _samples(run, f"{developer}/{model}"))
+    tasks = {task.task_id: task for task in run.tasks}
+    found = [
+        _sample(run, tasks[result.task_id], result, f"{developer}/{model}")
+        for result in run.results
+        if result.score is not None
+    ]
+    rows = "".join(f"{json.dumps(each, ensure_ascii=True, allow_nan=False)}\n" for each in found)
     if not rows:
         raise InputError(f"no trial of {run.view.path} has a score, and a record needs one")
     samples = f"{folder}/{name}_samples.jsonl"
@@ -152,13 +160,6 @@ def _score(rate: Rate, details: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _samples(run: Source, model_id: str) -> Iterator[dict[str, Any]]:
-    tasks = {task.task_id: task for task in run.tasks}
-    for result in run.results:
-        if result.score is not None:
-            yield _sample(run, tasks[result.task_id], result, model_id)
-
-
 def _sample(run: Source, task: Task, result: TrialResult, model_id: str) -> dict[str, Any]:
     steps = steps_of(run, result)
     messages = _messages(task, steps)
@@ -208,9 +209,15 @@ def _messages(task: Task, steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Write the goal and each step; the schema wants a turn's calls with arguments that are texts."""
     messages: list[dict[str, Any]] = [{"turn_idx": 0, "role": "user", "content": task.goal}]
     for step in steps:
-        calls = [
-            _call(f"{step.step}-{number}", action) for number, action in enumerate(step.actions)
-        ]
+        calls = []
+        for number, action in enumerate(step.actions):
+            called = call_of(action)
+            arguments = {
+                key: value if isinstance(value, str) else json.dumps(value)
+                for key, value in called["arguments"].items()
+            }
+            name = f"{step.step}-{number}"
+            calls.append({"id": name, "name": called["function"], "arguments": arguments})
         messages.append(
             {
                 "turn_idx": len(messages),
@@ -234,15 +241,6 @@ def _messages(task: Task, steps: Sequence[Step]) -> list[dict[str, Any]]:
     return messages
 
 
-def _call(name: str, action: dict[str, Any]) -> dict[str, Any]:
-    called = call_of(action)
-    arguments = {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in called["arguments"].items()
-    }
-    return {"id": name, "name": called["function"], "arguments": arguments}
-
-
 def _evaluation_id(run: Source) -> str:
     return f"{run.info.benchmark}/{run.info.run_id}/{run.info.started.timestamp():.0f}"
 
@@ -257,13 +255,3 @@ def _model(name: str | None) -> tuple[str, str]:
 
 def _safe(text: str) -> str:
     return _UNSAFE.sub("-", text).strip(".-") or "unknown"
-
-
-def _uuid4(*parts: str) -> uuid.UUID:
-    """Return a UUID of version 4, as the layout wants it, that is the same for the same run."""
-    digest = bytearray(hashlib.sha256("\x00".join(parts).encode()).digest()[:16])
-    return uuid.UUID(bytes=bytes(digest), version=4)
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=True, allow_nan=False)

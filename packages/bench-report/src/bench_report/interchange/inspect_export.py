@@ -125,7 +125,13 @@ def _sample(run: Source, task: Task, result: TrialResult) -> dict[str, Any]:
         "total_time": result.timings_s.get("total"),
     }
     if result.score is not None:
-        sample["scores"] = {SCORER: _score(result)}
+        failed = [each.reason or each.criterion for each in result.checks if each.passed is False]
+        score = {
+            "value": result.score,
+            "explanation": "; ".join(failed) or None,
+            "metadata": {"method": result.method, "failure_mode": result.failure_mode},
+        }
+        sample["scores"] = {SCORER: score}
     if result.error:
         trace = result.error.traceback or ""
         sample["error"] = {
@@ -136,15 +142,6 @@ def _sample(run: Source, task: Task, result: TrialResult) -> dict[str, Any]:
     if result.status.value in _LIMITS:
         sample["limit"] = {"type": _LIMITS[result.status.value], "limit": float(result.steps)}
     return sample
-
-
-def _score(result: TrialResult) -> dict[str, Any]:
-    failed = [check.reason or check.criterion for check in result.checks if check.passed is False]
-    return {
-        "value": result.score,
-        "explanation": "; ".join(failed) or None,
-        "metadata": {"method": result.method, "failure_mode": result.failure_mode},
-    }
 
 
 def _usage(usage: Usage, cost: float | None) -> dict[str, Any]:

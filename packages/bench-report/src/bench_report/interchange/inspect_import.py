@@ -165,7 +165,11 @@ def _trial(
 
 
 def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | None) -> TrialResult:
-    name, score = _score(sample.get("scores") or {}, scorer)
+    scores = sample.get("scores") or {}
+    if scorer is not None and scores and scorer not in scores:
+        raise InputError(f"no scorer {scorer!r} in this log: there are {', '.join(scores)}")
+    name = scorer or next(iter(scores), "")
+    score = scores.get(name)
     value = None if score is None else _number(score.get("value"))
     error = sample.get("error")
     status = _status(sample, scored=value is not None)
@@ -194,15 +198,8 @@ def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | No
         cost_usd=sum(costs) if costs and None not in costs else None,
         timings_s={"total": sample["total_time"]} if sample.get("total_time") else {},
         error=error_info,
-        details={"scores": sample.get("scores") or {}},
+        details={"scores": scores},
     )
-
-
-def _score(scores: Mapping[str, _Json], scorer: str | None) -> tuple[str, _Json | None]:
-    if scorer is not None and scores and scorer not in scores:
-        raise InputError(f"no scorer {scorer!r} in this log: there are {', '.join(scores)}")
-    name = scorer or next(iter(scores), "")
-    return name, scores.get(name)
 
 
 def _number(value: Any) -> float | None:

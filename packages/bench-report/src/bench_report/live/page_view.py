@@ -12,8 +12,7 @@ from bench_report.text.untrusted import inline
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.records import TrialResult
-    from bench_report.live.progress import InFlight, Snapshot
+    from bench_report.live.progress import Snapshot
 
 __all__ = ["NO_INTERVAL", "shown_progress"]
 
@@ -31,23 +30,9 @@ def shown_progress(found: Snapshot, names: Sequence[str], run: int) -> dict[str,
         names: The ids of all runs of the page, as its links have them.
         run: Which of them it is.
     """
-    return {
-        "title": inline(" · ".join(filter(None, (found.agent, found.model, found.run_id))), _NAME),
-        "share": min(1.0, found.ended / found.planned) if found.planned else 1.0,
-        "facts": _facts(found),
-        "interval": _interval(found),
-        "failures": [_failure(each, names, run) for each in found.failures],
-        "running": [_running(each) for each in found.in_flight[:_RUNNING]],
-        "more": max(0, len(found.in_flight) - _RUNNING),
-    }
-
-
-def _facts(found: Snapshot) -> list[list[str]]:
-    left = (
-        "unknown before the first trial has ended"
-        if found.eta_s is None
-        else f"about {duration(found.eta_s)}"
-    )
+    left = "unknown before the first trial has ended"
+    if found.eta_s is not None:
+        left = f"about {duration(found.eta_s)}"
     facts = [
         ["Trials", f"{found.ended:,} of {found.planned:,}"],
         ["Succeeded", f"{found.succeeded:,} of {found.scored:,} scored"],
@@ -56,7 +41,31 @@ def _facts(found: Snapshot) -> list[list[str]]:
     ]
     if found.budget:
         facts.append(["Budget", "; ".join(budget_words(found.budget))])
-    return facts
+    failures = []
+    for result in found.failures:
+        why = (result.failure_mode or result.status.value).replace("_", " ")
+        message = f": {result.error.message}" if result.error else ""
+        failures.append(
+            {
+                "text": inline(f"{result.task_id} trial {result.trial}", _NAME),
+                "why": inline(f"{why}{message}", _REASON),
+                "scored": "no" if result.success is None else "yes",
+                "href": trial_address(names, run, result.key),
+            }
+        )
+    running = []
+    for trial in found.in_flight[:_RUNNING]:
+        again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+        running.append(inline(f"{trial.task_id} trial {trial.trial}{again}", _NAME))
+    return {
+        "title": inline(" · ".join(filter(None, (found.agent, found.model, found.run_id))), _NAME),
+        "share": min(1.0, found.ended / found.planned) if found.planned else 1.0,
+        "facts": facts,
+        "interval": _interval(found),
+        "failures": failures,
+        "running": running,
+        "more": max(0, len(found.in_flight) - _RUNNING),
+    }
 
 
 def _interval(found: Snapshot) -> str:
@@ -68,19 +77,3 @@ def _interval(found: Snapshot) -> str:
         number = found.look.number + 1 if found.look else 1
         words.append(f"Look {number} comes after {found.to_look:,} more trials.")
     return " ".join(words) or NO_INTERVAL
-
-
-def _failure(result: TrialResult, names: Sequence[str], run: int) -> dict[str, str]:
-    why = (result.failure_mode or result.status.value).replace("_", " ")
-    message = f": {result.error.message}" if result.error else ""
-    return {
-        "text": inline(f"{result.task_id} trial {result.trial}", _NAME),
-        "why": inline(f"{why}{message}", _REASON),
-        "scored": "no" if result.success is None else "yes",
-        "href": trial_address(names, run, result.key),
-    }
-
-
-def _running(trial: InFlight) -> str:
-    again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    return inline(f"{trial.task_id} trial {trial.trial}{again}", _NAME)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.records import RunInfo, Session
+    from bench_core.records import RunInfo
 
 __all__ = ["InFlight", "LiveBudget", "ProgressReader", "Snapshot", "snapshots"]
 
@@ -310,10 +310,12 @@ class ProgressReader:
             (self._metered.get(key, Spent()), self._results.get(key) if key else None)
             for key in keys
         ]
-        seconds = sum(
-            (self._end(number, session) - session.started).total_seconds()
-            for number, session in enumerate(info.sessions)
-        )
+        seconds = 0.0
+        for number, session in enumerate(info.sessions):
+            # One that was killed lasted until its last event.
+            end = session.finished or self._last_events.get(number, session.started)
+            end = self._now() if session.outcome == "running" else end
+            seconds += (end - session.started).total_seconds()
         return LiveBudget(
             **limits.model_dump(),
             cost_usd=sum(max(m.cost_usd, (r and r.cost_usd) or 0.0) for m, r in spent),
@@ -322,12 +324,6 @@ class ProgressReader:
             ),
             minutes=max(0.0, seconds / 60),
         )
-
-    def _end(self, number: int, session: Session) -> datetime:
-        """Return when a session ended; one that was killed lasted until its last event."""
-        if session.outcome == "running":
-            return self._now()
-        return session.finished or self._last_events.get(number, session.started)
 
     def _eta(self, began: datetime, left: int) -> float | None:
         """Estimate the time left from the speed of this process."""

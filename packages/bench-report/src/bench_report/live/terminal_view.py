@@ -101,7 +101,11 @@ def _rendered(found: Snapshot) -> RenderableType:
     parts = [_counts("ended by", found.statuses), _counts("failed by", found.failure_modes)]
     lines += [Text(part, style="dim", overflow="ellipsis", no_wrap=True) for part in parts if part]
     lines += [_recent(each) for each in found.recent]
-    lines += [_running(found, n) for n in range(min(len(found.in_flight), _IN_FLIGHT))]
+    for each in found.in_flight[:_IN_FLIGHT]:
+        again = f"  attempt {each.attempt}" if each.attempt > 1 else ""
+        name = shorten(f"{each.task_id} trial {each.trial}", _PART_CELLS)
+        text = f"· {name}  running{again}"
+        lines.append(Text(text, style="cyan", overflow="ellipsis", no_wrap=True))
     more = len(found.in_flight) - _IN_FLIGHT
     if more > 0:
         lines.append(Text(f"  ... and {more:,} more running", style="dim"))
@@ -126,12 +130,3 @@ def _recent(result: TrialResult) -> RenderableType:
         (symbol, style), f" {name}  ", (f"{why.replace('_', ' ')}{message}", "dim"),
         overflow="ellipsis", no_wrap=True,
     )  # fmt: skip
-
-
-def _running(found: Snapshot, place: int) -> RenderableType:
-    from rich.text import Text
-
-    each = found.in_flight[place]
-    again = f"  attempt {each.attempt}" if each.attempt > 1 else ""
-    name = shorten(f"{each.task_id} trial {each.trial}", _PART_CELLS)
-    return Text(f"· {name}  running{again}", style="cyan", overflow="ellipsis", no_wrap=True)

@@ -9,8 +9,8 @@ from bench_report.text import numbers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.statistics import RankSet
-    from bench_report.model import Ranking, Report, RunReport
+    from bench_core.statistics import Interval, RankSet
+    from bench_report.model import Difference, Ranking, Report, RunReport, SliceDifference
 
 __all__ = [
     "LOOKS_NOTE",
@@ -19,7 +19,11 @@ __all__ = [
     "RANKS_NOTE",
     "baseline_of_looks",
     "check_rows",
+    "cost_rows",
+    "difference_cells",
     "effort_rows",
+    "headline_counts",
+    "headline_interval",
     "look_rows",
     "pair_rows",
     "ranks",
@@ -45,6 +49,41 @@ NOISE_NOTE = (
     "Shares of the variance of the rate on new tasks. ICC: how alike trials of one task are. Where tasks "
     "make most of it, more tasks help and more trials hardly do; a comparison on the same tasks gains from both."
 )
+
+
+def headline_interval(report: Report) -> Interval | None:
+    """Return the first run's headline interval for new tasks that there is: all have its level and method."""
+    rates = (run.summary.success.new_tasks for run in report.runs)
+    return next(filter(None, rates), None)
+
+
+def headline_counts(report: Report, run: RunReport) -> tuple[str, ...]:
+    """Write what a run's headline rests on: trials, tasks and clusters, and the trials left out."""
+    rate, coverage = run.summary.success, run.summary.coverage
+    left_out = 0 if report.count_errors_as_failures else coverage.results - coverage.scored
+    return tuple(map(numbers.count, (rate.trials, rate.tasks, rate.clusters, left_out)))
+
+
+def difference_cells(value: float | None, found: Difference | SliceDifference) -> tuple[str, ...]:
+    """Write a difference: it, its interval, p-values (Holm, sign flips, same agent), detectable, and tasks."""
+    return (
+        numbers.points(value),
+        numbers.points_interval(found.low, found.high),
+        numbers.p_value(found.adjusted_p_value),
+        numbers.p_value(getattr(found, "p_sign_flip", None)),
+        numbers.p_value(getattr(found, "p_same_tasks", None)),
+        numbers.points(getattr(found, "detectable", None)).lstrip("+"),
+        numbers.count(found.shared_tasks),
+    )
+
+
+def cost_rows(report: Report) -> list[tuple[str, str, str]]:
+    """Write what a scored trial costs in the mean over tasks: run, cost and interval, where it is known."""
+    return [
+        (run.label, numbers.dollars(run.cost.mean), numbers.dollars_interval(run.cost))
+        for run in report.runs
+        if run.cost
+    ]
 
 
 def ranks(found: RankSet) -> str:

@@ -95,9 +95,17 @@ def markdown(text: str, limit: int = 200) -> str:
 
 
 def markdown_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int = 1
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int = 1,
+    numbers_from: int | None = None,
 ) -> str:
-    """Return a table whose columns from `numbers_from` on are aligned right."""
-    rules = ["---" if place < numbers_from else "---:" for place in range(len(head))]
-    lines = [head, rules, *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    """Return a table whose first `words` columns are escaped here, and the others written as they are.
+
+    Columns from `numbers_from` on, by default those after the words, are aligned right.
+    """
+    right = words if numbers_from is None else numbers_from
+    rules = ["---" if place < right else "---:" for place in range(len(head))]
+    cells = [[*map(markdown, row[:words]), *row[words:]] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rules, *cells])
