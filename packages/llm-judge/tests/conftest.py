@@ -11,7 +11,7 @@ from test_support.scripted_judges import criterion_for_value
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, JudgeCase
-from llm_judge import Judge, Policy
+from llm_judge import Judge, JudgePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def judge_by() -> Callable[..., Judge]:
 
     def make(script: Any, second: Any = None, **policy: Any) -> Judge:
         other = None if second is None else Model(ScriptedAdapter(second, model="other"))
-        return Judge(Model(ScriptedAdapter(script)), second=other, policy=Policy(**policy))
+        return Judge(Model(ScriptedAdapter(script)), second=other, policy=JudgePolicy(**policy))
 
     return make
 

@@ -10,7 +10,7 @@ from test_support.scripted_judges import honest
 from bench_core.budgets import Budget
 from bench_core.errors import InputError, RecordError
 from bench_core.models import Model, ModelError, ScriptedAdapter
-from llm_judge import Judge, Policy, judge_many
+from llm_judge import Judge, JudgePolicy, judge_many
 from llm_judge.batch import BatchResult, read_verdicts
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_what_is_judged_is_not_judged_again(case: JudgeCase, tmp_path: Path) -> 
 def test_another_state_or_policy_is_judged_again(case: JudgeCase, tmp_path: Path) -> None:
     out = tmp_path / "v.jsonl"
     run([case], out)
-    assert run([case], out, policy=Policy(chars=9_000)).resumed == 0
+    assert run([case], out, policy=JudgePolicy(chars=9_000)).resumed == 0
     changed = json.loads(json.dumps(case.state))
     changed["tablely"]["finalstate"]["bookings"][1]["guests"] = 4
     assert run([case.model_copy(update={"state": changed})], out).resumed == 0

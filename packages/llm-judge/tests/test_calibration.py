@@ -15,7 +15,7 @@ from llm_judge import calibrate
 from llm_judge.calibration.curves import isotonic, roc_curve
 from llm_judge.calibration.labels import read_labels
 from llm_judge.calibration.report import (
-    Calibration,
+    JudgeCalibration,
     load_calibration,
     save_calibration,
 )
@@ -181,14 +181,14 @@ def test_calibrated_chances_never_fall_as_the_score_rises(cases: list[tuple[floa
     assert chances == sorted(chances)
     assert scores == sorted(scores)
     assert all(0.0 < each < 1.0 for each in chances)
-    fitted = Calibration(
+    fitted = JudgeCalibration(
         identity={}, scores=tuple(min(1.0, each) for each in scores), chances=tuple(chances), n=1
     )
     assert chances[0] <= fitted.chance(0.5) <= chances[-1]
 
 
 def test_a_calibration_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = Calibration(identity={"model": "m"}, scores=(0.1, 0.9), chances=(0.2, 0.7), n=30)
+    written = JudgeCalibration(identity={"model": "m"}, scores=(0.1, 0.9), chances=(0.2, 0.7), n=30)
     save_calibration(written, tmp_path / "calibration.json")
     assert load_calibration(tmp_path / "calibration.json") == written
     with pytest.raises(InputError, match="not a calibration"):

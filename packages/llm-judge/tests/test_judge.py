@@ -27,7 +27,7 @@ from bench_core.models import (
 )
 from bench_core.records.judge import Criterion, JudgeCase, Screenshot, Verdict
 from bench_core.testing import JudgeConformance
-from llm_judge import Judge, Policy, legacy_dict, prepare, samples, verify
+from llm_judge import Judge, JudgePolicy, legacy_dict, prepare, samples, verify
 from llm_judge.model_calls.calls import is_model
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def test_a_truncated_reply_is_asked_again_with_more_room(case: JudgeCase) -> Non
 def test_nothing_a_provider_does_is_a_fail(
     case: JudgeCase, reply: Any, outcome: str, kind: str | None
 ) -> None:
-    policy = {"policy": Policy()}
+    policy = {"policy": JudgePolicy()}
     adapter = ScriptedAdapter(lambda _: reply)
     verdict = judged(
         Judge(Model(adapter, policy=None), **policy), case.model_copy(update={"deadline_s": 0.5})
@@ -245,7 +245,7 @@ def test_a_dated_version_is_the_same_model_and_a_smaller_one_is_not(
 
 def test_another_model_is_accepted_when_that_is_meant(case: JudgeCase) -> None:
     adapter = ScriptedAdapter(lambda request: {**honest(request), "model_reported": "another"})
-    verdict = judged(Judge(Model(adapter), policy=Policy(any_model=True)), case)
+    verdict = judged(Judge(Model(adapter), policy=JudgePolicy(any_model=True)), case)
     assert (verdict.outcome, verdict.model_reported) == ("pass", "another")
 
 
@@ -276,7 +276,7 @@ def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) ->
 def test_the_agents_answer_is_shown_only_when_asked_for(case: JudgeCase) -> None:
     answered = case.model_copy(update={"agent_answer": "I booked it, trust me"})
     assert "trust me" not in prepare(answered).prompt.text
-    assert "trust me" in prepare(answered, Policy(agent_text=True)).prompt.text
+    assert "trust me" in prepare(answered, JudgePolicy(agent_text=True)).prompt.text
 
 
 def test_the_same_case_gets_the_same_prompt_and_another_state_another_hash(case: JudgeCase) -> None:
@@ -382,7 +382,7 @@ def test_pictures_alone_decide_only_where_there_is_no_state(tmp_path: Path) -> N
         case_id="a", goal="Turn dark mode on", criteria=(criterion,),
         screenshots=(Screenshot(path=str(shot), label="desk"),),
     )  # fmt: skip
-    judge = Judge(Model(ScriptedAdapter(answer)), policy=Policy(controls=False))
+    judge = Judge(Model(ScriptedAdapter(answer)), policy=JudgePolicy(controls=False))
     assert judged(judge, bare).outcome == "pass"
     verdict = judged(judge, bare.model_copy(update={"state": {"theme": "light"}}))
     assert verdict.outcome == "abstain"

@@ -17,7 +17,7 @@ from test_support.scripted_judges import quoting
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, Evidence, JudgeCase
-from llm_judge import Judge, Policy, prepare
+from llm_judge import Judge, JudgePolicy, prepare
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
 from llm_judge.meta_evaluation.generated_cases import generated_cases
@@ -89,7 +89,7 @@ def test_the_corpora_are_large_and_of_distinct_kinds() -> None:
 def judged(criteria: dict[str, str], answer: Any, **policy: Any) -> Verdict:
     asked = tuple(Criterion(id=name, text=text) for name, text in criteria.items())
     case = JudgeCase(case_id="c", goal=WORLD["goal"], criteria=asked, state=STATE)
-    judge = Judge(Model(ScriptedAdapter(answer)), policy=Policy(**policy))
+    judge = Judge(Model(ScriptedAdapter(answer)), policy=JudgePolicy(**policy))
     return asyncio.run(judge.judge(case))
 
 
@@ -125,7 +125,7 @@ def asked(case_seed: int, criteria: tuple[str, ...]) -> list[str]:
         case_id="c", goal=WORLD["goal"], state=STATE,
         criteria=tuple(Criterion(id=str(n), text=each) for n, each in enumerate(criteria)),
     )  # fmt: skip
-    questions = prepare(case, Policy(seed=case_seed)).prompt.questions
+    questions = prepare(case, JudgePolicy(seed=case_seed)).prompt.questions
     return [each.text for each in questions if each.control is not None]
 
 

@@ -12,7 +12,7 @@ from test_support.model_server import Answer, ModelServer
 from test_support.scripted_judges import honest
 
 from bench_core.models import RetryPolicy, open_model
-from llm_judge import Judge, Policy, prepare
+from llm_judge import Judge, JudgePolicy, prepare
 from llm_judge.prompts.prompt import output_schema
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def judged(
         model = open_model(
             f"{provider}:judge-1", api_key=KEY, base_url=server.base_url(provider), policy=retries
         )
-        async with Judge(model, policy=Policy(deadline_s=deadline_s)) as judge:
+        async with Judge(model, policy=JudgePolicy(deadline_s=deadline_s)) as judge:
             return await judge.judge(case)
 
     with ModelServer(list(answers) * 4) as server:

@@ -22,7 +22,7 @@ from test_support.scripted_judges import (
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, Evidence, JudgeCase
-from llm_judge import Judge, Policy, lint
+from llm_judge import Judge, JudgePolicy, lint
 from llm_judge.evidence.judged_state import JudgedState
 from llm_judge.evidence.proof import ProofChecker
 from llm_judge.evidence.quotations import check_evidence
@@ -90,7 +90,7 @@ def test_honest_sloppy_and_malicious_judges_end_as_they_should(
     recorded: tuple[JudgeCase, ...], name: str
 ) -> None:
     script, good, bad = SCRIPTED[name]
-    judge = Judge(Model(ScriptedAdapter(script)), policy=Policy(chars=60_000))
+    judge = Judge(Model(ScriptedAdapter(script)), policy=JudgePolicy(chars=60_000))
     found: dict[str, Counter[str]] = {"good": Counter(), "bad": Counter()}
     for right, wrong in pairs(recorded, PER_STATE):
         found["good"][asyncio.run(judge.judge(right)).outcome] += 1

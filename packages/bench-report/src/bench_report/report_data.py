@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from bench_report.comparison.baselines import Side
+    from bench_report.comparison.baselines import ComparedRun
     from bench_report.model import RunState, TrialRow
     from bench_report.run_data.sources import Source
 
@@ -82,7 +82,7 @@ def report_of(
     )
 
 
-def _with_statistics(run: RunReport, side: Side, *, strict: bool) -> RunReport:
+def _with_statistics(run: RunReport, side: ComparedRun, *, strict: bool) -> RunReport:
     """Add what is computed from the run as comparisons see it."""
     return run.model_copy(
         update={"noise": noise_of_run(side, strict=strict), "cost": cost_of_run(run, side)}

@@ -14,12 +14,12 @@ from bench_core.records import ErrorInfo
 from bench_core.records.judge import CriterionVerdict, Finding, Verdict
 from llm_judge.__about__ import __version__
 from llm_judge.calibration.label_choice import next_to_label
-from llm_judge.calibration.report import Calibration, load_calibration
+from llm_judge.calibration.report import JudgeCalibration, load_calibration
 from llm_judge.case_files import case_state
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
 from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
-from llm_judge.policy import Policy
+from llm_judge.policy import JudgePolicy
 from llm_judge.prepared_case import PreparedCase, prepare
 from llm_judge.prompts.prompt import INSTRUCTIONS, digest, output_schema
 from llm_judge.verdicts.agreement import (
@@ -62,7 +62,7 @@ class Judge:
         model: `provider:model`, `replay:CASSETTE`, `scripted:FILE`, or an open model.
         second: A model of another provider, asked about passes, low margins and doubtful cases;
             without its agreement nothing passes.
-        policy: The rules; see `Policy`.
+        policy: The rules; see `JudgePolicy`.
         calibration: What `calibrate` found for this judge, or the file of it.
         api_key: Of the first model, instead of its provider's environment variable.
         base_url: Of the first model's API.
@@ -83,8 +83,8 @@ class Judge:
         model: str | Model,
         *,
         second: str | Model | None = None,
-        policy: Policy | None = None,
-        calibration: Calibration | Path | str | None = None,
+        policy: JudgePolicy | None = None,
+        calibration: JudgeCalibration | Path | str | None = None,
         api_key: str | None = None,
         base_url: str | None = None,
         cache: ReplyCache | None = None,
@@ -97,7 +97,9 @@ class Judge:
         options: ModelOptions = {"cache": cache, "cassette": cassette, "prices": self._prices}
         own = {"samples": samples, "max_cost_usd": max_cost_usd}
         given = {name: value for name, value in own.items() if value is not None}
-        self.policy = Policy.model_validate({**(policy or Policy()).model_dump(), **given})
+        self.policy = JudgePolicy.model_validate(
+            {**(policy or JudgePolicy()).model_dump(), **given}
+        )
         self.model = _opened(model, options, api_key=api_key, base_url=base_url)
         self.second = None if second is None else _opened(second, options)
         if self.second is not None and self.second.name == self.model.name:

@@ -9,10 +9,10 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from bench_core.records import Record
 from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, LEAST_CHARS
 
-__all__ = ["Policy"]
+__all__ = ["JudgePolicy"]
 
 
-class Policy(Record):
+class JudgePolicy(Record):
     """The rules of a judgement.
 
     Attributes:

@@ -11,7 +11,7 @@ from bench_core.records.judge import Criterion, Finding
 from llm_judge.case_files import case_state
 from llm_judge.case_lint import lint
 from llm_judge.evidence.provenance import typed_texts
-from llm_judge.policy import Policy
+from llm_judge.policy import JudgePolicy
 from llm_judge.prompts.evidence_pack import EvidencePack, pack
 from llm_judge.prompts.pictures import choose_pictures
 from llm_judge.prompts.prompt import Prompt, build_prompt
@@ -56,13 +56,13 @@ class PreparedCase:
         )
 
 
-def prepare(case: JudgeCase, policy: Policy | None = None) -> PreparedCase:
+def prepare(case: JudgeCase, policy: JudgePolicy | None = None) -> PreparedCase:
     """Read the state, lint, pack and build the prompt; no model is needed.
 
     Raises:
         InputError: A file of the case cannot be read.
     """
-    policy = policy or Policy()
+    policy = policy or JudgePolicy()
     ids = [each.id for each in case.criteria]
     if len(set(ids)) < len(ids):
         raise InputError(f"{case.case_id}: two criteria have the same id: {sorted(ids)}")

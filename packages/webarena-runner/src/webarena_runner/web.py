@@ -20,7 +20,7 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Cookie", "Page", "WebClient", "parse_cookie"]
+__all__ = ["Cookie", "FetchedPage", "WebClient", "parse_cookie"]
 
 _MAX_BODY = 8 * 1024 * 1024
 _MAX_HOPS = 10
@@ -56,7 +56,7 @@ class Cookie:
 
 
 @dataclass(frozen=True)
-class Page:
+class FetchedPage:
     """The page at the end of a request's redirects."""
 
     url: str
@@ -77,7 +77,7 @@ class WebClient:
         self._extra = dict(headers or {})
         self.cookies: list[Cookie] = []
 
-    def get(self, url: str) -> Page:
+    def get(self, url: str) -> FetchedPage:
         """Fetch a page, following redirects.
 
         Raises:
@@ -85,17 +85,17 @@ class WebClient:
         """
         return self._follow("GET", url, None)
 
-    def post(self, url: str, form: list[tuple[str, str]]) -> Page:
+    def post(self, url: str, form: list[tuple[str, str]]) -> FetchedPage:
         """Send a form and follow the redirects; raises like `get`."""
         return self._follow("POST", url, urlencode(form).encode())
 
-    def _follow(self, method: str, url: str, body: bytes | None) -> Page:
+    def _follow(self, method: str, url: str, body: bytes | None) -> FetchedPage:
         deadline = time.monotonic() + self.timeout_s
         first = url
         for _ in range(_MAX_HOPS + 1):
             status, location, text = self._exchange(method, url, body, deadline)
             if status not in _REDIRECTS or not location:
-                return Page(url, status, text)
+                return FetchedPage(url, status, text)
             url = urljoin(url, location)
             if status not in _KEEPS_METHOD:
                 method, body = "GET", None
@@ -192,7 +192,7 @@ def _expiry(attributes: dict[str, str]) -> float | None:
         return None
 
 
-class _Connection(http.client.HTTPConnection):
+class _SiteConnection(http.client.HTTPConnection):
     """A connection that goes to this machine for `*.localhost`, without asking the resolver."""
 
     def connect(self) -> None:
@@ -201,7 +201,7 @@ class _Connection(http.client.HTTPConnection):
         self.sock = socket.create_connection(address, self.timeout)
 
 
-class _TlsConnection(_Connection):
+class _TlsConnection(_SiteConnection):
     default_port = http.client.HTTPS_PORT
 
     def connect(self) -> None:
@@ -210,15 +210,15 @@ class _TlsConnection(_Connection):
         self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
 
 
-def _connection(url: str, timeout_s: float) -> _Connection:
+def _connection(url: str, timeout_s: float) -> _SiteConnection:
     parts = urlsplit(url)
-    kind = _TlsConnection if parts.scheme == "https" else _Connection
+    kind = _TlsConnection if parts.scheme == "https" else _SiteConnection
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise EnvironmentFaultError(f"{url!r} is no address of a page")
     return kind(parts.hostname, parts.port, timeout=timeout_s)
 
 
-def _read(response: http.client.HTTPResponse, connection: _Connection, deadline: float) -> str:
+def _read(response: http.client.HTTPResponse, connection: _SiteConnection, deadline: float) -> str:
     """Read a body that may arrive slowly: each read gets the remaining time of the whole call."""
     body = bytearray()
     while len(body) < _MAX_BODY:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webarena_runner.recording.exchanges import Exchange, Hop, Response, Traffic
+from webarena_runner.recording.exchanges import Hop, HttpExchange, ReportedResponse, Traffic
 
 Event = tuple[str, dict[str, Any]]
 
@@ -63,7 +63,7 @@ def traffic(*events: Event, limit: int = 100) -> Traffic:
     return seen
 
 
-def wire_headers(exchanges: list[Exchange]) -> list[tuple[str, str | None, int | None]]:
+def wire_headers(exchanges: list[HttpExchange]) -> list[tuple[str, str | None, int | None]]:
     return [
         (
             each.hop.url.removeprefix("http://site.test"),
@@ -267,7 +267,7 @@ def test_an_answer_that_came_before_the_report_of_its_request_is_kept() -> None:
     seen = Traffic(10)
     early = unreported("/a")
     seen.add(early)
-    early.response = Response.of({"status": 201})
+    early.response = ReportedResponse.of({"status": 201})
     for method, params in (request("/a"), failed("net::ERR_ABORTED")):
         seen.feed(method, params, "session")
     (exchange,) = seen.exchanges()
@@ -282,7 +282,7 @@ def test_an_early_answer_is_that_of_one_hop_and_less_than_the_reported_one() -> 
     for path, status in (("/a", 302), ("/a", None)):
         early = unreported(path)
         seen.add(early)
-        early.response = None if status is None else Response.of({"status": status})
+        early.response = None if status is None else ReportedResponse.of({"status": status})
     for method, params in (request("/a"), request("/a", 1.1, redirected=307)):
         seen.feed(method, params, "session")
     answers = [each.hop.response for each in seen.exchanges()]

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webarena_runner.recording.entries import entry
-from webarena_runner.recording.exchanges import Exchange, Hop, Received, Response, Sent
+from webarena_runner.recording.exchanges import (
+    Hop,
+    HttpExchange,
+    Received,
+    ReportedResponse,
+    SentHeaders,
+)
 from webarena_runner.recording.har import Har, build_har
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ def hop(**changes: Any) -> Hop:
     return Hop(**{**facts, **changes})
 
 
-def answer(status: int = 200, **changes: Any) -> Response:
+def answer(status: int = 200, **changes: Any) -> ReportedResponse:
     facts: dict[str, Any] = {
         "status": status,
         "status_text": "OK",
@@ -49,11 +55,13 @@ def answer(status: int = 200, **changes: Any) -> Response:
         "cache": None,
         "from_service_worker": False,
     }
-    return Response(**{**facts, **changes})
+    return ReportedResponse(**{**facts, **changes})
 
 
-def exchanged(sent: Sent | None = None, received: Received | None = None, **changes: Any) -> Any:
-    return entry(Exchange(hop(**changes), sent, received))
+def exchanged(
+    sent: SentHeaders | None = None, received: Received | None = None, **changes: Any
+) -> Any:
+    return entry(HttpExchange(hop(**changes), sent, received))
 
 
 def names(headers: list[dict[str, str]]) -> list[str]:
@@ -61,7 +69,9 @@ def names(headers: list[dict[str, str]]) -> list[str]:
 
 
 def test_wire_headers_win_over_the_renderers() -> None:
-    made = exchanged(Sent({"Accept": "*/*", "Cookie": "a=1"}), headers={"accept": "text/html"})
+    made = exchanged(
+        SentHeaders({"Accept": "*/*", "Cookie": "a=1"}), headers={"accept": "text/html"}
+    )
     assert made["request"]["headers"] == [
         {"name": "Accept", "value": "*/*"},
         {"name": "Cookie", "value": "a=1"},
@@ -122,7 +132,7 @@ def test_a_cached_script_gets_no_invented_headers() -> None:
 
 def test_posted_text_keeps_the_boundary_of_its_type() -> None:
     kind = "multipart/form-data; boundary=xyz"
-    made = exchanged(Sent({"Content-Type": kind}), has_body=True, body=b"--xyz--")
+    made = exchanged(SentHeaders({"Content-Type": kind}), has_body=True, body=b"--xyz--")
     assert made["request"]["postData"] == {"mimeType": kind, "text": "--xyz--"}
 
 
@@ -134,7 +144,7 @@ def test_posted_bytes_can_always_be_recovered(body: bytes) -> None:
 
 
 def test_a_body_shorter_than_declared_says_so() -> None:
-    made = exchanged(Sent({"Content-Length": "9"}), has_body=True, body=b"five5")
+    made = exchanged(SentHeaders({"Content-Length": "9"}), has_body=True, body=b"five5")
     assert made["request"]["postData"]["comment"] == "5 of 9 bytes: the browser leaves out files"
 
 
@@ -198,7 +208,7 @@ def test_text_is_redacted_on_its_way_out(tmp_path: Path) -> None:
 def test_lone_surrogates_do_not_break_the_file(tmp_path: Path) -> None:
     path = tmp_path / "network.har"
     made = build_har(
-        [Exchange(hop(url="http://site.test/\ud800"), None, None)],
+        [HttpExchange(hop(url="http://site.test/\ud800"), None, None)],
         browser=("Chromium", "1"),
         comment="c",
     )

@@ -11,7 +11,7 @@ from webarena_runner.web import WebClient
 from webarena_runner.world.launch import environment_of
 
 if TYPE_CHECKING:
-    from webarena_runner.web import Page
+    from webarena_runner.web import FetchedPage
     from webarena_runner.world import BuiltInWorld
 
 WITH_LOGIN = ["gitlab", "reddit", "shopping", "shopping_admin"]
@@ -24,7 +24,7 @@ def _member(world: BuiltInWorld, site: str) -> WebClient:
     return client
 
 
-def _token(page: Page) -> tuple[str, str]:
+def _token(page: FetchedPage) -> tuple[str, str]:
     found = re.search(
         r'name="(form_key|_csrf_token|authenticity_token)" value="([^"]+)"', page.text
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bench_report.model import RunReport, TrialRow
     from bench_report.run_data.sources import Source
 
-__all__ = ["Change", "Cluster", "changes_of", "clusters_of", "failed_checks", "suspects_of"]
+__all__ = ["Cluster", "OutcomeChange", "changes_of", "clusters_of", "failed_checks", "suspects_of"]
 
 _MOST_CHECKS = 12
 _MOST_NAME = 200
@@ -41,7 +41,7 @@ class Cluster(NamedTuple):
     example: TrialRow
 
 
-class Change(NamedTuple):
+class OutcomeChange(NamedTuple):
     """A task that ended otherwise than in the baseline, with the trials that show it best."""
 
     kind: str
@@ -72,7 +72,7 @@ def example_of(rows: Iterable[TrialRow]) -> TrialRow:
     return min(rows, key=lambda row: (row.folder is None, row.steps or 10**6))
 
 
-def changes_of(run: RunReport, baseline: RunReport) -> list[Change]:
+def changes_of(run: RunReport, baseline: RunReport) -> list[OutcomeChange]:
     """Return the tasks of a run whose outcomes differ from the baseline's, in the order of their kinds.
 
     Kinds: `newly failing` (passed in every scored trial before, in none now), `newly passing`, `flaky now`
@@ -106,7 +106,9 @@ def _state(rows: Sequence[TrialRow]) -> str:
     return "passed" if passed == len(rows) else "mixed" if passed else "failed"
 
 
-def _change(task_id: str, now: Sequence[TrialRow], before: Sequence[TrialRow]) -> Change | None:
+def _change(
+    task_id: str, now: Sequence[TrialRow], before: Sequence[TrialRow]
+) -> OutcomeChange | None:
     states = _state(before), _state(now)
     kind = {
         ("passed", "failed"): "newly failing",
@@ -119,7 +121,7 @@ def _change(task_id: str, now: Sequence[TrialRow], before: Sequence[TrialRow]) -
     if kind is None:
         return None
     new, old = _contrast(now, before)
-    return Change(kind, task_id, _counted(before), _counted(now), new, old)
+    return OutcomeChange(kind, task_id, _counted(before), _counted(now), new, old)
 
 
 def _contrast(now: Sequence[TrialRow], before: Sequence[TrialRow]) -> tuple[TrialRow, TrialRow]:

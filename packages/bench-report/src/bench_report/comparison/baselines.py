@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Baseline",
-    "Side",
+    "ComparedRun",
     "baseline_of",
     "read_side",
     "read_sides",
@@ -51,7 +51,7 @@ class Baseline(StoredRun):
     effort: Effort
 
 
-class Side(NamedTuple):
+class ComparedRun(NamedTuple):
     """One side of a comparison."""
 
     label: str
@@ -88,12 +88,12 @@ class Side(NamedTuple):
         }
 
 
-def side_of(run: Source) -> Side:
+def side_of(run: Source) -> ComparedRun:
     """Return a run folder as a side of a comparison."""
     scores: dict[str, list[float | None]] = {}
     for result in run.ended:
         scores.setdefault(result.task_id, []).append(result.score)
-    return Side(
+    return ComparedRun(
         label=run.label,
         info=run.info,
         evaluators=_evaluators_of(run),
@@ -117,7 +117,7 @@ def baseline_of(run: Source) -> Baseline:
     )
 
 
-def read_sides(paths: Sequence[Path]) -> list[Side]:
+def read_sides(paths: Sequence[Path]) -> list[ComparedRun]:
     """Read run folders and baseline files, labels made unique.
 
     Raises:
@@ -135,7 +135,7 @@ def read_sides(paths: Sequence[Path]) -> list[Side]:
     ]
 
 
-def read_side(path: Path) -> Side:
+def read_side(path: Path) -> ComparedRun:
     """Read one run folder or baseline file.
 
     Raises:
@@ -145,7 +145,7 @@ def read_side(path: Path) -> Side:
     if not path.is_file():
         return side_of(read_runs([path])[0])
     baseline = read_baseline(path, Baseline)
-    return Side(
+    return ComparedRun(
         label=baseline.label,
         info=baseline.info,
         evaluators=baseline.evaluators,

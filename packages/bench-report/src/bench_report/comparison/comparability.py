@@ -11,7 +11,7 @@ from bench_report.model import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bench_report.comparison.baselines import Side
+    from bench_report.comparison.baselines import ComparedRun
     from bench_report.run_data.sources import Source
 
 __all__ = ["IncomparableRunsError", "check_comparable", "mismatches", "same_shared_tasks"]
@@ -36,7 +36,7 @@ class IncomparableRunsError(InputError):
         )
 
 
-_ASPECTS: Mapping[str, Callable[[Side], str]] = {
+_ASPECTS: Mapping[str, Callable[[ComparedRun], str]] = {
     "benchmark": lambda run: run.info.benchmark,
     "benchmark version": lambda run: run.info.benchmark_version or "",
     _TASK_SET: lambda run: run.info.task_set_hash[:_SHOWN_HASH],
@@ -45,7 +45,7 @@ _ASPECTS: Mapping[str, Callable[[Side], str]] = {
 }
 
 
-def mismatches(runs: Sequence[Side]) -> tuple[Mismatch, ...]:
+def mismatches(runs: Sequence[ComparedRun]) -> tuple[Mismatch, ...]:
     """Return what the runs differ in; what a run does not state cannot differ."""
     aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
     aspects |= _evaluator_aspects({run.label: run.evaluators for run in runs})
@@ -86,7 +86,7 @@ def same_shared_tasks(runs: Sequence[Source]) -> bool:
 
 
 def check_comparable(
-    runs: Sequence[Side], *, mix: bool, subsets: bool = False
+    runs: Sequence[ComparedRun], *, mix: bool, subsets: bool = False
 ) -> tuple[Mismatch, ...]:
     """Return the mismatches of runs that are mixed on purpose.
 

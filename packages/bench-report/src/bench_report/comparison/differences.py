@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from bench_core.statistics import Comparison as Compared
-    from bench_report.comparison.baselines import Side
+    from bench_report.comparison.baselines import ComparedRun
 
 __all__ = ["compare", "difference"]
 
@@ -21,7 +21,7 @@ _Outcomes = dict[str, list[float]]
 _Clusters = dict[str, str]
 
 
-def compare(sides: Sequence[Side], *, strict: bool = False) -> Comparison | None:
+def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> Comparison | None:
     """Pair every later side with the first one; `None` for a single one."""
     first, *others = sides
     if not others:
@@ -37,7 +37,7 @@ def compare(sides: Sequence[Side], *, strict: bool = False) -> Comparison | None
     )
 
 
-def difference(new: Side, baseline: Side, *, strict: bool = False) -> Difference:
+def difference(new: ComparedRun, baseline: ComparedRun, *, strict: bool = False) -> Difference:
     """Return how `new` differs from `baseline` on the tasks both have scores for."""
     empty = Difference(run=new.label, baseline=baseline.label, shared_tasks=0)
     if new.info.benchmark != baseline.info.benchmark:
@@ -100,7 +100,7 @@ def _fields(found: Compared) -> dict[str, object]:
 
 
 def _slices(
-    new: Side, mine: _Outcomes, theirs: _Outcomes, clusters: _Clusters
+    new: ComparedRun, mine: _Outcomes, theirs: _Outcomes, clusters: _Clusters
 ) -> Iterable[SliceDifference]:
     """Compare every value of every group, p-values adjusted by Holm over all of them."""
     found = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bench_core.statistics import Comparison, Noise
-    from bench_report.comparison.baselines import Side
+    from bench_report.comparison.baselines import ComparedRun
     from bench_report.model import RunReport
 
 __all__ = ["cost_interval", "cost_of_run", "joint_intervals", "noise_of_run", "ranking_of"]
@@ -31,7 +31,7 @@ _LEAST_RUNS = 3
 
 
 def ranking_of(
-    sides: Sequence[Side], runs: Sequence[RunReport], *, strict: bool = False
+    sides: Sequence[ComparedRun], runs: Sequence[RunReport], *, strict: bool = False
 ) -> Ranking | None:
     """Rank three runs or more of one benchmark; `None` for fewer or for several benchmarks."""
     if len(sides) < _LEAST_RUNS or len({side.info.benchmark for side in sides}) > 1:
@@ -52,12 +52,12 @@ def ranking_of(
     )
 
 
-def cost_of_run(run: RunReport, side: Side) -> CostInterval | None:
+def cost_of_run(run: RunReport, side: ComparedRun) -> CostInterval | None:
     """Return what a scored trial of a run costs, with an interval; `None` where no cost is known."""
     return cost_interval(_costs(run), side.templates) if run.summary.cost_usd.known else None
 
 
-def noise_of_run(side: Side, *, strict: bool = False) -> Noise | None:
+def noise_of_run(side: ComparedRun, *, strict: bool = False) -> Noise | None:
     """Return where a run's noise comes from; `None` where one trial per task does not show it."""
     try:
         return noise_of(side.successes(strict=strict), side.templates)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.statistics import Estimand, GateVerdict
-    from bench_report.comparison.baselines import Side
+    from bench_report.comparison.baselines import ComparedRun
 
 __all__ = ["gate"]
 
@@ -69,7 +69,7 @@ def gate(
     )
 
 
-def _slices(side: Side, groups: Sequence[str]) -> dict[str, list[str]]:
+def _slices(side: ComparedRun, groups: Sequence[str]) -> dict[str, list[str]]:
     known = {group for group, _ in side.slices}
     missing = sorted(set(groups) - known)
     if missing:
@@ -93,7 +93,9 @@ _VERDICTS: dict[str, tuple[GateVerdict, str]] = {
 }  # fmt: skip
 
 
-def _gate_looks(folder: Path, side: Side, other: Side, tolerance: float) -> GateResult:
+def _gate_looks(
+    folder: Path, side: ComparedRun, other: ComparedRun, tolerance: float
+) -> GateResult:
     """Decide as the last look did; `fine` by its repeated interval, on new tasks of this kind."""
     rule = LookPlan.model_validate(side.info.stopping_rule)
     # The boundaries were planned with this baseline's scores, and every look compared with it.

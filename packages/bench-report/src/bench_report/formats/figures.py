@@ -55,7 +55,7 @@ def figures_of(report: Report) -> Iterator[Figure]:
         yield Figure(f"slices-{number}", _slices(report, name))
 
 
-class _Row(NamedTuple):
+class _IntervalRow(NamedTuple):
     """A label with a point on its interval; `value` and ends are fractions of the axis."""
 
     label: str
@@ -72,7 +72,7 @@ def _rates(report: Report) -> str:
         found = main.new_tasks
         low, high = (found.low, found.high) if found else (None, None)
         words = percent(main.estimate) + (f"  {interval(found)}" if found else "")
-        rows.append(_Row(run.label, main.estimate, low, high, words))
+        rows.append(_IntervalRow(run.label, main.estimate, low, high, words))
     ticks = [(tick / 100, f"{tick}%") for tick in (0, 25, 50, 75, 100)]
     return _interval_figure("Success rate with intervals for new tasks", rows, ticks)
 
@@ -86,7 +86,7 @@ def _differences(report: Report) -> str:
         return None if value is None else 0.5 + value / reach / 2
 
     rows = [
-        _Row(
+        _IntervalRow(
             each.run, place(each.value), place(each.low), place(each.high),
             f"{points(each.value)}  {points_interval(each.low, each.high)}",
         )
@@ -97,7 +97,9 @@ def _differences(report: Report) -> str:
     return _interval_figure(f"Difference from {inline(baseline, 80)}", rows, ticks)
 
 
-def _interval_figure(title: str, rows: Sequence[_Row], ticks: Sequence[tuple[float, str]]) -> str:
+def _interval_figure(
+    title: str, rows: Sequence[_IntervalRow], ticks: Sequence[tuple[float, str]]
+) -> str:
     """Draw rows of points on intervals below one axis."""
     height = _TOP + 24 + _ROW * len(rows)
     left, right = _LABEL, _WIDTH - _VALUE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["Chunk", "Evidence", "Image", "Pictures", "Screenshots", "collect_evidence"]
+__all__ = ["Chunk", "Image", "PackedEvidence", "Pictures", "Screenshots", "collect_evidence"]
 
 # The page unpacks a whole chunk to open one trial: small ones open at once, large ones pack better.
 _CHUNK_TRIALS = 256
@@ -47,7 +47,7 @@ class Image(NamedTuple):
 
 
 @dataclass
-class Evidence:
+class PackedEvidence:
     """All evidence of a report: the row each chunk starts at, and the chunks inside and beside the page."""
 
     starts: list[int] = field(default_factory=list)
@@ -94,7 +94,7 @@ def collect_evidence(
     pictures: Pictures,
     limit: int,
     known: dict[str, bytes] | None = None,
-) -> Evidence:
+) -> PackedEvidence:
     """Read and pack the evidence of all trials, in the order of the table's rows.
 
     Args:
@@ -104,7 +104,7 @@ def collect_evidence(
         limit: How many packed characters the page may contain; what is beyond goes to side files.
         known: Keeps the evidence that came from object stores for the next page.
     """
-    found = Evidence()
+    found = PackedEvidence()
     packed = 0
     for start, trials in _chunked(_all_evidence(runs, out, pictures, known)):
         chunk = Chunk(len(found.starts), pack(b"[%b]" % b",".join(trials)))

@@ -20,7 +20,7 @@ from bench_report.text.untrusted import inline
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Call", "read_calls", "summary_of"]
+__all__ = ["HarRequest", "read_calls", "summary_of"]
 
 _NAMES = ("network.har", "network.har.gz")
 _MAX_BYTES = 32 * 2**20
@@ -34,7 +34,7 @@ _PARTS_OF_PAGES = (
 )  # fmt: skip
 
 
-def read_calls(folder: Path) -> list[Call] | str | None:
+def read_calls(folder: Path) -> list[HarRequest] | str | None:
     """Return the requests of a trial's HAR file, or what is wrong with it; `None` where there is none."""
     file = next((folder / name for name in _NAMES if os.path.lexists(folder / name)), None)
     if file is None:
@@ -42,10 +42,10 @@ def read_calls(folder: Path) -> list[Call] | str | None:
     entries = _entries(file)
     if isinstance(entries, str):
         return f"{file.name}: {entries}"
-    return [Call(entry) for entry in entries if isinstance(entry, dict)]
+    return [HarRequest(entry) for entry in entries if isinstance(entry, dict)]
 
 
-def summary_of(calls: list[Call] | str | None) -> dict[str, Any] | None:
+def summary_of(calls: list[HarRequest] | str | None) -> dict[str, Any] | None:
     """Summarise the requests of a trial; `None` where there are none.
 
     Returns:
@@ -94,7 +94,7 @@ def _entries(file: Path) -> list[Any] | str:
     return entries if isinstance(entries, list) else "not a HAR file"
 
 
-class Call:
+class HarRequest:
     """One request, read leniently: recorders differ in what they leave out."""
 
     def __init__(self, entry: dict[str, Any]) -> None:

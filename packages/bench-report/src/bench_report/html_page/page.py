@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench_core.statistics import Distribution
-    from bench_report.html_page.evidence_chunks import Evidence
+    from bench_report.html_page.evidence_chunks import PackedEvidence
     from bench_report.model import Report, RunReport, SliceDifference
 
 __all__ = ["render_page"]
@@ -105,7 +105,7 @@ class Share(NamedTuple):
     href: str
 
 
-def render_page(report: Report, evidence: Evidence, *, live: str | None = None) -> str:
+def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = None) -> str:
     """Return the page of a report.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_report.html_page.model_calls import ShownCall
-    from bench_report.html_page.network_log import Call
+    from bench_report.html_page.network_log import HarRequest
     from bench_report.html_page.state_changes import StateChanges
     from bench_report.html_page.step_actions import Box
     from bench_report.run_data.artifacts import TrialFolder
@@ -69,7 +69,7 @@ class StepReader:
     def steps_of(
         self,
         folder: TrialFolder,
-        calls: Sequence[Call] = (),
+        calls: Sequence[HarRequest] = (),
         changes: StateChanges | None = None,
         model_calls: Sequence[ShownCall] = (),
     ) -> tuple[list[dict[str, Any]], str | None]:
@@ -262,7 +262,7 @@ def _spans(steps: Sequence[Step]) -> list[_Span]:
 
 def _during(
     spans: Sequence[_Span],
-    calls: Sequence[Call],
+    calls: Sequence[HarRequest],
     changes: StateChanges | None,
     model_calls: Sequence[ShownCall],
 ) -> dict[int, dict[str, Any]]:

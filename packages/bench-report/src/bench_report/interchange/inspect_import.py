@@ -94,7 +94,7 @@ def _archive(path: Path) -> _Json:
             names = archive.namelist()
             # Inspect writes the header last: a log that was interrupted has only its journal.
             header = "header.json" if "header.json" in names else "_journal/start.json"
-            members = _Members(archive)
+            members = _ArchiveMembers(archive)
             log = decode_json(members.read(header))
             samples = [decode_json(members.read(n)) for n in names if n.startswith("samples/")]
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def _archive(path: Path) -> _Json:
     return {"version": 2, **log, "samples": samples} if isinstance(log, dict) else {}
 
 
-class _Members:
+class _ArchiveMembers:
     """Reads members of an archive, in all no more than a log may have: a small file can hold gigabytes."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:

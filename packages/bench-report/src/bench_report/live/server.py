@@ -134,7 +134,7 @@ class _Site:
         return self._side.get(name)
 
 
-class _Handler(BoundedHandler):
+class _PageHandler(BoundedHandler):
     """Answers for the page, its state, its evidence and the files of trials; nothing else."""
 
     server: ReportServer
@@ -211,7 +211,7 @@ class ReportServer(BoundedServer):
 
     def __init__(self, folders: Sequence[Path], *, port: int = 0, **options: Any) -> None:
         self.site = _Site(folders, options)
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__(("127.0.0.1", port), _PageHandler)
 
     @property
     def url(self) -> str:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bench_core.records.judge import Outcome, Verdict
 
 __all__ = [
-    "Calibration",
     "CalibrationReport",
+    "JudgeCalibration",
     "calibrate",
     "load_calibration",
     "save_calibration",
@@ -46,7 +46,7 @@ _FOLDS = 5
 _Unit = Annotated[float, Field(ge=0, le=1)]
 
 
-class Calibration(Record):
+class JudgeCalibration(Record):
     """What a judge's own confidence is worth, measured on labelled cases.
 
     Attributes:
@@ -103,7 +103,7 @@ class CalibrationReport(Record):
     reliability: Reliability | None = None
     reliability_after: Reliability | None = None
     corrected: CorrectedRate | None = None
-    calibration: Calibration | None = None
+    calibration: JudgeCalibration | None = None
     refused: dict[str, str] = Field(default_factory=dict)
     useless: str | None = None
     selection: Selection | None = None
@@ -188,7 +188,7 @@ def _useless(decided: Sequence[Verdict], labels: Mapping[str, bool]) -> str | No
     )
 
 
-def load_calibration(path: Path | str) -> Calibration:
+def load_calibration(path: Path | str) -> JudgeCalibration:
     """Read what `save_calibration` wrote.
 
     Raises:
@@ -196,7 +196,7 @@ def load_calibration(path: Path | str) -> Calibration:
     """
     path = Path(path)
     try:
-        return Calibration.model_validate_json(path.read_bytes())
+        return JudgeCalibration.model_validate_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot read the calibration: {error}") from error
     except ValidationError as error:
@@ -205,7 +205,7 @@ def load_calibration(path: Path | str) -> Calibration:
         ) from error
 
 
-def save_calibration(calibration: Calibration, path: Path | str) -> None:
+def save_calibration(calibration: JudgeCalibration, path: Path | str) -> None:
     """Write a calibration for `Judge(calibration=...)`."""
     write_atomic(Path(path), calibration.model_dump_json(indent=1).encode("utf-8") + b"\n")
 
@@ -273,7 +273,9 @@ class _Report:
                 right.append(self._right(each))
         return self._reliability("reliability_after", confidences, right)
 
-    def fitted(self, decided: Sequence[Verdict], identity: dict[str, str]) -> Calibration | None:
+    def fitted(
+        self, decided: Sequence[Verdict], identity: dict[str, str]
+    ) -> JudgeCalibration | None:
         scores, labels = self._scored(decided)
         if len(scores) < _LEAST_FOR_CONFIDENCE or len(set(labels)) < 2:  # both labels
             self.refused["calibration"] = (
@@ -283,7 +285,7 @@ class _Report:
             )
             return None
         means, chances = isotonic(scores, labels)
-        return Calibration(
+        return JudgeCalibration(
             identity=identity, scores=tuple(means), chances=tuple(chances), n=len(scores)
         )
 

@@ -27,7 +27,7 @@ from llm_judge.meta_evaluation.generated_cases import generated_cases
 from llm_judge.meta_evaluation.labelled_set import meta_evaluate, read_labelled, with_mutants
 from llm_judge.meta_evaluation.stress import StressReport, payloads, stress
 from llm_judge.meta_evaluation.visibility import visibility
-from llm_judge.policy import Policy
+from llm_judge.policy import JudgePolicy
 from llm_judge.states.effects import compact
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ async def _judged(cases: Sequence[JudgeCase], options: dict[str, Any]) -> Stress
     async with Judge(
         options["model"],
         second=options["second"],
-        policy=Policy(chars=options["chars"]),
+        policy=JudgePolicy(chars=options["chars"]),
         base_url=options["base_url"],
         cache=ReplyCache(options["cache"]) if options["cache"] else None,
     ) as judge:

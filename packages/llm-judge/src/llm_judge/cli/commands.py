@@ -447,7 +447,7 @@ def models(*, as_json: bool) -> None:
 
 
 def _policy(options: dict[str, Any]) -> Any:
-    from llm_judge.policy import Policy
+    from llm_judge.policy import JudgePolicy
 
     named = {
         "chars": "chars", "pictures": "pictures", "agent_text": "agent_text", "samples": "samples",
@@ -456,7 +456,7 @@ def _policy(options: dict[str, Any]) -> Any:
     given = {field: options[name] for name, field in named.items() if options.get(name) is not None}
     if given.get("chars", 1_000) < 1_000:  # `evidence_pack.LEAST_CHARS`, not imported for --help
         raise click.UsageError("--chars: less than 1000 characters show nothing")
-    return Policy(**given)
+    return JudgePolicy(**given)
 
 
 def _judge(options: dict[str, Any]) -> Any:

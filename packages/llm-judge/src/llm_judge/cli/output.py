@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from llm_judge.calibration.report import CalibrationReport
     from llm_judge.meta_evaluation.stress import StressReport
     from llm_judge.meta_evaluation.visibility import VisibilityReport
-    from llm_judge.policy import Policy
+    from llm_judge.policy import JudgePolicy
     from llm_judge.prepared_case import PreparedCase
     from llm_judge.prompts.evidence_pack import EvidencePack
     from llm_judge.verdicts.evidence_check import Verification
@@ -97,7 +97,7 @@ def show_pack(evidence: EvidencePack, *, as_json: bool) -> None:
 
 
 def show_prompt(
-    prepared: PreparedCase, policy: Policy, model: str | None, *, as_json: bool
+    prepared: PreparedCase, policy: JudgePolicy, model: str | None, *, as_json: bool
 ) -> None:
     """Print what would be sent."""
     from llm_judge.model_calls.cost_estimate import estimate  # its name is also a local one below

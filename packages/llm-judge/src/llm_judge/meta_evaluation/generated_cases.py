@@ -42,7 +42,7 @@ _NUMBERS = {"January": 1, "March": 3, "May": 5, "July": 7, "August": 8, "October
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Request:
     """What was asked for in one case."""
 
     place: str
@@ -82,7 +82,7 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
     found = []
     for number in range(n):
         pickup, dropoff = rng.sample(_STREETS, 2)
-        plan = _Plan(
+        plan = _Request(
             rng.choice(_PLACES), rng.randint(2, 9), rng.randint(5, 9), rng.choice((0, 15, 30, 45)), rng.choice(_MONTHS),
             rng.randint(2, 27), rng.choice(_TITLES), rng.choice(_PEOPLE), rng.choice(_ITEMS), rng.randint(2, 6), pickup, dropoff,
         )  # fmt: skip
@@ -108,7 +108,7 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
     return tuple(found)
 
 
-def _criteria(plan: _Plan, rng: random.Random) -> tuple[str, ...]:
+def _criteria(plan: _Request, rng: random.Random) -> tuple[str, ...]:
     table = (
         f"A table for {plan.guests} is booked at {plan.place} on {plan.month} {plan.day} at {plan.clock}.",
         f"Verify that a Tablely reservation for {plan.guests} people at {plan.place} was made for {plan.clock} on {plan.date}.",
@@ -132,7 +132,7 @@ def _criteria(plan: _Plan, rng: random.Random) -> tuple[str, ...]:
     return tuple(rng.choice(each) for each in (table, event, mail, order, ride))
 
 
-def _state(plan: _Plan, rng: random.Random) -> dict[str, Any]:
+def _state(plan: _Request, rng: random.Random) -> dict[str, Any]:
     other = rng.choice([each for each in _PLACES if each != plan.place])
     old_table = {
         "id": "b0",
@@ -203,17 +203,17 @@ def _records(app: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _changed(
-    app: str, name: str, key: str, value: Callable[[_Plan], Any]
-) -> Callable[[dict[str, Any], _Plan], None]:
-    def change(state: dict[str, Any], plan: _Plan) -> None:
+    app: str, name: str, key: str, value: Callable[[_Request], Any]
+) -> Callable[[dict[str, Any], _Request], None]:
+    def change(state: dict[str, Any], plan: _Request) -> None:
         for record in _records(state[app], name):
             record[key] = value(plan)
 
     return change
 
 
-def _dropped(app: str, name: str) -> Callable[[dict[str, Any], _Plan], None]:
-    def drop(state: dict[str, Any], _: _Plan) -> None:
+def _dropped(app: str, name: str) -> Callable[[dict[str, Any], _Request], None]:
+    def drop(state: dict[str, Any], _: _Request) -> None:
         state[app]["finalstate"][name].pop()
         if "differences" in state[app]:
             state[app]["differences"][name]["added"].clear()
@@ -221,19 +221,19 @@ def _dropped(app: str, name: str) -> Callable[[dict[str, Any], _Plan], None]:
     return drop
 
 
-def _was_there(state: dict[str, Any], _: _Plan) -> None:
+def _was_there(state: dict[str, Any], _: _Request) -> None:
     """The order stood there before the run: nothing was ordered."""
     state["cartly"]["initialstate"]["orders"] = copy.deepcopy(
         state["cartly"]["finalstate"]["orders"]
     )
 
 
-def _swapped(state: dict[str, Any], plan: _Plan) -> None:
+def _swapped(state: dict[str, Any], plan: _Request) -> None:
     for record in _records(state["rideline"], "trips"):
         record["pickup"], record["destination"] = plan.dropoff, plan.pickup
 
 
-DEFECTS: dict[str, Callable[[dict[str, Any], _Plan], None]] = {
+DEFECTS: dict[str, Callable[[dict[str, Any], _Request], None]] = {
     "time": _changed("tablely", "bookings", "time", lambda p: f"{p.hour % 9 + 1}:{p.minute:02d} PM"),
     "date": _changed("tablely", "bookings", "date", lambda p: f"{p.date[:8]}{p.day % 27 + 1:02d}"),
     "people": _changed("tablely", "bookings", "guests", lambda p: p.guests + 7),

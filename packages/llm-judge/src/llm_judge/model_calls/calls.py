@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bench_core.models import Model, Reply
     from bench_core.protocols import Meter
-    from llm_judge.policy import Policy
+    from llm_judge.policy import JudgePolicy
     from llm_judge.prompts.answers import Answer
     from llm_judge.prompts.prompt import Prompt
 
@@ -107,7 +107,7 @@ class CallBudget:
 
 
 async def ask_model(
-    model: Model, prompt: Prompt, policy: Policy, budget: CallBudget, trial: int = 1
+    model: Model, prompt: Prompt, policy: JudgePolicy, budget: CallBudget, trial: int = 1
 ) -> ModelReply:
     """Ask once, and once more if the reply was cut short or is not in form.
 
@@ -146,7 +146,7 @@ def is_model(asked: str, reported: str) -> bool:
     )
 
 
-def _read(name: str, reply: Reply, prompt: Prompt, policy: Policy) -> ModelReply:
+def _read(name: str, reply: Reply, prompt: Prompt, policy: JudgePolicy) -> ModelReply:
     asked = name.partition(":")[2]
     reported = reply.model_reported
     # a proxy may serve another model; its verdicts would count as those of the one asked for

@@ -14,7 +14,7 @@ from llm_judge.states.effects import compact
 
 if TYPE_CHECKING:
     from bench_core.models import Prices
-    from llm_judge.policy import Policy
+    from llm_judge.policy import JudgePolicy
     from llm_judge.prompts.prompt import Prompt
 
 __all__ = ["Estimate", "estimate", "is_paid"]
@@ -39,7 +39,7 @@ class Estimate(Record):
     most_usd: NonNegativeFloat | None = None
 
 
-def estimate(prompt: Prompt, model: str, policy: Policy, prices: Prices | None) -> Estimate:
+def estimate(prompt: Prompt, model: str, policy: JudgePolicy, prices: Prices | None) -> Estimate:
     """Return about what asking `provider:model` costs."""
     characters = len(prompt.system) + len(prompt.text) + len(compact(output_schema()))
     tokens = math.ceil(characters / _CHARS_PER_TOKEN) + sum(each.tokens for each in prompt.pictures)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bench_core.records.judge import Criterion
     from llm_judge.prompts.evidence_pack import EvidencePack
 
-__all__ = ["TEMPLATES", "Control", "Question", "controls_for", "mix_questions"]
+__all__ = ["TEMPLATES", "ControlQuestion", "Question", "controls_for", "mix_questions"]
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # no 0 and O, no 1 and I: they look alike
 TEMPLATES = (
@@ -49,7 +49,7 @@ class _PlainValue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Control:
+class ControlQuestion:
     """A question with a known answer; `pointer` is where the true one's evidence stands."""
 
     text: str
@@ -65,12 +65,12 @@ class Question:
     name: str
     text: str
     criterion: Criterion | None = None
-    control: Control | None = None
+    control: ControlQuestion | None = None
 
 
 def controls_for(
     evidence: EvidencePack, seed: str, criteria: Sequence[Criterion] = ()
-) -> tuple[Control, ...]:
+) -> tuple[ControlQuestion, ...]:
     """Return one control that is false and, if the evidence holds a plain value, one that is true.
 
     Both follow from the evidence, the criteria and `seed` alone. They carry only times, days and
@@ -91,14 +91,18 @@ def controls_for(
     plain = sorted({each for each in values if each is not None})
     if not plain:
         code = "".join(rng.choices(_ALPHABET, k=8))
-        return (Control(f"The end state holds a record with the reference {code}.", holds=False),)
+        return (
+            ControlQuestion(
+                f"The end state holds a record with the reference {code}.", holds=False
+            ),
+        )
     # about an app that the criteria name, so that the false one does not stand out
     named = [each for each in plain if each.app.lower() in asked.lower()] or plain
     true, other = rng.choice(plain), rng.choice(named)
     false = _another(other.value, evidence.text, rng)
     return (
-        Control(_worded(other, false, rng, verify=verify), holds=False),
-        Control(
+        ControlQuestion(_worded(other, false, rng, verify=verify), holds=False),
+        ControlQuestion(
             _worded(true, true.value, rng, verify=verify),
             holds=True,
             pointer=true.pointer,
@@ -108,10 +112,10 @@ def controls_for(
 
 
 def mix_questions(
-    criteria: Sequence[Criterion], controls: Sequence[Control], seed: str
+    criteria: Sequence[Criterion], controls: Sequence[ControlQuestion], seed: str
 ) -> tuple[Question, ...]:
     """Return criteria and controls as questions, in an order that does not show which is which."""
-    items: list[tuple[str, str, Criterion | None, Control | None]] = [
+    items: list[tuple[str, str, Criterion | None, ControlQuestion | None]] = [
         *((f"{each.id}\n{each.text}", each.text, each, None) for each in criteria),
         *((each.text, each.text, None, each) for each in controls),
     ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Screenshot
 
-__all__ = ["Picture", "choose_pictures", "picture_size"]
+__all__ = ["ShownPicture", "choose_pictures", "picture_size"]
 
 _MAX_SIDE = 2_000
 _MAX_BYTES = 3_500_000
@@ -26,7 +26,7 @@ _TOKENS_PER_PIXEL = 1 / 750
 
 
 @dataclass(frozen=True)
-class Picture:
+class ShownPicture:
     """A screenshot as it is sent; `name` is how evidence refers to it."""
 
     name: str
@@ -42,7 +42,7 @@ class Picture:
 
 def choose_pictures(
     screenshots: Sequence[Screenshot], most: int
-) -> tuple[tuple[Picture, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[ShownPicture, ...], tuple[Finding, ...]]:
     """Return the last picture of each label and the last ones of all, at most `most`, in order.
 
     Pictures too large to send are made smaller where Pillow is installed (the extra `images`) and
@@ -56,7 +56,7 @@ def choose_pictures(
     first_choice = sorted(last.values(), reverse=True)
     rest = [i for i in reversed(range(len(screenshots))) if i not in last.values()]
     chosen = sorted([*first_choice, *rest][:most])
-    pictures: list[Picture] = []
+    pictures: list[ShownPicture] = []
     findings: list[Finding] = []
     if len(chosen) < len(screenshots):
         left_out = len(screenshots) - len(chosen)
@@ -125,7 +125,7 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _picture(name: str, path: Path) -> Picture | None:
+def _picture(name: str, path: Path) -> ShownPicture | None:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -135,10 +135,10 @@ def _picture(name: str, path: Path) -> Picture | None:
         raise InputError(f"{path}: the screenshot is not a PNG, JPEG, GIF or WebP picture")
     if max(size) > _MAX_SIDE or len(data) > _MAX_BYTES:
         return _shrunk(name, path, data)
-    return Picture(name, ImagePart.from_bytes(data), *size)
+    return ShownPicture(name, ImagePart.from_bytes(data), *size)
 
 
-def _shrunk(name: str, path: Path, data: bytes) -> Picture | None:
+def _shrunk(name: str, path: Path, data: bytes) -> ShownPicture | None:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
@@ -151,4 +151,4 @@ def _shrunk(name: str, path: Path, data: bytes) -> Picture | None:
             size = image.size
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise InputError(f"{path}: cannot read the screenshot: {error}") from error
-    return Picture(name, ImagePart.from_bytes(out.getvalue()), *size)
+    return ShownPicture(name, ImagePart.from_bytes(out.getvalue()), *size)

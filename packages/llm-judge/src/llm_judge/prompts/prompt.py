@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
     from llm_judge.prompts.evidence_pack import EvidencePack
-    from llm_judge.prompts.pictures import Picture
+    from llm_judge.prompts.pictures import ShownPicture
 
 __all__ = ["INSTRUCTIONS", "Prompt", "build_prompt", "digest", "enclose", "output_schema"]
 
@@ -79,7 +79,7 @@ class Prompt:
     system: str
     text: str
     questions: tuple[Question, ...]
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[ShownPicture, ...] = ()
 
     @property
     def evidence_hash(self) -> str:
@@ -105,7 +105,7 @@ def build_prompt(
     case: JudgeCase,
     evidence: EvidencePack,
     *,
-    pictures: Sequence[Picture] = (),
+    pictures: Sequence[ShownPicture] = (),
     agent_text: bool = False,
     controls: bool = True,
     seed: int = 0,

@@ -12,14 +12,14 @@ from llm_judge.states.pointers import MISSING, child
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Change", "diff", "same"]
+__all__ = ["JsonChange", "diff", "same"]
 
 # the first that is unique in both lists is used
 _ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
 
 
 @dataclass(frozen=True)
-class Change:
+class JsonChange:
     """Something that was added, removed or replaced.
 
     `pointer` leads into the value after the change, and for what was removed into the one before.
@@ -40,7 +40,7 @@ def same(before: Any, after: Any) -> bool:
 
 def diff(
     before: Any, after: Any, pointer: str = "", removed: str | None = None
-) -> Iterator[Change]:
+) -> Iterator[JsonChange]:
     """Yield the changes from `before` to `after`.
 
     Args:
@@ -60,27 +60,27 @@ def diff(
         if before != after:
             yield from _lists(before, after, pointer, old)
     elif before is MISSING:
-        yield Change("added", pointer, None, after)
+        yield JsonChange("added", pointer, None, after)
     elif after is MISSING:
-        yield Change("removed", old, before, None)
+        yield JsonChange("removed", old, before, None)
     elif not same(before, after):
-        yield Change("changed", pointer, before, after)
+        yield JsonChange("changed", pointer, before, after)
 
 
 def _objects(
     before: dict[str, Any], after: dict[str, Any], pointer: str, old: str
-) -> Iterator[Change]:
+) -> Iterator[JsonChange]:
     for key, value in before.items():
         yield from diff(value, after.get(key, MISSING), child(pointer, key), child(old, key))
     for key, value in after.items():
         if key not in before:
-            yield Change("added", child(pointer, key), None, value)
+            yield JsonChange("added", child(pointer, key), None, value)
 
 
-def _lists(before: list[Any], after: list[Any], pointer: str, old: str) -> Iterator[Change]:
+def _lists(before: list[Any], after: list[Any], pointer: str, old: str) -> Iterator[JsonChange]:
     if not (before and after):  # a whole collection came or went: one change, not a thousand
         kind: Literal["added", "removed"] = "added" if after else "removed"
-        yield Change(kind, pointer if after else old, before or None, after or None)
+        yield JsonChange(kind, pointer if after else old, before or None, after or None)
         return
     key = _id_key(before, after)
     pairs = _by_id(before, after, key) if key else _by_content(before, after)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from llm_judge.states.changes import Change, diff
+from llm_judge.states.changes import JsonChange, diff
 from llm_judge.states.pointers import child, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from llm_judge.states.snapshots import App, Part
+    from llm_judge.states.snapshots import App, StatePart
 
 __all__ = ["Effect", "EffectKind", "app_effects", "compact", "records_of"]
 
@@ -96,8 +96,8 @@ def records_of(app: str, kind: EffectKind, pointer: str, value: Any) -> Iterator
         yield from _chunks(app, kind, pointer, value)
 
 
-def _of_snapshots(app: str, before: Part, after: Part) -> Iterator[Effect]:
-    grouped: dict[str, list[Change]] = defaultdict(list)
+def _of_snapshots(app: str, before: StatePart, after: StatePart) -> Iterator[Effect]:
+    grouped: dict[str, list[JsonChange]] = defaultdict(list)
     for change in diff(before.value, after.value, after.pointer, before.pointer):
         if change.kind == "changed":
             grouped[change.pointer.rpartition("/")[0]].append(change)
@@ -111,9 +111,9 @@ def _of_snapshots(app: str, before: Part, after: Part) -> Iterator[Effect]:
         yield from _changed(app, parent, changes)
 
 
-def _changed(app: str, parent: str, changes: list[Change]) -> Iterator[Effect]:
+def _changed(app: str, parent: str, changes: list[JsonChange]) -> Iterator[Effect]:
     """Group what changed in one record."""
-    batch: list[Change] = []
+    batch: list[JsonChange] = []
     size = 0
     for each in changes:
         cost = len(compact(each.before)) + len(compact(each.after)) + len(each.pointer)
@@ -126,7 +126,7 @@ def _changed(app: str, parent: str, changes: list[Change]) -> Iterator[Effect]:
         yield _changed_record(app, parent, batch)
 
 
-def _changed_record(app: str, parent: str, changes: list[Change]) -> Effect:
+def _changed_record(app: str, parent: str, changes: list[JsonChange]) -> Effect:
     now = {each.pointer[len(parent) :]: each.after for each in changes}
     was = {each.pointer[len(parent) :]: each.before for each in changes}
     return Effect(app, "changed", parent, now, was)

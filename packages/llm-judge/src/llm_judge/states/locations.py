@@ -17,7 +17,7 @@ from llm_judge.states.snapshots import App, find_apps
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from llm_judge.states.snapshots import Part
+    from llm_judge.states.snapshots import StatePart
 
 __all__ = ["INTERFACE", "STRUCTURE", "Location", "StateIndex", "is_id_key"]
 
@@ -66,7 +66,7 @@ class Location:
 
     pointer: str
     app: App | None
-    part: Part | None
+    part: StatePart | None
     role: str
     record: str
     collection: str | None = None
@@ -238,7 +238,7 @@ class StateIndex:
         members = list(held.values()) if isinstance(held, dict) else held
         return members[:most] if isinstance(members, list) else []
 
-    def _part(self, pointer: str) -> tuple[App | None, Part | None, str]:
+    def _part(self, pointer: str) -> tuple[App | None, StatePart | None, str]:
         holding = [app for app in self.apps if _below(pointer, app.pointer)]
         app = max(holding, key=lambda each: len(each.pointer), default=None)
         if app is None:
@@ -283,7 +283,7 @@ class StateIndex:
             None,
         )
 
-    def _known(self, before: Part, path: str) -> frozenset[str]:
+    def _known(self, before: StatePart, path: str) -> frozenset[str]:
         key = f"{before.pointer}\n{path}"
         if key not in self._contents:
             held = resolve(before.value, path)

@@ -12,7 +12,7 @@ from typing import Any
 
 from llm_judge.states.pointers import child
 
-__all__ = ["App", "Part", "find_apps"]
+__all__ = ["App", "StatePart", "find_apps"]
 
 _BEFORE = frozenset({
     "before", "initial", "initialstate", "old", "previous", "previousstate", "start", "startstate",
@@ -35,7 +35,7 @@ _MAX_DEPTH = 3  # apps stand near the root; deeper, `state` and `final` are keys
 
 
 @dataclass(frozen=True)
-class Part:
+class StatePart:
     """A part of the state: where it is and what it holds.
 
     Attributes:
@@ -61,10 +61,10 @@ class App:
 
     name: str
     pointer: str
-    before: Part | None = None
-    after: tuple[Part, ...] = ()
-    changes: tuple[Part, ...] = ()
-    actions: tuple[Part, ...] = field(default=())
+    before: StatePart | None = None
+    after: tuple[StatePart, ...] = ()
+    changes: tuple[StatePart, ...] = ()
+    actions: tuple[StatePart, ...] = field(default=())
 
     @property
     def recorded(self) -> bool:
@@ -86,14 +86,14 @@ def find_apps(state: Any, initial: Any = None) -> tuple[App, ...]:
         return found
     old = {} if initial is None else initial
     if not isinstance(state, dict) or not isinstance(old, dict) or not _all_objects(state):
-        before = None if initial is None else Part("", initial)
-        return (App("", "", before=before, after=(Part("", state),)),)
+        before = None if initial is None else StatePart("", initial)
+        return (App("", "", before=before, after=(StatePart("", state),)),)
     return tuple(
         App(
             key,
             child("", key),
-            before=None if initial is None else Part(child("", key), old.get(key, {})),
-            after=(Part(child("", key), state.get(key, {})),),
+            before=None if initial is None else StatePart(child("", key), old.get(key, {})),
+            after=(StatePart(child("", key), state.get(key, {})),),
         )
         for key in {**state, **old}
     )
@@ -117,19 +117,19 @@ def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
     for key, each, apps in found:
         if not apps and each not in ({}, [], None):
             apps.append(
-                App(str(key), child(pointer, key), after=(Part(child(pointer, key), each),))
+                App(str(key), child(pointer, key), after=(StatePart(child(pointer, key), each),))
             )
     return [app for _, _, apps in found for app in apps]
 
 
 def _app(value: dict[str, Any], pointer: str, name: str) -> App | None:
-    roles: dict[str, list[Part]] = {"before": [], "after": [], "changes": [], "actions": []}
+    roles: dict[str, list[StatePart]] = {"before": [], "after": [], "changes": [], "actions": []}
     for key, each in value.items():
         role, of = _role(key), ""
         if role is None and _lists_changes(key, each):
             role, of = "changes", _OF_CHANGES.sub("", key)
         if role is not None and isinstance(each, dict | list):
-            roles[role].append(Part(child(pointer, key), each, of))
+            roles[role].append(StatePart(child(pointer, key), each, of))
     # one such key alone makes no app: many records have a `state`
     if not (roles["after"] and (roles["before"] or roles["changes"])) and not (
         roles["before"] and roles["changes"]

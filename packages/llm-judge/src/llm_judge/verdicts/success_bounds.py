@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Verdict
 
-__all__ = ["Bounds", "bounds"]
+__all__ = ["SuccessBounds", "bounds"]
 
 
-class Bounds(Record):
+class SuccessBounds(Record):
     """A success rate as far as the evidence shows.
 
     Attributes:
@@ -37,7 +37,7 @@ class Bounds(Record):
         return f"[{self.proven:.1%}, {self.not_disproven:.1%}], {self.unknown:.1%} unknown"
 
 
-def bounds(verdicts: Iterable[Verdict]) -> Bounds:
+def bounds(verdicts: Iterable[Verdict]) -> SuccessBounds:
     """Return the bounds of a success rate; errors are unknown.
 
     >>> from bench_core.records.judge import Verdict
@@ -50,7 +50,7 @@ def bounds(verdicts: Iterable[Verdict]) -> Bounds:
     passed = sum(each.outcome == "pass" for each in found)
     failed = sum(each.outcome == "fail" for each in found)
     criteria = [one.verdict for each in found for one in each.criteria]
-    return Bounds(
+    return SuccessBounds(
         n=len(found),
         proven=passed / n,
         not_disproven=1 - failed / n,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Evidence
     from llm_judge.prompts.answers import Answer
-    from llm_judge.prompts.controls import Control, Question
+    from llm_judge.prompts.controls import ControlQuestion, Question
 
 __all__ = [
     "EvidenceContext",
@@ -226,7 +226,7 @@ def _why_unproven(evidence: Sequence[Evidence]) -> str:
     return "the evidence does not prove what was asked"
 
 
-def _is_proven(context: EvidenceContext, control: Control, answer: Answer) -> bool:
+def _is_proven(context: EvidenceContext, control: ControlQuestion, answer: Answer) -> bool:
     """Whether a true control is passed with the value it asks about, whoever wrote that value."""
     asked = Criterion(id="control", text=control.text)
     checked = [_checked(context, asked, each.evidence()) for each in answer.evidence]

@@ -17,7 +17,7 @@ from urllib.parse import quote, urljoin
 from bench_core.errors import EnvironmentFaultError
 from webarena_runner.login.cookie_files import SiteSession, read_cookies, write_cookies
 from webarena_runner.site_facts import SITE_FACTS
-from webarena_runner.web import Cookie, Page, WebClient
+from webarena_runner.web import Cookie, FetchedPage, WebClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -224,7 +224,7 @@ def cdp_cookies(sessions: Iterable[SiteSession]) -> list[dict[str, Any]]:
     return [_cdp_cookie(cookie) for session in sessions for cookie in session.cookies]
 
 
-def _login_form(page: Page, name: str) -> _Form:
+def _login_form(page: FetchedPage, name: str) -> _Form:
     for form in _forms(page):
         if form.asks_for_password:
             return form
@@ -233,7 +233,7 @@ def _login_form(page: Page, name: str) -> _Form:
     )
 
 
-def _forms(page: Page) -> list[_Form]:
+def _forms(page: FetchedPage) -> list[_Form]:
     parser = _Forms()
     parser.feed(page.text)
     return parser.forms

@@ -11,7 +11,7 @@ from webarena_runner.recording.link import CONNECTION_ERRORS
 if TYPE_CHECKING:
     from webarena_runner.recording.exchanges import Hop
     from webarena_runner.recording.har import RecordingLimits
-    from webarena_runner.recording.link import Link
+    from webarena_runner.recording.link import DevToolsLink
 
 __all__ = ["Bodies"]
 
@@ -22,7 +22,7 @@ _KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")
 class Bodies:
     """Bodies are fetched as soon as the browser has them, because they are lost with a closed page."""
 
-    def __init__(self, link: Link, limits: RecordingLimits) -> None:
+    def __init__(self, link: DevToolsLink, limits: RecordingLimits) -> None:
         self._link = link
         self._limits = limits
         self._kept = 0

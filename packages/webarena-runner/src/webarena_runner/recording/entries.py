@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webarena_runner.recording.exchanges import Exchange, Hop
+    from webarena_runner.recording.exchanges import Hop, HttpExchange
 
     Headers = list[dict[str, str]]
 
@@ -32,7 +32,7 @@ _NAVIGATION_ACCEPT = (
 )
 
 
-def entry(exchange: Exchange) -> dict[str, Any]:
+def entry(exchange: HttpExchange) -> dict[str, Any]:
     """Return the HAR entry of `exchange`; names that start with `_` go beyond HAR 1.2."""
     hop = exchange.hop
     timings = _timings(hop)
@@ -90,7 +90,7 @@ def parse_set_cookie(line: str) -> dict[str, Any] | None:
     return cookie
 
 
-def _request(exchange: Exchange) -> dict[str, Any]:
+def _request(exchange: HttpExchange) -> dict[str, Any]:
     hop = exchange.hop
     headers, synthesised = _request_headers(exchange)
     asked = parse_qsl(urlsplit(hop.url).query, keep_blank_values=True)
@@ -115,7 +115,7 @@ def _request(exchange: Exchange) -> dict[str, Any]:
     return request
 
 
-def _request_headers(exchange: Exchange) -> tuple[Headers, list[str]]:
+def _request_headers(exchange: HttpExchange) -> tuple[Headers, list[str]]:
     """Return the headers that were sent, and for a document from the cache those that would have been.
 
     A document from the cache was requested all the same, but has no headers by which the evaluator
@@ -162,7 +162,7 @@ def _post_data(hop: Hop, headers: Headers) -> dict[str, Any]:
     return data
 
 
-def _response(exchange: Exchange) -> dict[str, Any]:
+def _response(exchange: HttpExchange) -> dict[str, Any]:
     hop = exchange.hop
     headed = exchange.received or hop.response
     headers = _pairs(headed.headers) if headed else []

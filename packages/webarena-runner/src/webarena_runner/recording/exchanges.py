@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic", "inline_body"]
+__all__ = [
+    "Hop",
+    "HttpExchange",
+    "Received",
+    "ReportedResponse",
+    "SentHeaders",
+    "Traffic",
+    "inline_body",
+]
 
 _T = TypeVar("_T")
 # webarena-verified ignores these (`NetworkEvent.is_evaluation_event`)
@@ -28,7 +36,7 @@ _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".wo
 
 
 @dataclass
-class Response:
+class ReportedResponse:
     """A response as the renderer reports it."""
 
     status: int
@@ -43,7 +51,7 @@ class Response:
     from_service_worker: bool
 
     @classmethod
-    def of(cls, response: Params) -> Response:
+    def of(cls, response: Params) -> ReportedResponse:
         """Return the fields of the protocol's `Response` that a HAR needs."""
         cache = "prefetch" if response.get("fromPrefetchCache") else None
         cache = "disk" if response.get("fromDiskCache") else cache
@@ -62,7 +70,7 @@ class Response:
 
 
 @dataclass
-class Sent:
+class SentHeaders:
     """The headers that the network stack sent, with Accept, Sec-Fetch-* and Cookie."""
 
     headers: Mapping[str, str]
@@ -106,7 +114,7 @@ class Hop:
     has_body: bool
     body: bytes | None
     body_note: str = ""
-    response: Response | None = None
+    response: ReportedResponse | None = None
     has_wire_report: bool | None = None
     failure: str | None = None
     ended: float | None = None
@@ -122,11 +130,11 @@ class Hop:
 
 
 @dataclass
-class Exchange:
+class HttpExchange:
     """One request and its response, from both reports."""
 
     hop: Hop
-    sent: Sent | None
+    sent: SentHeaders | None
     received: Received | None
 
 
@@ -140,14 +148,14 @@ class _Chain:
 
     hops: list[Hop] = field(default_factory=list)
     recovered: list[Hop] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[SentHeaders] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
 
-    def exchanges(self) -> Iterable[Exchange]:
+    def exchanges(self) -> Iterable[HttpExchange]:
         sent, received = _spread(self.hops, self.sent), _spread(self.hops, self.received)
-        return map(Exchange, self.hops, sent, received)
+        return map(HttpExchange, self.hops, sent, received)
 
-    def take_response(self, hop: Hop) -> Response | None:
+    def take_response(self, hop: Hop) -> ReportedResponse | None:
         """Return the response that came before the report of `hop`; where a frame is gone no other comes."""
         for at, each in enumerate(self.recovered):
             if (each.url, each.method) == (hop.url, hop.method):
@@ -244,7 +252,7 @@ class Traffic:
         """Return the requests whose end was not reported."""
         return [hop for hop in map(self.last, self._chains) if hop is not None and hop.is_pending]
 
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[HttpExchange]:
         """Return all requests in the order in which they started."""
         every = (each for chain in self._chains.values() for each in chain.exchanges())
         # the evaluator reads entries in the order of the file, and often counts the last one
@@ -257,7 +265,7 @@ class Traffic:
             chain.recovered, chain.hops = chain.hops, []
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
-            previous.response = Response.of(params["redirectResponse"])
+            previous.response = ReportedResponse.of(params["redirectResponse"])
             previous.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
             previous.ended = params["timestamp"]
             previous.content_note = "the browser keeps no bodies of redirects"
@@ -273,7 +281,7 @@ class Traffic:
 
     def _sent(self, params: Params, _page: str | None) -> Hop | None:
         # this report may come before that of the request itself
-        self._chains[params["requestId"]].sent.append(Sent(params["headers"]))
+        self._chains[params["requestId"]].sent.append(SentHeaders(params["headers"]))
         return None
 
     def _received(self, params: Params, _page: str | None) -> Hop | None:
@@ -292,7 +300,7 @@ class Traffic:
         if hop is None:
             return None
         from_memory = hop.has_wire_report is False
-        hop.response = Response.of(params["response"])
+        hop.response = ReportedResponse.of(params["response"])
         if from_memory:
             hop.response.cache = "memory"
         hop.has_wire_report = bool(params.get("hasExtraInfo", False))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from webarena_runner.recording.exchanges import Exchange
+    from webarena_runner.recording.exchanges import HttpExchange
 
 __all__ = ["Har", "RecordingLimits", "build_har"]
 
@@ -81,7 +81,7 @@ class Har:
 
 
 def build_har(
-    exchanges: Sequence[Exchange],
+    exchanges: Sequence[HttpExchange],
     *,
     browser: tuple[str, str],
     comment: str,
@@ -104,7 +104,7 @@ def build_har(
     return Har({"log": log}, tuple(problems), dropped)
 
 
-def _pages(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+def _pages(exchanges: Iterable[HttpExchange]) -> list[dict[str, Any]]:
     """Return one page per tab, with the URL of its first document as title."""
     pages: dict[str, dict[str, Any]] = {}
     for each in exchanges:

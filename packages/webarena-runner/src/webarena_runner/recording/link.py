@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = ["CONNECTION_ERRORS", "Link"]
+__all__ = ["CONNECTION_ERRORS", "DevToolsLink"]
 
 CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
-"""The errors of `Link`: cdp_use raises `RuntimeError` for a refused command."""
+"""The errors of `DevToolsLink`: cdp_use raises `RuntimeError` for a refused command."""
 
 _CLOSE_S = 2.0
 _BARRIER_S = 5.0
 
 
-class Link:
+class DevToolsLink:
     """One websocket to the browser, its pending commands, and whether it was lost."""
 
     def __init__(self, client: CDPClient) -> None:
@@ -36,7 +36,7 @@ class Link:
         self._watcher = asyncio.create_task(self._watch())
 
     @classmethod
-    async def open(cls, cdp_url: str, max_message: int) -> Link:
+    async def open(cls, cdp_url: str, max_message: int) -> DevToolsLink:
         """Connect to the browser at `cdp_url`, `http://HOST:PORT` or `ws://...`."""
         client = CDPClient(await websocket_url(cdp_url), max_ws_frame_size=max_message)
         await client.start()  # type: ignore[no-untyped-call]  # cdp_use is partly typed

@@ -14,7 +14,7 @@ from bench_core.errors import BrowserError
 from webarena_runner.recording.bodies import Bodies
 from webarena_runner.recording.exchanges import Traffic
 from webarena_runner.recording.har import Har, RecordingLimits, build_har
-from webarena_runner.recording.link import CONNECTION_ERRORS, Link
+from webarena_runner.recording.link import CONNECTION_ERRORS, DevToolsLink
 from webarena_runner.recording.unreported import Unreported
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class BrowserObserver:
         self._settle_s = settle_s
         self._connect_s = connect_s
         self._traffic = Traffic(self._limits.entries)
-        self._link: Link | None = None
+        self._link: DevToolsLink | None = None
         self._unreported: Unreported | None = None
         self._browser = ("Chromium", "")
         self._pages: dict[str, str | None] = {}
@@ -116,7 +116,7 @@ class BrowserObserver:
         )
 
     async def _connect(self) -> None:
-        self._link = link = await Link.open(self._cdp_url, _LARGEST_MESSAGE)
+        self._link = link = await DevToolsLink.open(self._cdp_url, _LARGEST_MESSAGE)
         bodies = Bodies(link, self._limits)
         self._unreported = unreported = Unreported(link, self._traffic, bodies)
 
@@ -151,7 +151,7 @@ class BrowserObserver:
         await link.wait_for_posted(_ATTACH_S)
 
     def _attach(
-        self, link: Link, bodies: Bodies, params: Mapping[str, Any], parent: str | None
+        self, link: DevToolsLink, bodies: Bodies, params: Mapping[str, Any], parent: str | None
     ) -> None:
         session, target = params["sessionId"], params["targetInfo"]
         if _is_of_the_browser_itself(target):
@@ -170,7 +170,7 @@ class BrowserObserver:
         link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
         link.post("Runtime.runIfWaitingForDebugger", {}, session)
 
-    async def _settle(self, link: Link, patience_s: float) -> None:
+    async def _settle(self, link: DevToolsLink, patience_s: float) -> None:
         """Wait until no recent request is pending and no event came for `settle_s`."""
         begun = time.monotonic()
         while not link.lost and time.monotonic() < begun + patience_s:

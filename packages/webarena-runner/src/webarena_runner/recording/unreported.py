@@ -13,14 +13,14 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from webarena_runner.recording.exchanges import Hop, Response, inline_body
+from webarena_runner.recording.exchanges import Hop, ReportedResponse, inline_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webarena_runner.recording.bodies import Bodies
     from webarena_runner.recording.exchanges import Traffic
-    from webarena_runner.recording.link import Link
+    from webarena_runner.recording.link import DevToolsLink
 
     Params = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class Unreported:
         bodies: The recording of posted bodies.
     """
 
-    def __init__(self, link: Link, traffic: Traffic, bodies: Bodies) -> None:
+    def __init__(self, link: DevToolsLink, traffic: Traffic, bodies: Bodies) -> None:
         self._link = link
         self._traffic = traffic
         self._bodies = bodies
@@ -163,7 +163,7 @@ def _failed(params: Params) -> bool:
     return "responseErrorReason" in params
 
 
-def _response(params: Params) -> Response:
+def _response(params: Params) -> ReportedResponse:
     headers: dict[str, str] = {}
     for each in params.get("responseHeaders", ()):
         name, value = each["name"], each["value"]
@@ -175,4 +175,4 @@ def _response(params: Params) -> Response:
         "headers": headers,
         "mimeType": types[0].partition(";")[0] if types else "",
     }
-    return Response.of(answer)
+    return ReportedResponse.of(answer)

@@ -27,13 +27,13 @@ def example(pattern: str, filler: str = "") -> str:
     >>> example(r"^.*toothpaste.* has been added( to your cart)?$")
     'toothpaste has been added'
     """
-    text = _Writer(filler).all(_parser.parse(pattern))
+    text = _ExampleWriter(filler).all(_parser.parse(pattern))
     if not re.fullmatch(pattern, text, re.IGNORECASE):
         raise ValueError(f"no text for {pattern!r}: {text!r} does not match it")
     return text
 
 
-class _Writer:
+class _ExampleWriter:
     """Writer of a text for the parts of a pattern."""
 
     def __init__(self, filler: str) -> None:

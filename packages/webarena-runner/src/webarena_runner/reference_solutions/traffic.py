@@ -51,7 +51,7 @@ def traffic_for(
         for each in definitions
         if each["evaluator"] == "NetworkEventEvaluator" and not each.get("should_not_exist")
     ]
-    writer = _Writer(config, urls[0].rstrip("/"), rendered_bodies=rendered_bodies)
+    writer = _EntryWriter(config, urls[0].rstrip("/"), rendered_bodies=rendered_bodies)
     return [*(navigation(url) for url in urls), *(writer.request(each) for each in expected)]
 
 
@@ -60,7 +60,7 @@ def navigation(url: str) -> dict[str, Any]:
     return _entry("GET", url, dict(_NAVIGATION), 200)
 
 
-class _Writer:
+class _EntryWriter:
     """Writer of requests to the sites of one configuration."""
 
     def __init__(self, config: EnvironmentConfig, origin: str, *, rendered_bodies: bool) -> None:

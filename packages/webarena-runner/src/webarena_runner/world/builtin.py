@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bench_core.fault_switches import FaultSwitches
     from webarena_runner.world.server import FaultKind
-    from webarena_runner.world.site import Credentials, Site
+    from webarena_runner.world.site import Site, SiteAccount
 
 __all__ = ["BuiltInWorld"]
 
@@ -76,7 +76,7 @@ class BuiltInWorld:
         }
 
     @property
-    def accounts(self) -> dict[str, Credentials]:
+    def accounts(self) -> dict[str, SiteAccount]:
         """The account of each site for its tasks."""
         return {name: site.account for name, site in self.sites.items()}
 

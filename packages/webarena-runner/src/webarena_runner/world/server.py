@@ -58,7 +58,7 @@ class SiteServer:
         self.closing = threading.Event()
         self._served: deque[tuple[float, str, str]] = deque(maxlen=_REMEMBERED)
         self._hostname = hostname
-        self._http = _Server(self)
+        self._http = _SiteServer(self)
 
     @property
     def origin(self) -> str:
@@ -85,14 +85,14 @@ class SiteServer:
         self._http.stop()
 
 
-class _Server(BoundedServer):
+class _SiteServer(BoundedServer):
     def __init__(self, owner: SiteServer) -> None:
         self.owner = owner
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _SiteHandler)
 
 
-class _Handler(BoundedHandler):
-    server: _Server
+class _SiteHandler(BoundedHandler):
+    server: _SiteServer
     any_origin = True  # sites have tokens in their forms
     server_version = "StandIn"
     sys_version = ""

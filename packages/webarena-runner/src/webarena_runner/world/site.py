@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from webarena_runner.world.messages import Request
     from webarena_runner.world.router import Router
 
-__all__ = ["Credentials", "Session", "Site", "Visit"]
+__all__ = ["Site", "SiteAccount", "Visit", "VisitorSession"]
 
 
 _SESSIONS = 10_000  # a trial begins a few; the oldest ends for another
 
 
 @dataclass(frozen=True)
-class Credentials:
+class SiteAccount:
     """An account of a site."""
 
     user: str
@@ -34,7 +34,7 @@ class Credentials:
 
 
 @dataclass
-class Session:
+class VisitorSession:
     """One browser's session with a site; `user` is None until it logs in."""
 
     ident: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -48,7 +48,7 @@ class Visit:
     """A request together with its session."""
 
     request: Request
-    session: Session
+    session: VisitorSession
 
     @property
     def user(self) -> str | None:
@@ -84,7 +84,7 @@ class Site(ABC):
     hostname: ClassVar[str]
     entry: ClassVar[str] = ""
     colours: ClassVar[tuple[str, str]]
-    account: ClassVar[Credentials]
+    account: ClassVar[SiteAccount]
     login_path: ClassVar[str]
     session_cookie: ClassVar[str]
     token_fields: ClassVar[tuple[str, ...]]
@@ -93,7 +93,7 @@ class Site(ABC):
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, VisitorSession] = {}
         self.populate()
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Site(ABC):
             if found is None:
                 return not_found()  # a session started by a late favicon would end the login
             known = self._sessions.get(request.cookies.get(self.session_cookie, ""))
-            session = known or Session()
+            session = known or VisitorSession()
             if session.user is None and self._may_pass_by_header(request):
                 session.user = self.account.user
             visit, (handler, values) = Visit(request, session), found

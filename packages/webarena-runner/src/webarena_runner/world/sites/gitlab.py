@@ -10,7 +10,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, link, listing, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.site import Site, SiteAccount
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -44,7 +44,7 @@ class GitLab(Site):
     name = "gitlab"
     hostname = "gitlab.localhost"
     colours = ("#1068bf", "#292961")
-    account = Credentials("byteblaze", "hello1234")
+    account = SiteAccount("byteblaze", "hello1234")
     login_path = "/users/sign_in"
     session_cookie = "_gitlab_session"
     token_fields = ("authenticity_token",)

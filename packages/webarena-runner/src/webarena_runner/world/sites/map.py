@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from webarena_runner.world.files import initial
 from webarena_runner.world.markup import Markup, link, tag
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.site import Site, SiteAccount
 
 if TYPE_CHECKING:
     from webarena_runner.world.messages import Response
@@ -22,7 +22,7 @@ class Map(Site):
     name = "map"
     hostname = "map.localhost"
     colours = ("#2f7d32", "#22402a")
-    account = Credentials("visitor", "visitor")
+    account = SiteAccount("visitor", "visitor")
     login_path = "/"
     session_cookie = "_map_session"
     token_fields = ("authenticity_token",)

@@ -10,7 +10,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, link, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.site import Site, SiteAccount
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -49,7 +49,7 @@ class Reddit(Site):
     name = "reddit"
     hostname = "reddit.localhost"
     colours = ("#2462a8", "#1b2a3b")
-    account = Credentials("MarvelsGrantMan136", "test1234")
+    account = SiteAccount("MarvelsGrantMan136", "test1234")
     login_path = "/login"
     session_cookie = "PHPSESSID"
     token_fields = ("_csrf_token", "token")

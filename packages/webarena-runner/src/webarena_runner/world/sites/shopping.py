@@ -12,7 +12,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, hidden, link, listing, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.site import Site, SiteAccount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Shopping(Site):
     name = "shopping"
     hostname = "shopping.localhost"
     colours = ("#1979c3", "#20303f")
-    account = Credentials(_EMAIL, "Password.123")
+    account = SiteAccount(_EMAIL, "Password.123")
     login_path = "/customer/account/login/"
     session_cookie = "PHPSESSID"
     token_fields = ("form_key",)

@@ -9,7 +9,7 @@ from webarena_runner.world.files import initial
 from webarena_runner.world.markup import field, link, listing, tag
 from webarena_runner.world.messages import Response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.site import Site, SiteAccount
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -28,7 +28,7 @@ _MENU = {
 
 
 @dataclass
-class Order:
+class AdminOrder:
     """An order in the back office."""
 
     ident: int
@@ -44,7 +44,7 @@ class ShoppingAdmin(Site):
     hostname = "shopping-admin.localhost"
     entry = "/admin"
     colours = ("#eb5202", "#373330")
-    account = Credentials("admin", "admin1234")
+    account = SiteAccount("admin", "admin1234")
     login_path = "/admin"
     session_cookie = "admin"
     token_fields = ("form_key",)
@@ -53,7 +53,7 @@ class ShoppingAdmin(Site):
 
     def populate(self) -> None:
         """Reset orders, customers and reviews."""
-        self.orders = initial(self.name, "orders", list[Order])
+        self.orders = initial(self.name, "orders", list[AdminOrder])
         self.invoices = initial(self.name, "invoices", list[tuple[str, str]])
         self.customers = initial(self.name, "customers", dict[str, str])
         self.reviews = initial(self.name, "reviews", list[tuple[int, str, str, str, str]])
@@ -156,7 +156,7 @@ class ShoppingAdmin(Site):
         headings = ("Interval", "Product", "Order Quantity")
         return self._page(visit, "Bestsellers Report", listing(headings, self.sales))
 
-    def _order(self, ident: str) -> Order | None:
+    def _order(self, ident: str) -> AdminOrder | None:
         return next((each for each in self.orders if str(each.ident) == ident), None)
 
     def _page(self, visit: Visit, title: str, *body: Node) -> Response:
