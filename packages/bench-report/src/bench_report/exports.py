@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bench_report.formats.figures import Figure
     from bench_report.run_data.sources import Source
 
 __all__ = ["ForeignFormat", "export", "import_run"]
@@ -82,7 +81,12 @@ def export(
         mix=mix,
     )
     if what == "figures":
-        return _export_figures(list(figures_of(report)), out, pdf=pdf)
+        figures = list(figures_of(report))
+        files = [_write(out / f"{each.name}.svg", each.svg) for each in figures]
+        for name, document in print_figures(figures) if pdf else ():
+            files.append(out / f"{name}.pdf")
+            write_atomic(files[-1], document)
+        return files
     if what == "template" and template is None:
         raise InputError("give the template with --template FILE")
     if what in DOCUMENTS or template is not None:
@@ -91,15 +95,6 @@ def export(
             files.append(_write(out.with_suffix(".json"), comparison_json(report)))
         return files
     return write_report(report, runs, out, formats=[what])
-
-
-def _export_figures(figures: Sequence[Figure], out: Path, *, pdf: bool) -> list[Path]:
-    files = [_write(out / f"{each.name}.svg", each.svg) for each in figures]
-    if pdf:
-        for name, document in print_figures(figures):
-            files.append(out / f"{name}.pdf")
-            write_atomic(files[-1], document)
-    return files
 
 
 def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Path]:

@@ -60,7 +60,7 @@ def report_of(
     found = check_comparable(sides, mix=mix, subsets=not mix and same_shared_tasks(runs))
     strict = count_errors_as_failures
     described = tuple(
-        _with_statistics(_run_report(each, out=out, strict=strict), side, strict=strict)
+        _run_report(each, side, out=out, strict=strict)
         for each, side in zip(runs, sides, strict=True)
     )
     report = Report(
@@ -82,20 +82,13 @@ def report_of(
     )
 
 
-def _with_statistics(run: RunReport, side: ComparedRun, *, strict: bool) -> RunReport:
-    """Add what is computed from the run as comparisons see it."""
-    return run.model_copy(
-        update={"noise": noise_of_run(side, strict=strict), "cost": cost_of_run(run, side)}
-    )
-
-
 def _title(runs: Sequence[Source]) -> str:
     *others, last = sorted({run.info.benchmark for run in runs})
     names = f"{', '.join(others)} and {last}" if others else last
     return f"{runs[0].info.agent} on {names}" if len(runs) == 1 else f"{len(runs)} runs on {names}"
 
 
-def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
+def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> RunReport:
     base = run.relative_to(out)
     rows = trial_rows(run, base)
     rule = run.info.stopping_rule
@@ -103,7 +96,7 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
     scored = [each for each in run.view.latest if each.score is not None]
     scored.sort(key=lambda each: each.sequence or 0)
     codes = [each.agent_code.sha256 for each in scored if each.agent_code]
-    return RunReport(
+    report = RunReport(
         label=run.label,
         folder=base,
         info=run.info,
@@ -123,6 +116,10 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         # Scored trials by the program that the agent was; those without a digest are left out.
         programs=dict(Counter(code for code in codes if code is not None)),
         trials=rows,
+    )
+    # What is computed from the run as comparisons see it.
+    return report.model_copy(
+        update={"noise": noise_of_run(side, strict=strict), "cost": cost_of_run(report, side)}
     )
 
 

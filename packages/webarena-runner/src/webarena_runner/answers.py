@@ -119,7 +119,11 @@ def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple
     if any(map(is_pattern, strings)):
         flags.append("regex-answer")
     # one item with a list of all numbers from 0 to 39 passes any task that expects one of them
-    if any(isinstance(each, list) for each in _parts(items)):
+    # the evaluator compares the values of objects
+    values = [
+        each for item in items for each in (item.values() if isinstance(item, dict) else [item])
+    ]
+    if any(isinstance(each, list) for each in values):
         flags.append("alternatives-answer")
     if "date" in _formats(results_schema) and any(map(_is_partial_date, strings)):
         flags.append("partial-date-answer")
@@ -145,12 +149,6 @@ def _bad_word(name: str, word: Any, allowed: tuple[str, ...]) -> str | None:
     if isinstance(word, str) and word.strip().upper() in allowed:
         return None
     return f"{name} is {json.dumps(word)}, not one of {', '.join(allowed)}"
-
-
-def _parts(items: list[Any]) -> Iterator[Any]:
-    """Yield the items and, for objects, their values: where the evaluator compares values."""
-    for item in items:
-        yield from item.values() if isinstance(item, dict) else (item,)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -290,17 +290,13 @@ def _data(text: str) -> list[JsonValue]:
         if found := pattern.findall(text):
             return [_value(each) for each in found]
     if lead := _LEAD.match(text):
-        return [_value(each) for each in _split(lead.group(1))]
+        said = lead.group(1)
+        parts = re.split(r"\s*;\s*|,\s+(?:and\s+)?|\s+and\s+", said)
+        is_list = len(parts) > 1 and len(said) < 200  # a sentence is no list
+        return [_value(each) for each in (filter(None, parts) if is_list else [said])]
     if (amounts := _AMOUNT.findall(text)) and not _DATE.match(text):
         return [_value(each) for each in amounts]
     return [text.rstrip(".")]
-
-
-def _split(text: str) -> list[str]:
-    parts = re.split(r"\s*;\s*|,\s+(?:and\s+)?|\s+and\s+", text)
-    return (
-        [part for part in parts if part] if len(parts) > 1 and len(text) < 200 else [text]
-    )  # a sentence is no list
 
 
 def _value(text: str) -> Any:

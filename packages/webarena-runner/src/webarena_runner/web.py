@@ -10,6 +10,7 @@ import http.client
 import socket
 import ssl
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -104,8 +105,16 @@ class WebClient:
     def _exchange(
         self, method: str, url: str, body: bytes | None, deadline: float
     ) -> tuple[int, str | None, str]:
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
-            return self._send(method, url, body, deadline)
+            with closing(_connection(url, _left(deadline))) as connection:
+                connection.request(method, target, body, self._headers(url, body))
+                response = connection.getresponse()
+                for line in response.msg.get_all("Set-Cookie") or []:
+                    self._keep(parse_cookie(line, url))
+                text = _read(response, connection, deadline)
+                return response.status, response.getheader("Location"), text
         except TimeoutError as error:
             raise EnvironmentFaultError(
                 f"{url} accepted the connection but did not answer within {self.timeout_s:g} s"
@@ -114,27 +123,14 @@ class WebClient:
             reason = str(error) or type(error).__name__
             raise EnvironmentFaultError(f"{url} cannot be reached: {reason}") from error
 
-    def _send(
-        self, method: str, url: str, body: bytes | None, deadline: float
-    ) -> tuple[int, str | None, str]:
-        parts = urlsplit(url)
-        connection = _connection(url, _left(deadline))
-        try:
-            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request(method, target, body, self._headers(url, body))
-            response = connection.getresponse()
-            for line in response.msg.get_all("Set-Cookie") or []:
-                cookie = parse_cookie(line, url)
-                if cookie is None:
-                    continue
-                same = (cookie.name, cookie.domain, cookie.path)
-                self.cookies = [c for c in self.cookies if (c.name, c.domain, c.path) != same]
-                if cookie.expires is None or cookie.expires > time.time():
-                    self.cookies.append(cookie)
-            text = _read(response, connection, deadline)
-            return response.status, response.getheader("Location"), text
-        finally:
-            connection.close()
+    def _keep(self, cookie: Cookie | None) -> None:
+        """Keep a cookie in place of an earlier one; an expired one only takes its place away."""
+        if cookie is None:
+            return
+        same = (cookie.name, cookie.domain, cookie.path)
+        self.cookies = [c for c in self.cookies if (c.name, c.domain, c.path) != same]
+        if cookie.expires is None or cookie.expires > time.time():
+            self.cookies.append(cookie)
 
     def _headers(self, url: str, body: bytes | None) -> dict[str, str]:
         headers = {

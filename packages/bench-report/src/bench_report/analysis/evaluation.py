@@ -99,7 +99,8 @@ def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]
 
 def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     """Compare query and judge with each other and with the known truth; `None` without a judge."""
-    if not any(map(_was_judged, run.view.latest)):  # most runs: then nothing is sorted or read
+    # Most runs: then nothing is sorted or read.
+    if not any(c.decided_by in _BY_JUDGE for result in run.view.latest for c in result.checks):
         return None
     read = [_decisions_of(result) for result in run.results]
     if not any(each.outcome for each in read):
@@ -137,10 +138,6 @@ def read_rate(run: Source, outcomes: Iterable[tuple[str, bool | None]], level: f
     except NotEstimableError as error:
         return ReadRate(tasks=len(scores), trials=trials, refused=str(error))
     return ReadRate(tasks=len(scores), trials=trials, interval=found)
-
-
-def _was_judged(result: TrialResult) -> bool:
-    return any(each.decided_by in _BY_JUDGE for each in result.checks)
 
 
 def _decisions_of(result: TrialResult) -> _Decisions:

@@ -116,7 +116,23 @@ def outcomes(report: Report) -> Iterator[str]:
     if causes:
         yield "### Scores that may not be the agent's own doing"
         yield markdown_table(("Run", "Suspect", "Trials"), causes, words=2)
-    yield from _exclusions(report)
+    unscored = [
+        (
+            run.label,
+            each.status.value.replace("_", " "),
+            count(each.count),
+            escaped(": ".join(filter(None, (each.kind, each.message)))),
+        )
+        for run in report.runs
+        for each in run.summary.exclusions
+    ]
+    if unscored:
+        counted = (
+            "counted as failures" if report.count_errors_as_failures else "left out of the rate"
+        )
+        yield f"### Without a score, {counted}"
+        why = ("Run", "Status", "Trials", "First reason")
+        yield markdown_table(why, unscored, words=2, numbers_from=4)
 
 
 def _counted(
@@ -128,26 +144,6 @@ def _counted(
         for run in report.runs
         for name, number in counts_of(run).items()
     ]
-
-
-def _exclusions(report: Report) -> Iterator[str]:
-    rows = [
-        (
-            run.label,
-            each.status.value.replace("_", " "),
-            count(each.count),
-            escaped(": ".join(filter(None, (each.kind, each.message)))),
-        )
-        for run in report.runs
-        for each in run.summary.exclusions
-    ]
-    if rows:
-        counted = (
-            "counted as failures" if report.count_errors_as_failures else "left out of the rate"
-        )
-        yield f"### Without a score, {counted}"
-        head = ("Run", "Status", "Trials", "First reason")
-        yield markdown_table(head, rows, words=2, numbers_from=4)
 
 
 def integrity(report: Report) -> Iterator[str]:

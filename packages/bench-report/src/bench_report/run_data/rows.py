@@ -12,7 +12,6 @@ from bench_report.model import Effort, TaskEntry, TrialRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bench_core.statistics import EndedTrial
     from bench_report.run_data.sources import Source
 
 __all__ = ["effort_of", "task_entries", "trial_rows"]
@@ -42,22 +41,18 @@ def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
 
 def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
     """Return a run's trials, their folders below `base`."""
-    pairs = zip(run.ended, run.folders, strict=True)
-    rows = tuple(_trial_row(trial, base, folder) for trial, folder in pairs)
-    for row, result in zip(rows, run.results, strict=True):
+    rows = []
+    for trial, folder, result in zip(run.ended, run.folders, run.results, strict=True):
+        row = TrialRow(*_SHOWN(trial))
+        if folder is not None:
+            row.folder = f"{base}/{folder}"
         if result.integrity is not None:
             row.integrity = result.integrity.state
             row.findings = tuple(str(each.code) for each in result.integrity.findings)
         if result.sealing is not None:
             row.sealed = result.sealing.sealed
-    return rows
-
-
-def _trial_row(trial: EndedTrial, base: str, folder: str | None) -> TrialRow:
-    row = TrialRow(*_SHOWN(trial))
-    if folder is not None:
-        row.folder = f"{base}/{folder}"
-    return row
+        rows.append(row)
+    return tuple(rows)
 
 
 def effort_of(rows: Sequence[TrialRow]) -> Effort:

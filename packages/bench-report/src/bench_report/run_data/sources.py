@@ -15,7 +15,7 @@ from bench_core.statistics import EndedTrial, EndedTrials
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bench_core.records import RunInfo, Task, TrialResult
     from bench_core.run_folder import RunView
@@ -111,14 +111,12 @@ class _FolderNames(dict[int, frozenset[str]]):
 
     def __missing__(self, trial: int) -> frozenset[str]:
         folder = self._trials / str(trial)
-        return self.setdefault(trial, frozenset(_folders_in(folder)))
-
-
-def _folders_in(folder: Path) -> Iterator[str]:
-    """Yield the names of folders; what links lead to is no part of the run."""
-    if folder.is_dir() and not folder.is_symlink():
-        with os.scandir(folder) as entries:
-            yield from (each.name for each in entries if each.is_dir(follow_symlinks=False))
+        names: list[str] = []
+        # What links lead to is no part of the run.
+        if folder.is_dir() and not folder.is_symlink():
+            with os.scandir(folder) as entries:
+                names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+        return self.setdefault(trial, frozenset(names))
 
 
 def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None) -> list[Source]:

@@ -28,9 +28,10 @@ def read_labels(path: Path | str) -> dict[str, bool]:
         raise InputError(f"{path}: cannot read the labels: {error}") from error
     labels: dict[str, bool] = {}
     for number, (case_id, given) in enumerate(_label_rows(path, text), 1):
-        label = _truth(given)
-        if label is None:
+        word = str(given).strip().lower()  # a boolean's is `true` or `false`, too
+        if word not in _TRUE | _FALSE:
             raise InputError(f"{path}, label {number}: {given!r} is neither true nor false")
+        label = word in _TRUE
         if labels.setdefault(case_id, label) != label:
             raise InputError(f"{path}: {case_id!r} is labelled true and false; decide on one")
     if not labels:
@@ -69,10 +70,3 @@ def _pair(row: Any, where: str) -> tuple[str, Any]:
         return str(row["case_id"]), row["passed"]
     except (KeyError, TypeError):
         raise InputError(f"{where}: no label: each needs `case_id` and `passed`") from None
-
-
-def _truth(given: Any) -> bool | None:
-    if isinstance(given, bool):
-        return given
-    word = str(given).strip().lower()
-    return True if word in _TRUE else False if word in _FALSE else None

@@ -156,13 +156,6 @@ def calibrate(
     )
 
 
-def _label_shares(selection: Selection) -> str:
-    shares = ", ".join(
-        f"{selection.labelled[name]} of {n} {name}" for name, n in sorted(selection.cases.items())
-    )
-    return f"the labels are no random choice of the cases (labelled: {shares})"
-
-
 def _of_new(interval: Interval) -> Interval:
     """Widen an interval of these cases to one of new cases: they vary, too."""
     spread = t_or_normal_quantile(interval.level, None) * math.sqrt(
@@ -305,6 +298,14 @@ class _Report:
         except NotEstimableError as error:
             self.refused["corrected"] = str(error)
             return None
+        shares = ", ".join(
+            f"{selection.labelled[name]} of {n} {name}"
+            for name, n in sorted(selection.cases.items())
+        )
+        chosen = (
+            f"the labels are no random choice of the cases (labelled: {shares}): "
+            f"each verdict is corrected by its own labels"
+        )
         reason = "the labels were chosen by verdict, which it takes for a random choice"
         return found.model_copy(
             update={
@@ -315,7 +316,7 @@ class _Report:
                 "refused": {**found.refused, "ppi": reason, "rogan_gladen": reason},
                 "notes": (
                     *found.notes,
-                    f"{_label_shares(selection)}: each verdict is corrected by its own labels",
+                    chosen,
                 ),
             }
         )

@@ -44,7 +44,13 @@ def goal_doubts(state: Any, goal: str, *, initial: Any = None) -> Iterator[tuple
     facts = judged.statement(_CASES.sub(" ", goal)).facts
     named = [each for each in facts if each.kind in {"text", "address"}]
     if named:
-        held = [_stems(str(value)) for value in _texts(judged)]
+        held = [
+            _stems(text)
+            for app in judged.index.apps
+            for part in (*app.after, *app.changes)
+            for text in {each: None for _, each in leaves(part.value) if isinstance(each, str)}
+            if text
+        ]
         for fact in named:
             if not any(_stems(fact.text) <= each for each in held):
                 yield (
@@ -82,14 +88,6 @@ def _broken(judged: JudgedState, fact: Fact, bounded: set[str]) -> Iterator[tupl
             f"the goal asks for {fact.relation} {fact.text!r}, and what the run made has {values}"
         )
         yield "state.goal_violated", message
-
-
-def _texts(judged: JudgedState) -> Iterator[Any]:
-    for app in judged.index.apps:
-        for part in (*app.after, *app.changes):
-            yield from dict.fromkeys(
-                value for _, value in leaves(part.value) if isinstance(value, str) and value
-            )
 
 
 def _stems(text: str) -> frozenset[str]:

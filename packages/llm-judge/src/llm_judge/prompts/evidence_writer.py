@@ -65,7 +65,14 @@ class EvidenceWriter:
         copy_of = self._by_content.get(key)
         if copy_of is not None:
             return self._grow(copy_of, effect.pointer)
-        line = self._line(effect)
+        head = {"n": self._numbers + 1, "at": effect.pointer, "is": effect.kind}
+        full = {**head, **_content(effect)}
+        like = self._nearest(effect)
+        if like is not None:
+            short = {**head, **self._difference(effect, like)}
+            if len(compact(short)) < len(compact(full)):
+                full = short
+        line = Line(effect.pointer, effect.kind, effect.app, full)
         if not self._fits(line):
             return False
         self._numbers += 1
@@ -106,16 +113,6 @@ class EvidenceWriter:
         line.size = size
         return True
 
-    def _line(self, effect: Effect) -> Line:
-        head = {"n": self._numbers + 1, "at": effect.pointer, "is": effect.kind}
-        full = {**head, **_content(effect)}
-        like = self._nearest(effect)
-        if like is not None:
-            short = {**head, **self._difference(effect, like)}
-            if len(compact(short)) < len(compact(full)):
-                full = short
-        return Line(effect.pointer, effect.kind, effect.app, full)
-
     def _nearest(self, effect: Effect) -> int | None:
         """Return the number of the written line that shares most with a record."""
         if len(effect.leaves) < _LEAST_SHARED or effect.first_row is not None:
@@ -134,7 +131,7 @@ class EvidenceWriter:
     def _difference(self, effect: Effect, number: int) -> dict[str, Any]:
         theirs = dict(self._leaves[number - 1])
         ours = dict(effect.leaves)
-        other = {k: _plain(v) for k, v in ours.items() if theirs.get(k) != v}
+        other = {k: _short(json.loads(v)) for k, v in ours.items() if theirs.get(k) != v}
         gone = [k for k in theirs if k not in ours]
         shown: dict[str, Any] = {"same_as": number}
         if other:
@@ -151,10 +148,6 @@ def _content(effect: Effect) -> dict[str, Any]:
     if effect.first_row is not None:
         return dict(effect.value)
     return {"value": _short(effect.value)}
-
-
-def _plain(text: str) -> Any:
-    return _short(json.loads(text))
 
 
 def _short(value: Any) -> Any:
