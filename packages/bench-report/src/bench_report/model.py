@@ -31,7 +31,6 @@ from bench_core.statistics import Comparison as PairComparison
 
 __all__ = [
     "Caveat",
-    "Comparison",
     "CostInterval",
     "Difference",
     "Effort",
@@ -45,6 +44,7 @@ __all__ = [
     "Ranking",
     "ReadRate",
     "Report",
+    "RunComparison",
     "RunReport",
     "RunState",
     "SliceDifference",
@@ -376,7 +376,7 @@ class Difference(Record):
     note: str | None = None
 
 
-class Comparison(Record):
+class RunComparison(Record):
     """Runs side by side: each paired with the first one."""
 
     baseline: str
@@ -436,6 +436,6 @@ class Report(Record):
     methods: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     runs: tuple[RunReport, ...]
-    comparison: Comparison | None = None
+    comparison: RunComparison | None = None
     ranking: Ranking | None = None
     tasks: tuple[TaskEntry, ...] = ()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import GateResult
     from bench_report.comparison.designs import PlannedDesign
-    from bench_report.model import Comparison, Difference, Report
+    from bench_report.model import Difference, Report, RunComparison
 
 __all__ = ["comparison_lines", "gate_lines", "plans_text", "report_lines"]
 
@@ -36,7 +36,7 @@ def report_lines(report: Report) -> list[str]:
     return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
+def comparison_lines(comparison: RunComparison) -> Iterator[str]:
     """Yield how runs differ from the baseline: as a whole, by slice, by task."""
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
     yield ""

@@ -21,7 +21,7 @@ from webarena_runner.world.launch import environment_of
 from webarena_runner.world.scripts import demo_task_ids, script_for
 
 if TYPE_CHECKING:
-    from webarena_runner.world.site import Site
+    from webarena_runner.world.site import StandInSite
 
 FACTS = [274, 260, 44, 45, 156, 157, 132, 0, 399, 404, 595, 418, 512, 689]
 """The task ids that must be completable without Docker."""
@@ -86,7 +86,7 @@ def test_a_program_that_forgets_to_stop_it_still_ends() -> None:
     assert ran.stdout.strip() == "5"
 
 
-def _change(site: Site) -> None:
+def _change(site: StandInSite) -> None:
     """Change whatever a visitor can change on a site."""
     for name, value in vars(site).items():
         if not name.startswith("_"):

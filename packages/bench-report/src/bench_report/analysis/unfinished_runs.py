@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.model import Comparison, Difference
+from bench_report.model import Difference, RunComparison
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -99,8 +99,10 @@ def _audit_without_intervals(audit: JudgeAudit) -> JudgeAudit:
     )
 
 
-def _comparison_without_tests(comparison: Comparison, unfinished: AbstractSet[str]) -> Comparison:
-    return Comparison(
+def _comparison_without_tests(
+    comparison: RunComparison, unfinished: AbstractSet[str]
+) -> RunComparison:
+    return RunComparison(
         baseline=comparison.baseline,
         differences=tuple(
             Difference(

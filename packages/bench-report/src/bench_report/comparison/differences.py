@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare as compare_scores
 from bench_core.statistics import compare_tasks, difference_limits, holm
-from bench_report.model import Comparison, Difference, SliceDifference, TaskChange
+from bench_report.model import Difference, RunComparison, SliceDifference, TaskChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -21,14 +21,14 @@ _Outcomes = dict[str, list[float]]
 _Clusters = dict[str, str]
 
 
-def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> Comparison | None:
+def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> RunComparison | None:
     """Pair every later side with the first one; `None` for a single one."""
     first, *others = sides
     if not others:
         return None
     found = [difference(each, first, strict=strict) for each in others]
     adjusted = _holm([each.p_value for each in found])
-    return Comparison(
+    return RunComparison(
         baseline=first.label,
         differences=tuple(
             each.model_copy(update={"adjusted_p_value": p})

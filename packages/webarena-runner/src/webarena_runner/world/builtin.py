@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from bench_core.fault_switches import FaultSwitches
     from webarena_runner.world.server import FaultKind
-    from webarena_runner.world.site import Site, SiteAccount
+    from webarena_runner.world.site import SiteAccount, StandInSite
 
 __all__ = ["BuiltInWorld"]
 
-_SITES: tuple[type[Site], ...] = (Shopping, ShoppingAdmin, Reddit, GitLab, Map)
+_SITES: tuple[type[StandInSite], ...] = (Shopping, ShoppingAdmin, Reddit, GitLab, Map)
 
 
 class BuiltInWorld:
@@ -49,7 +49,7 @@ class BuiltInWorld:
     name = "webarena"
 
     def __init__(self) -> None:
-        self.sites: dict[str, Site] = {}
+        self.sites: dict[str, StandInSite] = {}
         self._servers: dict[str, SiteServer] = {}
         self._control: SiteServer | None = None
         self._prefix = ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webarena_runner.world.messages import Request
     from webarena_runner.world.router import Router
 
-__all__ = ["Site", "SiteAccount", "Visit", "VisitorSession"]
+__all__ = ["SiteAccount", "StandInSite", "Visit", "VisitorSession"]
 
 
 _SESSIONS = 10_000  # a trial begins a few; the oldest ends for another
@@ -66,7 +66,7 @@ class Visit:
         return self.request.query
 
 
-class Site(ABC):
+class StandInSite(ABC):
     """A stand-in site: routes over a state that `reset` restores.
 
     Attributes:

@@ -10,7 +10,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, link, listing, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Site, SiteAccount
+from webarena_runner.world.site import SiteAccount, StandInSite
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -38,7 +38,7 @@ class Project:
         return f"{self.stars} {'star' if self.stars == 1 else 'stars'}"
 
 
-class GitLab(Site):
+class GitLab(StandInSite):
     """Projects, issues, commits, the dashboard and the user's own settings."""
 
     name = "gitlab"

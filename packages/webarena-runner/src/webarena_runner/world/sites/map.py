@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from webarena_runner.world.files import initial
 from webarena_runner.world.markup import Markup, link, tag
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Site, SiteAccount
+from webarena_runner.world.site import SiteAccount, StandInSite
 
 if TYPE_CHECKING:
     from webarena_runner.world.messages import Response
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Map"]
 
 
-class Map(Site):
+class Map(StandInSite):
     """Search for places, without accounts."""
 
     name = "map"

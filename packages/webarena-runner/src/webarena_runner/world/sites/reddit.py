@@ -10,7 +10,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, link, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Site, SiteAccount
+from webarena_runner.world.site import SiteAccount, StandInSite
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -43,7 +43,7 @@ class Forum:
     subscribed: bool = False
 
 
-class Reddit(Site):
+class Reddit(StandInSite):
     """Forums, posts, votes, subscriptions and the member's biography."""
 
     name = "reddit"

@@ -12,7 +12,7 @@ from webarena_runner.world.files import asset, initial
 from webarena_runner.world.markup import Markup, field, hidden, link, listing, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Site, SiteAccount
+from webarena_runner.world.site import SiteAccount, StandInSite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Order:
     items: tuple[str, ...]
 
 
-class Shopping(Site):
+class Shopping(StandInSite):
     """Catalogue, search, cart, wish list, newsletter, orders and the contact form.
 
     Attributes:

@@ -9,7 +9,7 @@ from webarena_runner.world.files import initial
 from webarena_runner.world.markup import field, link, listing, tag
 from webarena_runner.world.messages import Response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import Site, SiteAccount
+from webarena_runner.world.site import SiteAccount, StandInSite
 
 if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
@@ -37,7 +37,7 @@ class AdminOrder:
     total: float
 
 
-class ShoppingAdmin(Site):
+class ShoppingAdmin(StandInSite):
     """Dashboard, orders, invoices, customers, reviews and the bestseller report."""
 
     name = "shopping_admin"
