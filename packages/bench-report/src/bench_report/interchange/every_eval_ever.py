@@ -46,11 +46,11 @@ def export_every_eval_ever(run: Source, out: Path) -> list[Path]:
     name = str(uuid.UUID(bytes=digest[:16], version=4))
     folder = f"data/{_safe(info.benchmark)}/{_safe(developer)}/{_safe(model)}"
     tasks = {task.task_id: task for task in run.tasks}
-    found = [
+    found = (
         _sample(run, tasks[result.task_id], result, f"{developer}/{model}")
         for result in run.results
         if result.score is not None
-    ]
+    )
     rows = "".join(f"{json.dumps(each, ensure_ascii=True, allow_nan=False)}\n" for each in found)
     if not rows:
         raise InputError(f"no trial of {run.view.path} has a score, and a record needs one")
