@@ -328,11 +328,11 @@ async def _solve_apps(
     """Open a page of the first app; where it opens, do the task."""
     from playwright.async_api import Error
 
-    if environment.live.lease.alone:  # as an agent that is handed a URL
+    if environment.live.browser.alone:  # as an agent that is handed a URL
         async with open_playwright("this agent") as driver:
             browser = await driver.chromium.connect_over_cdp(environment.cdp_url)
             await browser.contexts[0].new_page()
-    page = await environment.live.lease.context.new_page()
+    page = await environment.live.browser.context.new_page()
     try:
         answer = await page.goto(f"{environment.start_urls[0]}/menu", timeout=wait_s * 1000)
     except Error:

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli import FIRST_OPTIONS, PANELS, PanelOption
+from bench_core.cli.panels import FIRST_OPTIONS, PANELS, PanelOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli import Check, execute_doctor, render_table, runner_group
+from bench_core.cli import Check, common_command, execute_doctor, render_table, runner_group
 from bench_core.cli.doctor import CheckResult, agent_checks, failed, ok, warned
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models import price_checks
@@ -335,3 +335,17 @@ def test_the_checks_of_a_planned_run_name_what_it_would_be_refused_for() -> None
     assert "needs a model" in found.detail
     assert "--model" in found.fix
     assert [*agent_checks(None), *price_checks(None)] == []
+
+
+def test_an_option_of_a_runner_without_a_panel_is_in_the_last() -> None:
+    main = click.Group()
+
+    @common_command(main, click.option("--own", help="Mine."), agent="toy")
+    def run(**_: object) -> None:
+        """Run toys."""
+
+    shown = CliRunner().invoke(main, [run.__name__, "--help"]).output
+    assert "Run toys." in shown
+    before, _, last = shown.partition("\nMore:\n")
+    assert "--own" in last
+    assert "--own" not in before

@@ -23,9 +23,9 @@ from multireal_harness.world import load_solutions
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from bench_core.browser import TrialBrowser
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask, Task
-    from multireal_harness.browsers import Lease
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -37,18 +37,18 @@ class Doing:
 
     name = "doing"
 
-    def __init__(self, then: Callable[[Lease, Any], Awaitable[Any]], *, alone: bool) -> None:
+    def __init__(self, then: Callable[[TrialBrowser, Any], Awaitable[Any]], *, alone: bool) -> None:
         self.in_process = not alone
         self._then = then
 
     async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
         outcome = await ScriptedAgent(load_solutions(TASK)[0]).run(task, environment, context)
-        other = await self._then(environment.live.lease, task)
+        other = await self._then(environment.live.browser, task)
         return other if isinstance(other, AgentOutcome) else outcome
 
 
 def after_the_good_solution(
-    then: Callable[[Lease, Any], Awaitable[Any]], *, alone: bool = False
+    then: Callable[[TrialBrowser, Any], Awaitable[Any]], *, alone: bool = False
 ) -> Callable[[Task, TrialContext], Doing]:
     return lambda *_: Doing(then, alone=alone)
 
@@ -126,7 +126,7 @@ async def test_app_slower_than_the_limit_is_an_environment_error(runner: Any) ->
 async def test_visit_of_a_guarded_path_is_refused_and_noted(runner: Any, path: str) -> None:
     answered: list[int] = []
 
-    async def visit(lease: Lease, task: Any) -> None:
+    async def visit(lease: TrialBrowser, task: Any) -> None:
         page = await lease.context.new_page()
         answer = await page.goto(task.inputs["apps"]["Mail"] + path)
         answered.append(answer.status)
@@ -139,7 +139,7 @@ async def test_visit_of_a_guarded_path_is_refused_and_noted(runner: Any, path: s
 
 
 async def test_guarded_path_reached_without_a_request_is_noted_and_undone(runner: Any) -> None:
-    async def push(lease: Lease, task: Any) -> None:
+    async def push(lease: TrialBrowser, task: Any) -> None:
         page = lease.context.pages[0]
         await page.evaluate("history.pushState({}, '', '/finish')")
         for _ in range(600):
@@ -154,7 +154,7 @@ async def test_guarded_path_reached_without_a_request_is_noted_and_undone(runner
 
 @pytest.mark.parametrize("alone", [False, True])
 async def test_closed_tabs_do_not_cost_the_state(runner: Any, alone: bool) -> None:
-    async def close(lease: Lease, task: Any) -> None:
+    async def close(lease: TrialBrowser, task: Any) -> None:
         for page in lease.context.pages[:-1] if alone else lease.context.pages:
             await page.close()
 
@@ -163,13 +163,13 @@ async def test_closed_tabs_do_not_cost_the_state(runner: Any, alone: bool) -> No
 
 
 @asynccontextmanager
-async def attached(lease: Lease) -> AsyncIterator[Any]:
+async def attached(lease: TrialBrowser) -> AsyncIterator[Any]:
     """Attach as an agent does that connects by CDP URL."""
     async with open_playwright("this test") as driver:
         yield await driver.chromium.connect_over_cdp(lease.cdp_url)
 
 
-async def command(lease: Lease, method: str) -> None:
+async def command(lease: TrialBrowser, method: str) -> None:
     async with attached(lease) as browser:
         session = await browser.new_browser_cdp_session()
         with suppress(Error):  # the browser may have ended
@@ -183,7 +183,7 @@ async def test_agent_that_ends_its_browser_has_failed(
     method: str,
     stays: bool,
 ) -> None:
-    async def leave(lease: Lease, task: Any) -> None:
+    async def leave(lease: TrialBrowser, task: Any) -> None:
         await command(lease, method)
         await asyncio.sleep(30 if stays else 0)
 
@@ -195,7 +195,7 @@ async def test_agent_that_ends_its_browser_has_failed(
 
 
 async def test_agent_that_disconnects_from_its_browser_has_done_nothing_wrong(runner: Any) -> None:
-    async def let_go(lease: Lease, task: Any) -> None:
+    async def let_go(lease: TrialBrowser, task: Any) -> None:
         async with attached(lease) as browser:
             await browser.close()
 
@@ -204,7 +204,7 @@ async def test_agent_that_disconnects_from_its_browser_has_done_nothing_wrong(ru
 
 
 async def test_agent_that_closes_every_tab_keeps_its_states(runner: Any) -> None:
-    async def close(lease: Lease, task: Any) -> None:
+    async def close(lease: TrialBrowser, task: Any) -> None:
         async with attached(lease) as browser:
             for page in browser.contexts[0].pages:
                 await page.close()
@@ -216,7 +216,7 @@ async def test_agent_that_closes_every_tab_keeps_its_states(runner: Any) -> None
 async def test_tab_whose_document_has_just_begun_is_closed(runner: Any) -> None:
     runner.world.fail("mail", "status", "/nothing", value=503)
 
-    async def leave(lease: Lease, task: Any) -> None:
+    async def leave(lease: TrialBrowser, task: Any) -> None:
         for _ in range(12):  # Chromium 156 lost 1 of 12 requests to close
             page = await lease.context.new_page()
             await page.goto(task.inputs["apps"]["Mail"] + "/nothing", wait_until="commit")
@@ -229,7 +229,7 @@ async def test_tab_whose_document_has_just_begun_is_closed(runner: Any) -> None:
 
 
 async def test_agent_that_crashes_a_tab_is_scored_by_what_it_left(runner: Any) -> None:
-    async def crash(lease: Lease, task: Any) -> None:
+    async def crash(lease: TrialBrowser, task: Any) -> None:
         async with attached(lease) as browser:
             session = await browser.contexts[0].new_cdp_session(browser.contexts[0].pages[0])
             with suppress(Error, TimeoutError):
@@ -245,7 +245,7 @@ async def test_agent_that_crashes_a_tab_is_scored_by_what_it_left(runner: Any) -
 async def test_browser_ended_from_outside_is_no_failure_of_the_agent(
     runner: Any, number: signal.Signals, after: str
 ) -> None:
-    async def work_on(lease: Lease, task: Any) -> None:
+    async def work_on(lease: TrialBrowser, task: Any) -> None:
         async with attached(lease) as browser:
             os.kill(lease.chromium.pid, number)
             while after != "returns" and browser.is_connected():  # noqa: ASYNC110  # Playwright's word
@@ -265,7 +265,7 @@ async def test_browser_ended_from_outside_is_no_failure_of_the_agent(
 async def test_nothing_of_the_agent_reaches_the_browser_after_its_end(runner: Any) -> None:
     kept = []
 
-    async def linger(lease: Lease, task: Any) -> None:
+    async def linger(lease: TrialBrowser, task: Any) -> None:
         driver = await async_playwright().start()
         browser = await driver.chromium.connect_over_cdp(lease.cdp_url)
         kept.extend([driver, browser])
@@ -278,7 +278,7 @@ async def test_nothing_of_the_agent_reaches_the_browser_after_its_end(runner: An
 
 
 async def test_crashed_browser_is_no_failure_of_the_agent(runner: Any) -> None:
-    async def crash(lease: Lease, task: Any) -> None:
+    async def crash(lease: TrialBrowser, task: Any) -> None:
         lease.chromium.kill()
         await asyncio.sleep(30)
 
@@ -290,7 +290,7 @@ async def test_crashed_browser_is_no_failure_of_the_agent(runner: Any) -> None:
 
 
 async def test_agent_out_of_time_is_scored_by_what_it_left(runner: Any) -> None:
-    async def dawdle(lease: Lease, task: Any) -> None:
+    async def dawdle(lease: TrialBrowser, task: Any) -> None:
         await asyncio.sleep(60)
 
     result = await runner.run(
@@ -309,7 +309,7 @@ async def test_agent_out_of_steps_is_scored_by_what_it_left(runner: Any) -> None
 
 
 async def test_agent_that_raises_is_scored_by_what_it_left(runner: Any) -> None:
-    async def stumble(lease: Lease, task: Any) -> None:
+    async def stumble(lease: TrialBrowser, task: Any) -> None:
         raise KeyError("oops")
 
     result = await runner.run(TASK, agent_for=after_the_good_solution(stumble))
@@ -319,7 +319,7 @@ async def test_agent_that_raises_is_scored_by_what_it_left(runner: Any) -> None:
 
 
 async def test_outage_of_the_model_leaves_no_score_but_the_states(runner: Any) -> None:
-    async def outage(lease: Lease, task: Any) -> None:
+    async def outage(lease: TrialBrowser, task: Any) -> None:
         raise EnvironmentFaultError("the model server answers with status 500")
 
     result = await runner.run(TASK, agent_for=after_the_good_solution(outage), name="outage")
@@ -353,7 +353,7 @@ async def test_browser_that_hangs_at_the_end_is_no_failure_of_the_agent(
     runner: Any,
     alone: bool,
 ) -> None:
-    async def stop(lease: Lease, task: Any) -> None:
+    async def stop(lease: TrialBrowser, task: Any) -> None:
         os.killpg(lease.chromium.pid, signal.SIGSTOP)
 
     capture = CaptureSettings(app_s=2, quiet_s=1)

@@ -47,7 +47,7 @@ class Visitor:
         outcome = AgentOutcome(steps=1)
         if self._solves:
             outcome = await ScriptedAgent(load_solutions(TASK)[0]).run(task, environment, context)
-        page = await environment.live.lease.context.new_page()
+        page = await environment.live.browser.context.new_page()
         await self._deed(page, environment.start_urls[0])
         return outcome
 

@@ -99,7 +99,7 @@ async def _trial(benchmark: WebArenaBenchmark, task: Task, kind: str) -> TrialRe
         if kind == "gateway":
             result = await run_trial(benchmark, task, context, agent)
         else:
-            with patch("webarena_runner.browsers.open_gateway", no_gateway):
+            with patch("bench_core.browser.trial_browser.open_gateway", no_gateway):
                 result = await run_trial(benchmark, task, context, agent)
     if result.score != 1.0:
         raise SystemExit(f"task {task.task_id} ({kind}) scored {result.score}: {result.error}")

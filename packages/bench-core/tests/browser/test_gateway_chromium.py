@@ -14,10 +14,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bench_core.browser import (
     RuleBook,
+    TrialBrowser,
     launch_chromium,
     open_gateway,
     websocket_url,
-    why_ended,
 )
 from bench_core.errors import BrowserError
 
@@ -103,6 +103,10 @@ async def told(gateway: Gateway, method: str, **params: Any) -> None:
                 pass
         except ConnectionClosed:
             return
+
+
+async def why_ended(chromium: Chromium, gateway: Gateway) -> str | None:
+    return await TrialBrowser(chromium, lambda *_: None, gateway=gateway).why_ended()
 
 
 @pytest.mark.parametrize("method", ["Browser.close", "Browser.crash"])

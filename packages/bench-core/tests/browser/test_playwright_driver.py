@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.agents.browser import connect_browser
-from bench_core.browser import ChromiumOptions, attached_chromium, browser_checks
+from bench_core.browser import ChromiumOptions, browser_checks
+from bench_core.browser.shared import attached_chromium
 from bench_core.errors import EnvironmentFaultError
 from bench_core.playwright_driver import open_playwright
 from bench_core.protocols import BrowserHandle

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser import PortWatch
-from bench_core.browser.port_watch import peers_of
+from bench_core.browser.port_watch import PortWatch, peers_of
 from bench_core.records import IntegrityCode
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from bench_core.browser import (
     RuleBook,
     launch_chromium,
     open_gateway,
-    open_guard,
     websocket_url,
 )
+from bench_core.browser.guard import open_guard
 from bench_core.browser.places import is_local_page
 from bench_core.records import IntegrityCode
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser import ChromiumOptions, SharedChromium
+from bench_core.browser import ChromiumOptions
+from bench_core.browser.shared import SharedChromium
 from bench_core.errors import BrowserError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from bench_core.agents import BrowserEnvironment
 
 if TYPE_CHECKING:
-    from multireal_harness.browsers import Lease
+    from bench_core.browser import TrialBrowser
 
 __all__ = ["AppBrowser"]
 
 
 class AppBrowser(BrowserEnvironment):
-    """The pages of a trial for agents of this process; `lease` is the browser context they are in."""
+    """The pages of a trial for agents of this process; `browser` is the browser context they are in."""
 
-    def __init__(self, lease: Lease, viewport: tuple[int, int]) -> None:
-        super().__init__(lease.context, viewport)
-        self.lease = lease
+    def __init__(self, browser: TrialBrowser, viewport: tuple[int, int]) -> None:
+        super().__init__(browser.context, viewport)
+        self.browser = browser

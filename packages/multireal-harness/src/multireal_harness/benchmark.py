@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
+from bench_core.trial import IntegrityWatch
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
@@ -114,16 +115,21 @@ class MultiRealBenchmark:
         # a CDP URL shows the pages of every context of its Chromium, those of other trials too
         alone = not getattr(agent, "in_process", False)
         origins = [site.origin for site in definition.sites]
-        opened = self.browsers.open_context(alone=alone, origins=origins, hidden=context.hidden)
-        async with opened as lease:
+        watch = IntegrityWatch(watched=True)
+        opened = self.browsers.open_context(
+            watch.note_act, alone=alone, origins=origins, hidden=context.hidden
+        )
+        async with opened as browser:
             environment = AppEnvironment(
                 definition,
-                lease=lease,
+                browser=browser,
+                watch=watch,
                 pages=self.browsers.settings,
                 settings=self._settings,
                 context=context,
                 redactor=self._redactor,
             )
+            await browser.disarm()  # the harness opens the guarded paths first
             await environment.open()
             yield environment
 

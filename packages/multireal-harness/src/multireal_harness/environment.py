@@ -30,11 +30,13 @@ from multireal_harness.world.replay import disagreements, read_beginning
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bench_core.browser import TrialBrowser
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
+    from bench_core.trial import IntegrityWatch
     from multireal_harness.app_browser import AppBrowser
-    from multireal_harness.browsers import BrowserSettings, Lease
+    from multireal_harness.browsers import BrowserSettings
     from multireal_harness.definitions import Definition
     from multireal_harness.states.capture import Capture
     from multireal_harness.world.replay import Beginning
@@ -76,10 +78,10 @@ class CaptureError(EnvironmentFaultError):
     flag = "incomplete_state"
 
 
-def _app_browser(lease: Lease, viewport: tuple[int, int]) -> AppBrowser:
+def _app_browser(browser: TrialBrowser, viewport: tuple[int, int]) -> AppBrowser:
     from multireal_harness.app_browser import AppBrowser  # most agents work elsewhere
 
-    return AppBrowser(lease, viewport)
+    return AppBrowser(browser, viewport)
 
 
 def _instructions(definition: Definition, pages: BrowserSettings) -> str:
@@ -101,7 +103,8 @@ class AppEnvironment(TrialEnvironment):
 
     Args:
         definition: The task, with the URLs at which its apps are served.
-        lease: The browser context they are opened in.
+        browser: The browser context they are opened in.
+        watch: What is found of the agent.
         pages: Size, language and time zone of their pages.
         settings: How they are opened.
         context: The trial's limits, folder and processes.
@@ -112,7 +115,8 @@ class AppEnvironment(TrialEnvironment):
         self,
         definition: Definition,
         *,
-        lease: Lease,
+        browser: TrialBrowser,
+        watch: IntegrityWatch,
         pages: BrowserSettings,
         settings: EnvironmentSettings,
         context: TrialContext,
@@ -120,22 +124,22 @@ class AppEnvironment(TrialEnvironment):
     ) -> None:
         sites, viewport = definition.sites, pages.viewport
         handle = BrowserHandle(
-            cdp_url=lease.cdp_url,
+            cdp_url=browser.cdp_url,
             start_urls=tuple(site.origin for site in sites),
             viewport=viewport,
         )
         super().__init__(
-            handle=handle.with_live(partial(_app_browser, lease, viewport)),
+            handle=handle.with_live(partial(_app_browser, browser, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
             instructions=_instructions(definition, pages),
             answer_schema=definition.answer_schema,
             can_fail=True,  # REAL's own action `report_infeasible`
-            details={"browser": lease.version},
-            integrity=lease.watch,
+            details={"browser": f"Chromium {browser.context.browser.version}"},
+            integrity=watch,
         )
-        self.browser_sealed = lease.chromium.sealed
+        self.browser_sealed = browser.chromium.sealed
         self._definition = definition
-        self._lease = lease
+        self._browser = browser
         self._settings = settings
         self._artifacts = TrialArtifacts(context.folder, redactor)
         self._guard = PathGuard(site.origin for site in sites)
@@ -145,8 +149,8 @@ class AppEnvironment(TrialEnvironment):
         # the apps' histories have wall-clock milliseconds
         self._started_ms = time.time() * 1000
         # a shared Chromium must not end with an abandoned trial
-        if lease.alone and lease.chromium.pid is not None:
-            context.processes.own(lease.chromium.pid)
+        if browser.alone and browser.chromium.pid is not None:
+            context.processes.own(browser.chromium.pid)
 
     async def open(self) -> None:
         """Configure every app and show its start page, one page each.
@@ -166,17 +170,17 @@ class AppEnvironment(TrialEnvironment):
             why = f"the browser did not open the apps within {most_s:g} s"
             raise EnvironmentFaultError(why) from None
         except Error as error:
-            self._lease.chromium.check_alive()
+            self._browser.chromium.check_alive()
             raise EnvironmentFaultError(f"the browser does not open the apps: {error}") from error
 
     async def _open(self) -> None:
-        lease, sites = self._lease, self._definition.sites
-        await self._guard.install(lease.context)
-        self._watch.install(lease.context)
-        first = lease.context.pages[:1]
-        await asyncio.gather(*(lease.context.new_page() for _ in sites[len(first) :]))
-        pages = lease.context.pages  # in the order in which agents see them
-        if lease.alone and isinstance(self.handle, BrowserHandle):
+        browser, sites = self._browser, self._definition.sites
+        await self._guard.install(browser.context)
+        self._watch.install(browser.context)
+        first = browser.context.pages[:1]
+        await asyncio.gather(*(browser.context.new_page() for _ in sites[len(first) :]))
+        pages = browser.context.pages  # in the order in which agents see them
+        if browser.alone and isinstance(self.handle, BrowserHandle):
             # a shared Chromium's contexts have their size already
             width, height = self.handle.viewport
             for page in pages:
@@ -196,16 +200,16 @@ class AppEnvironment(TrialEnvironment):
             if beginning is not None:
                 self._beginnings[site.id] = beginning
         replayed = [site.origin for site in sites if site.id in self._beginnings]
-        await self._interactions.install(lease.context, detailed=replayed)
+        await self._interactions.install(browser.context, detailed=replayed)
         await pages[0].bring_to_front()
         if self._settings.cross_checks:
             self._guard.arm()
         self._watch.arm()
-        await self._lease.arm()
+        await self._browser.arm()
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
-        await self._lease.chromium.wait_closed()
+        await self._browser.chromium.wait_closed()
 
     async def why_gone(self, *, reported: bool) -> str | None:
         """Attribute the end of Chromium to the agent only where a command of the agent ended it.
@@ -213,7 +217,7 @@ class AppEnvironment(TrialEnvironment):
         The states of the apps are lost with it, so the trial fails even if the agent reports success.
         """
         del reported
-        act = await self._lease.why_ended()
+        act = await self._browser.why_ended()
         if act is None:
             return None
         self.flags[CLOSED_BROWSER] = None
@@ -221,7 +225,9 @@ class AppEnvironment(TrialEnvironment):
 
     async def release(self) -> None:
         """Close the agent's connections to a Chromium of its own."""
-        await self._lease.cut_agent()
+        if self._browser.gateway is not None and self._browser.guard is not None:
+            await self._browser.gateway.close()
+        await self._browser.report_connections()
 
     async def capture(self, ending: AgentEnding) -> None:
         """Close the agent's pages and read every app's end state.
@@ -234,7 +240,7 @@ class AppEnvironment(TrialEnvironment):
         # from here on the harness itself opens `/finish`
         self._guard.disarm()
         self._watch.disarm()
-        await self._lease.disarm()
+        await self._browser.disarm()
         self._note_visits()
         if CLOSED_BROWSER in self.flags:
             self._note_states({}, ())
@@ -265,7 +271,7 @@ class AppEnvironment(TrialEnvironment):
         The apps' states went with it, so that the trial fails as one whose agent is seen to end it.
         """
         try:
-            act = await self._lease.why_ended()
+            act = await self._browser.why_ended()
         except BrowserError:  # nothing shows that the agent ended it
             return False
         if act is None:
@@ -282,24 +288,24 @@ class AppEnvironment(TrialEnvironment):
         lost = [each.app for each in captures if each.error and self._settings.cross_checks]
         sites = [site for site in self._definition.sites if site.id in lost]
         for site in sites:
-            if await works_elsewhere(self._lease.context, site, self._settings.capture):
+            if await works_elsewhere(self._browser.context, site, self._settings.capture):
                 detail = f"{site.id} gives an end state in a fresh browser context"
                 self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
 
     async def _take(self) -> tuple[dict[str, Any], Sequence[Capture]]:
         from playwright.async_api import Error
 
-        lease, capture = self._lease, self._settings.capture
+        browser, capture = self._browser, self._settings.capture
         try:
             # Playwright waits for ever for a browser that hangs
             async with asyncio.timeout(capture.longest_s):
-                await close_pages(lease.context)
-                return await capture_states(lease.context, self._definition.sites, capture)
+                await close_pages(browser.context)
+                return await capture_states(browser.context, self._definition.sites, capture)
         except TimeoutError:
             why = f"the browser did not answer within {capture.longest_s:g} s"
             raise EnvironmentFaultError(why) from None
         except Error as error:
-            lease.chromium.check_alive()
+            browser.chromium.check_alive()
             raise EnvironmentFaultError(f"the browser does not answer: {error}") from error
 
     def _note_visits(self) -> None:
@@ -312,7 +318,8 @@ class AppEnvironment(TrialEnvironment):
             self.flags["left_the_apps"] = None
         self.details["guarded_visits"] = [each.model_dump(mode="json") for each in guard.visits]
         self.details["strangers"] = sorted(guard.strangers)
-        fault = self._watch.fault(crashed_by_agent=self._lease.crashed_by_agent)
+        gateway = self._browser.gateway
+        fault = self._watch.fault(crashed_by_agent=gateway is not None and gateway.log.crashed)
         if fault is not None:
             self.details[TRAFFIC_FAULT] = fault.model_dump(mode="json")
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.browser import SharedBrowser, require_playwright
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
-from webarena_runner.browsers import KeptBrowser
 from webarena_runner.environment import (
     RECORDING_FULL,
     Conditions,
@@ -71,7 +71,7 @@ class WebArenaBenchmark:
         self._sites = sites
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
-        self._kept: KeptBrowser | None = None
+        self._kept: SharedBrowser | None = None
         self._copies: dict[str, dict[str, int]] | None = None
 
     @classmethod
@@ -88,7 +88,8 @@ class WebArenaBenchmark:
 
         Only an agent whose steps Proctor does itself gets a context; any other, a Chromium of its own.
         """
-        self._kept = self._kept or KeptBrowser()
+        require_playwright()
+        self._kept = self._kept or SharedBrowser()
 
     async def close(self) -> None:
         """End the Chromium that is kept; the next trial starts another."""

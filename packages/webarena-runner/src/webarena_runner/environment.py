@@ -12,16 +12,16 @@ import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from bench_core.browser import ChromiumOptions, PortWatch
+from bench_core.browser import ChromiumOptions, Places, open_own_browser
 from bench_core.errors import BrowserError, EnvironmentFaultError
+from bench_core.protocols import BrowserHandle
 from bench_core.records import IntegrityCode
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
-from webarena_runner.browsers import open_alone
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import Extraction, restated
 from webarena_runner.login.browser_login import inject_cookies, log_in_live
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from bench_core.agents import BrowserEnvironment
+    from bench_core.browser import SharedBrowser, TrialBrowser
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding, Task
     from bench_core.redaction import Redactor
-    from webarena_runner.browsers import KeptBrowser, Lease
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.recording import Har
 
@@ -61,6 +62,7 @@ CONTACT_PROBE = "restore_contact_probe"
 RECORDING_FULL = "recording_full"
 """Flag of a trial with more requests than are recorded: a failure counts, a success does not."""
 
+_VIEWPORT = (1280, 720)
 # browser-use loads a logo from cf.browser-use.com in every new tab; only the sites belong into the trace.
 _CHROMIUM = ChromiumOptions(host_resolver_rules="MAP cf.browser-use.com ~NOTFOUND")
 
@@ -106,7 +108,7 @@ class Conditions:
     redactor: Redactor
     ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
     served: Callable[[], Collection[tuple[str, str]]] | None = None
-    kept: KeptBrowser | None = None
+    kept: SharedBrowser | None = None
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -130,19 +132,32 @@ async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     watch = IntegrityWatch(watched=True)
     options = replace(settings.chromium, hidden=context.hidden)
-    opened = open_alone if kept is None else kept.open
-    async with opened(options, given.ports, watch) as lease:
-        chromium = lease.chromium
-        if kept is None and chromium.pid is not None:
+    places = Places(given.ports)
+    if kept is None:
+        opened = open_own_browser(options, watch.note_act, places)
+    else:
+        opened = kept.open(
+            options,
+            watch.note_act,
+            places,
+            one_by_one=True,  # the recorder sees a whole Chromium
+            viewport={"width": _VIEWPORT[0], "height": _VIEWPORT[1]},
+            accept_downloads=False,  # nothing is written to this machine
+        )
+    async with opened as browser:
+        chromium = browser.chromium
+        if browser.alone and chromium.pid is not None:
             context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
-        ws_url, within = chromium.ws_url, lease.context_id
+        ws_url, within = chromium.ws_url, None
+        if browser.context is not None:
+            within = await _with_tab(browser.context)
         await _answered(inject_cookies(ws_url, cdp_cookies(sessions), within))
         for name in live:
             await _answered(log_in_live(ws_url, name, config.site(name), context_id=within))
         async with HarRecorder(
             chromium.cdp_url, limits=settings.recording, tab_setup=setup
         ) as recorder:
-            environment = SiteEnvironment(given, urls, lease, recorder)
+            environment = SiteEnvironment(given, urls, browser, recorder)
             environment.integrity = watch
             try:
                 opening = open_tabs(
@@ -153,10 +168,25 @@ async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
                     context_id=within,
                 )
                 await _answered(opening)
-                environment.port_watch.arm()  # the harness has made its own connections
+                await browser.arm()
                 yield environment
             finally:
                 await environment.stop_recording()
+
+
+def _live(context: Any) -> BrowserEnvironment:
+    from bench_core.agents import BrowserEnvironment  # most agents work elsewhere
+
+    return BrowserEnvironment(context, _VIEWPORT)
+
+
+async def _with_tab(context: Any) -> str:
+    """Open an empty tab in a context and return the context's DevTools id."""
+    page = await context.new_page()
+    session = await context.new_cdp_session(page)
+    found = await session.send("Target.getTargetInfo")
+    await session.detach()
+    return str(found["targetInfo"]["browserContextId"])
 
 
 async def _answered(work: Awaitable[None]) -> None:
@@ -182,11 +212,14 @@ class SiteEnvironment(TrialEnvironment):
         self,
         given: Conditions,
         urls: list[str],
-        lease: Lease,
+        browser: TrialBrowser,
         recorder: HarRecorder,
     ) -> None:
+        handle = BrowserHandle(cdp_url=browser.cdp_url, start_urls=tuple(urls), viewport=_VIEWPORT)
+        if browser.context is not None:
+            handle = handle.with_live(partial(_live, browser.context))
         super().__init__(
-            handle=lease.handle(tuple(urls)),
+            handle=handle,
             inputs={"start_urls": list(urls)},
             instructions=instructions(given.sites, urls),
             answer_schema=answer_schema(given.task.goal),
@@ -194,20 +227,17 @@ class SiteEnvironment(TrialEnvironment):
         )
         if given.context.config.get(CONTACT_PROBE):
             self.flags["contact-probe-restored"] = None
-        chromium = lease.chromium
-        self.browser_sealed = chromium.sealed
+        self.browser_sealed = browser.chromium.sealed
         self._given = given
-        self._lease = lease
+        self._browser = browser
         self._recorder = recorder
-        port = urlsplit(chromium.cdp_url).port or 0
-        self.port_watch = PortWatch(port, lambda: lease.own_ports)
         self._har: Har | None = None
         self._act: str | None = None
         self._fault: BrowserError | None = None
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
-        await self._lease.chromium.wait_closed()
+        await self._browser.chromium.wait_closed()
 
     async def why_gone(self, *, reported: bool) -> str | None:
         """Attribute the end of Chromium to the agent only where a command of the agent ended it.
@@ -223,19 +253,20 @@ class SiteEnvironment(TrialEnvironment):
         await self.stop_recording()
         if self._har is not None and self._har.problems:
             with suppress(TimeoutError):
-                closed = self._lease.chromium.wait_closed()
+                closed = self._browser.chromium.wait_closed()
                 await asyncio.wait_for(closed, self._given.settings.close_s)
         try:
-            self._act = await self._lease.why_ended()
+            self._act = await self._browser.why_ended()
         except BrowserError as fault:
             self._fault = fault
-        self._lease.end()
+        if self._browser.alone and self._browser.chromium.alive:
+            self._browser.chromium.kill()  # one that is shared loses the context later
 
     async def stop_recording(self) -> None:
         """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
-        await self.port_watch.report(self.integrity.note_act)
+        await self._browser.report_connections()
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # answers that no site gave; only sites that write down what they were asked can say so
         served = self._given.served
@@ -259,7 +290,8 @@ class SiteEnvironment(TrialEnvironment):
         write_answer(given.context.folder, without_patterns(_parsed(answer)))
         if self._har is not None and self._har.dropped:
             self.flags[RECORDING_FULL] = None
-        ending_act = self._lease.ending
+        gateway = self._browser.gateway
+        ending_act = None if gateway is None else gateway.log.ending
         if ending_act is not None and self._har is not None and self._har.problems:
             self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", str(ending_act))
         if self._har is not None and self._har.problems and self._act is None:

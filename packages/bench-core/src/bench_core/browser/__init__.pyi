@@ -1,4 +1,3 @@
-from .blame import why_ended as why_ended
 from .checks import browser_checks as browser_checks
 from .chromium import Chromium as Chromium
 from .chromium import launch_chromium as launch_chromium
@@ -8,14 +7,12 @@ from .endpoints import websocket_url as websocket_url
 from .executable import find_chromium as find_chromium
 from .gateway import Gateway as Gateway
 from .gateway import open_gateway as open_gateway
-from .guard import BrowserGuard as BrowserGuard
-from .guard import open_guard as open_guard
 from .options import ChromiumOptions as ChromiumOptions
 from .places import Places as Places
-from .port_watch import PortWatch as PortWatch
 from .rules import AGENT_RULES as AGENT_RULES
 from .rules import Rule as Rule
 from .rules import RuleBook as RuleBook
-from .shared import SharedChromium as SharedChromium
-from .shared import attached_chromium as attached_chromium
 from .shared import require_playwright as require_playwright
+from .trial_browser import SharedBrowser as SharedBrowser
+from .trial_browser import TrialBrowser as TrialBrowser
+from .trial_browser import open_own_browser as open_own_browser

@@ -54,6 +54,11 @@ class SharedChromium:
         """Playwright's `Browser`, once it is ready."""
         return self._ready.result()[1]
 
+    @property
+    def in_use(self) -> bool:
+        """Whether a context is open in it, or about to be."""
+        return self._users > 0
+
     def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Any] = ()) -> bool:
         """Whether it runs, or is about to, on this event loop, and sees none of the `hidden` files."""
         if loop is not self._loop or self._task.done() or not self._hidden.issuperset(hidden):

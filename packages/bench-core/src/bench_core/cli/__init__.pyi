@@ -17,10 +17,7 @@ from .options import json_option as json_option
 from .options import run_options as run_options
 from .options import task_options as task_options
 from .options import world_option as world_option
-from .panels import FIRST_OPTIONS as FIRST_OPTIONS
-from .panels import PANELS as PANELS
 from .panels import PanelCommand as PanelCommand
-from .panels import PanelOption as PanelOption
 from .panels import option as option
 from .panels import stacked as stacked
 from .tables import render_table as render_table

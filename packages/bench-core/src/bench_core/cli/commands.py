@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from bench_core.progress.interface import Progress
     from bench_core.records import Task
     from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
@@ -42,6 +41,8 @@ def execute_prepared(
     Exit codes: 0 every planned trial has a lasting result, 1 some have none, 75 aborted, 130
     interrupted.
     """
+    from bench_core.progress.selection import make_progress
+    from bench_core.redaction import Redactor
     from bench_core.runs.prepare import plan_prepared, run_prepared
 
     if options.looks is not None and options.against is None:
@@ -50,11 +51,21 @@ def execute_prepared(
         plan = plan_prepared(prepare, options, on_warning=_warn)
         click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))
         return
-    outcome = run_prepared(
-        prepare, options, progress=_progress(as_json=as_json), guard=True, on_warning=_warn
-    )
-    _show(outcome, as_json=as_json)
-    _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
+    redact = Redactor.from_environment().redact
+    progress = make_progress(sys.stdout, as_json=as_json, redact=redact)
+    outcome = run_prepared(prepare, options, progress=progress, guard=True, on_warning=_warn)
+    record = {"event": "outcome", **outcome.model_dump(mode="json")}
+    click.echo(json.dumps(record) if as_json else _outcome_text(outcome))
+    fell_short = exit_codes.FELL_SHORT if outcome.remaining else exit_codes.OK
+    codes = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
+    code = codes.get(outcome.outcome, fell_short)
+    if outcome.abandoned:
+        # an exit would wait for the threads of abandoned trials, which may never end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    if code:
+        raise click.exceptions.Exit(code)
 
 
 def list_tasks(
@@ -110,39 +121,8 @@ def execute_rescore(
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
 
 
-def _progress(*, as_json: bool) -> Progress:
-    from bench_core.progress.selection import make_progress
-    from bench_core.redaction import Redactor
-
-    redact = Redactor.from_environment().redact
-    return make_progress(sys.stdout, as_json=as_json, redact=redact)
-
-
-def _show(outcome: RunOutcome, *, as_json: bool) -> None:
-    record = json.dumps({"event": "outcome", **outcome.model_dump(mode="json")})
-    click.echo(record if as_json else _outcome_text(outcome))
-
-
 def _warn(warning: str) -> None:
     click.echo(f"Warning: {warning}", err=True)
-
-
-def _exit_code(outcome: RunOutcome) -> int:
-    if outcome.outcome == "interrupted":
-        return exit_codes.INTERRUPTED
-    if outcome.outcome == "aborted":
-        return exit_codes.ABORTED
-    return exit_codes.FELL_SHORT if outcome.remaining else exit_codes.OK
-
-
-def _leave(code: int, *, at_once: bool) -> None:
-    """Exit; `at_once` without waiting for threads of abandoned trials, which may never end."""
-    if at_once:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    if code:
-        raise click.exceptions.Exit(code)
 
 
 def _outcome_text(outcome: RunOutcome) -> str:
@@ -158,7 +138,10 @@ def _outcome_text(outcome: RunOutcome) -> str:
             f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
             "same command again to try them again."
         )
-    return "\n".join(_wrapped(line) for line in lines)
+    width = _terminal_width()
+    if width is not None:
+        lines = ["\n".join(textwrap.wrap(line, width, break_long_words=False)) for line in lines]
+    return "\n".join(lines)
 
 
 def _standing(outcome: RunOutcome) -> str:
@@ -240,11 +223,6 @@ def _rescore_text(outcome: RescoreOutcome) -> str:
     if len(outcome.changes) > _SHOWN_CHANGES:
         lines.append(f"... and {len(outcome.changes) - _SHOWN_CHANGES} more in changes.json")
     return "\n".join(lines)
-
-
-def _wrapped(line: str) -> str:
-    width = _terminal_width()
-    return line if width is None else "\n".join(textwrap.wrap(line, width, break_long_words=False))
 
 
 def _terminal_width() -> int | None:

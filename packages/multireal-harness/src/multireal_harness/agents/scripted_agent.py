@@ -37,7 +37,7 @@ class ScriptedAgent:
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Carry out all steps and return the outcome; see `bench_core.protocols.Agent`."""
-        browser = environment.live.lease.context
+        browser = environment.live.browser.context
         artifacts = TrialArtifacts(context.folder)
         apps: Any = task.inputs["apps"]
         page = browser.pages[0]

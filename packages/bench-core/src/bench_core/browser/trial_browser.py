@@ -1,0 +1,220 @@
+"""The browser of a trial: a Chromium of its own behind a gateway, or a fresh context in one that trials share.
+
+An agent that is given an address (browser-use, one of yours) would see the pages of every context of its Chromium,
+so it gets one of its own. Agents that work in this process act on a Playwright context, and many contexts share one
+Chromium, which saves most of the time of a start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from bench_core.browser.chromium import launch_chromium
+from bench_core.browser.commands import closes_page
+from bench_core.browser.gateway import open_gateway
+from bench_core.browser.guard import open_guard
+from bench_core.browser.port_watch import PortWatch
+from bench_core.browser.rules import RuleBook
+from bench_core.browser.shared import SharedChromium, attached_chromium
+from bench_core.errors import BrowserError
+from bench_core.records.integrity import IntegrityCode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bench_core.browser.chromium import Chromium
+    from bench_core.browser.gateway import Gateway
+    from bench_core.browser.guard import BrowserGuard
+    from bench_core.browser.options import ChromiumOptions
+    from bench_core.browser.places import Places
+
+    Found = Callable[[IntegrityCode, bool, str], None]
+
+__all__ = ["SharedBrowser", "TrialBrowser", "open_own_browser"]
+
+_END_S = 30.0
+_WINDOW_S = 1.0
+
+
+@dataclass(frozen=True)
+class TrialBrowser:
+    """The browser of one trial.
+
+    Attributes:
+        found: Called with what the agent was seen to do, whether it was refused, and where.
+        context: Playwright's `BrowserContext`, without cookies or storage of earlier trials; None where
+            Playwright is not attached.
+        gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
+        guard: Refuses places of the harness in the whole of that Chromium, or in a shared one.
+        port_watch: Sees who connects to that Chromium past the gateway.
+    """
+
+    chromium: Chromium
+    found: Found
+    context: Any = None
+    gateway: Gateway | None = None
+    guard: BrowserGuard | None = None
+    port_watch: PortWatch | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether this Chromium is for this trial only."""
+        return self.gateway is not None
+
+    @property
+    def cdp_url(self) -> str:
+        """The CDP URL for the agent."""
+        return (self.gateway or self.chromium).cdp_url
+
+    async def why_ended(self) -> str | None:
+        """Return the agent's command that ended Chromium, as a sentence; None while it runs.
+
+        A Chromium that is about to end is waited for: its connections break before its process is gone.
+
+        Raises:
+            BrowserError: It ended and no command of the agent ends a browser, or the gateway failed.
+        """
+        chromium, gateway = self.chromium, self.gateway
+        if gateway is None:
+            chromium.check_alive()
+            return None
+        if gateway.fault is not None:
+            raise BrowserError(f"the gateway to the browser failed: {gateway.fault!r}")
+        ending = gateway.log.ending
+        if ending is not None or gateway.hung_up:
+            # Without a window Chromium stays, unless it has no debugging pipe.
+            last_tab = ending is not None and closes_page(ending) and not gateway.hung_up
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(chromium.wait_closed(), _WINDOW_S if last_tab else _END_S)
+        if chromium.alive:
+            return None
+        if ending is None:
+            chromium.check_alive()
+        return f"the agent ended its browser: it sent {ending}"
+
+    async def arm(self) -> None:
+        """Begin to refuse the harness's places, and to see who connects: the harness has done its own.
+
+        Raises:
+            BrowserError: Chromium does not answer.
+        """
+        if self.guard is not None:
+            await self.guard.arm()
+        if self.port_watch is not None:
+            self.port_watch.arm()
+
+    async def disarm(self) -> None:
+        """Let the harness open its places itself."""
+        if self.guard is not None:
+            await self.guard.disarm()
+
+    async def report_connections(self) -> None:
+        """End the watch of the port, and report who connected."""
+        if self.port_watch is not None:
+            await self.port_watch.report(self.found)
+
+
+@asynccontextmanager
+async def open_own_browser(
+    options: ChromiumOptions,
+    found: Found,
+    places: Places | None,
+    *,
+    attached: bool = False,
+) -> AsyncIterator[TrialBrowser]:
+    """Start a Chromium for one trial, with a gateway before it and a guard within.
+
+    Args:
+        options: How it is started.
+        found: Receives what was tried.
+        places: What no agent may open, beside Chromium's own port; None refuses nothing, and only tests show
+            what that leads to.
+        attached: Whether Playwright is attached to it, too.
+
+    Raises:
+        BrowserError: Chromium is missing, does not start, or does not answer.
+    """
+    async with AsyncExitStack() as stack:
+        context = None
+        if attached:
+            chromium, browser = await stack.enter_async_context(attached_chromium(options))
+            # the default context: an agent that attaches by CDP (browser-use, say) works in this one
+            context = browser.contexts[0]
+        else:
+            chromium = await stack.enter_async_context(launch_chromium(options))
+        if places is None:
+            unchecked = open_gateway(chromium.cdp_url, RuleBook(()))
+            yield TrialBrowser(chromium, found, context, await stack.enter_async_context(unchecked))
+            return
+        port, places = _with_port(chromium, places)
+        guard = await stack.enter_async_context(open_guard(chromium.ws_url, places, found))
+        gateway = await stack.enter_async_context(
+            open_gateway(chromium.cdp_url, RuleBook(places=places), found)
+        )
+        port_watch = PortWatch(port, lambda: gateway.local_ports)
+        yield TrialBrowser(chromium, found, context, gateway, guard, port_watch)
+
+
+class SharedBrowser:
+    """The Chromium that trials share, each in a fresh context; it runs as long as the event loop."""
+
+    def __init__(self) -> None:
+        self._shared: SharedChromium | None = None
+
+    @asynccontextmanager
+    async def open(
+        self,
+        options: ChromiumOptions,
+        found: Found,
+        places: Places | None = None,
+        *,
+        one_by_one: bool = False,
+        **context_options: Any,
+    ) -> AsyncIterator[TrialBrowser]:
+        """Open a fresh context, with Playwright's options, for the time of the block.
+
+        Args:
+            options: How Chromium is started where it does not run. One that can read files that these hide
+                takes no more trials and ends with its last.
+            found: Receives what was tried.
+            places: What no agent may open, beside Chromium's own port; with None the context has no guard.
+            one_by_one: End a Chromium that still has another trial's context: what sees a whole Chromium, as a
+                recorder does, must see this trial alone.
+            context_options: The options of the context.
+
+        Raises:
+            BrowserError: Chromium is missing, did not start, or died.
+        """
+        if one_by_one and self._shared is not None and self._shared.in_use:
+            await self.close()
+        loop = asyncio.get_running_loop()
+        if self._shared is None or not self._shared.usable(loop, options.hidden):
+            if self._shared is not None:
+                self._shared.retire()  # trials that are in it go on
+            self._shared = SharedChromium(options, loop)
+        shared = self._shared
+        async with AsyncExitStack() as stack:
+            context = await stack.enter_async_context(shared.open_context(**context_options))
+            guard = port_watch = None
+            if places is not None:
+                port, places = _with_port(shared.chromium, places)
+                guard = await stack.enter_async_context(
+                    open_guard(shared.chromium.ws_url, places, found)
+                )
+                port_watch = PortWatch(port, frozenset)  # no agent connects by an address
+            yield TrialBrowser(shared.chromium, found, context, None, guard, port_watch)
+
+    async def close(self) -> None:
+        """End the Chromium; the next trial starts another."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.close()
+
+
+def _with_port(chromium: Chromium, places: Places) -> tuple[int, Places]:
+    port = urlsplit(chromium.cdp_url).port or 0
+    return port, replace(places, ports={**places.ports, port: IntegrityCode.DEBUGGING_PORT})
