@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 TESTS = HERE.parents[1] / "packages" / "bench-core" / "tests" / "workers"
 sys.path[:0] = [str(HERE), str(TESTS)]
 
-from bench_core.agent_process.framing import decode_line, encode_line  # noqa: E402  # needs the path above
+from bench_core.child_process import decode_line, encode_line  # noqa: E402  # needs the path above
 from bench_core.records import Task, TrialResult  # noqa: E402  # as above
 from bench_core.run_folder import (  # noqa: E402  # as above
     changed_artifacts,
