@@ -361,12 +361,11 @@ def campaign(session: nox.Session) -> None:
 
 
 @nox.session
-def inversions(session: nox.Session) -> None:
-    """Turn decisions around, one at a time, each of which a test must notice: minutes, on all cores."""
+def mutants(session: nox.Session) -> None:
+    """Turn decisions around, one at a time, each of which a test must notice: `-- --since main`; hours for all."""
     needed = [*group("parallel"), *group("integration"), *groups("test"), *groups("objects")]
     install(session, packages(), needed)
-    provide_chromium(session)
-    session.run("python", "-m", "nox_support.inversions", *session.posargs)
+    session.run("python", "-m", "nox_support.mutation_testing", *session.posargs)
 
 
 @nox.session

@@ -21,11 +21,9 @@ _FAR = 1000
 """The distance of a test of the same package that imports nothing from which what has changed is reached."""
 
 
-def changed_files(root: Path = ROOT) -> list[Path]:
-    """Return the files that differ from where the main branch was left, uncommitted and new ones included."""
-    base = next(
-        (each for each in _BASES if _git(root, "rev-parse", "--verify", "-q", each)), "HEAD"
-    )
+def changed_files(root: Path = ROOT, bases: Iterable[str] = _BASES) -> list[Path]:
+    """Return the files that differ from where the first of `bases` was left, uncommitted and new ones included."""
+    base = next((each for each in bases if _git(root, "rev-parse", "--verify", "-q", each)), "HEAD")
     since = _git(root, "merge-base", base, "HEAD") or ["HEAD"]
     found = {
         *_git(root, "diff", "--name-only", since[0]),
@@ -57,7 +55,7 @@ def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
     modules = modules_of(changed, root)
     if not modules and not any(_is_of_tests(each, root) for each in changed):
         return []
-    imports = _Imports(root)
+    imports = _imports(root)
     away = imports.distances(modules)
     own = {each.folder for each in packages(root) if _roots(modules) & {each.module}}
     found: dict[Path, tuple[int, bool, int, str]] = {}
@@ -85,13 +83,19 @@ class _Reached:
         self.files: set[Path] = set()
 
 
+@cache
+def _imports(root: Path) -> _Imports:
+    return _Imports(root)
+
+
 class _Imports:
     def __init__(self, root: Path) -> None:
-        import grimp  # only `quick` has it
+        import grimp  # only `quick` and `mutants` have it
 
         self._offered = offering_modules(root)
         graph = grimp.build_graph(*(each.module for each in packages(root)))
         self._modules = graph.modules
+        self._of_tests: dict[Path, _Reached] = {}
         self._importers: dict[str, set[str]] = {
             each: set(graph.find_modules_that_directly_import(each)) for each in graph.modules
         }
@@ -110,7 +114,9 @@ class _Imports:
         return away
 
     def of_test(self, test: Path) -> _Reached:
-        reached = _Reached()
+        if test in self._of_tests:
+            return self._of_tests[test]
+        reached = self._of_tests[test] = _Reached()
         ahead = [(test, 1)]
         while ahead:
             file, hops = ahead.pop(0)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from nox_support.packages import Package
 
-__all__ = ["KILLED", "SURVIVED", "Outcome", "SourceCopy", "all_pass", "source_copies"]
+__all__ = ["KILLED", "SURVIVED", "TIMED_OUT", "Outcome", "SourceCopy", "source_copies"]
 
-KILLED, SURVIVED = "killed", "SURVIVED"
+KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 _FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?::.+?)(?: - .*)?$", re.MULTILINE)
 _OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=no"]
 _RULE = re.compile(r"([!=_-])\1{9,}")
@@ -34,8 +34,8 @@ class Outcome:
     """How tests ended.
 
     Attributes:
-        verdict: `killed` where one failed, `SURVIVED` where all passed, else what kept them from either.
-        by: The test that failed, or the end of what pytest printed.
+        verdict: `survived` if all passed, `timed out` if they did not end in their time, else `killed`.
+        by: The test that failed or, if they could not even be collected, the end of what pytest printed.
     """
 
     verdict: str
@@ -126,7 +126,7 @@ class SourceCopy:
                 try:
                     said, _ = process.communicate(timeout=seconds)
                 except subprocess.TimeoutExpired:
-                    return Outcome(f"no end within {seconds:g} s")
+                    return Outcome(TIMED_OUT)
                 finally:
                     self._running.discard(process)
                     _kill(process)
@@ -145,16 +145,6 @@ def source_copies(packages: Iterable[Package]) -> Iterator[dict[str, SourceCopy]
                 each.stop()
 
 
-def all_pass(
-    copy: SourceCopy, tests: Sequence[str], seconds: float, options: Sequence[str] = ()
-) -> str | None:
-    """Return why tests say nothing, as they do not pass on the sources as they are; None where they do."""
-    ended = copy.unchanged(tests, seconds, options)
-    if ended.verdict == SURVIVED:
-        return None
-    return f"{copy.package.name}, as it is: {ended.verdict} {ended.by}"
-
-
 def _variables(sources: Path, own: str) -> dict[str, str]:
     before = os.environ.get("PYTHONPATH")
     return {
@@ -166,14 +156,10 @@ def _variables(sources: Path, own: str) -> dict[str, str]:
 
 
 def _outcome(code: int, said: str) -> Outcome:
-    """Read how pytest ended: only a test that failed kills, not one that cannot be collected."""
     if code == 0:
         return Outcome(SURVIVED)
     failed = _FAILED_TEST.search(said)
-    # pytest-xdist is interrupted by the first that fails
-    if code in {1, 2} and failed is not None:
-        return Outcome(KILLED, failed["test"])
-    return Outcome(f"not run: pytest ended with {code}", _RULE.sub(r"\1", said).strip()[-_SHOWN:])
+    return Outcome(KILLED, failed["test"] if failed else _RULE.sub(r"\1", said).strip()[-_SHOWN:])
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
