@@ -74,11 +74,11 @@ class _Launcher(ABC):
         replies: list[bytes] = []
 
         async def read() -> None:
+            size = 0
             with contextlib.suppress(FrameError):
-                while line := await process.receive_line():
+                while size <= MAX_LINE and (line := await process.receive_line()):
                     replies.append(line)
-                    if sum(map(len, replies)) > MAX_LINE:
-                        return
+                    size += len(line)
 
         process.send(lines)
         process.hang_up()  # nothing more is asked
