@@ -15,9 +15,9 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bench_core.child_process.blocking import blocking
 from bench_core.child_process.framing import MAX_LINE, FrameError
 from bench_core.child_process.process import ChildProcess, Exit, SpawnedProcess
+from bench_core.child_process.shared_loop import blocking
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files.temporary import VARIABLES, owned_folder, remove_folder
 

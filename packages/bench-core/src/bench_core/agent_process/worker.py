@@ -28,7 +28,7 @@ from bench_core.agent_process.connection import (
 from bench_core.agent_process.messages import error_line
 from bench_core.agent_process.program import survey_agent
 from bench_core.child_process.framing import FrameError, encode_line
-from bench_core.child_process.own_pipes import own_pipes
+from bench_core.child_process.pipes import own_pipes
 from bench_core.discovery import load_agent
 from bench_core.guides import add_guide
 from bench_core.protocols import EnvironmentHandle, TrialContext

@@ -1,12 +1,12 @@
-from .blocking import blocking as blocking
-from .blocking import in_background as in_background
 from .framing import FrameError as FrameError
 from .framing import decode_line as decode_line
 from .framing import encode_line as encode_line
 from .framing import read_frame_from as read_frame_from
-from .own_pipes import own_pipes as own_pipes
+from .pipes import own_pipes as own_pipes
 from .process import ChildGoneError as ChildGoneError
 from .process import ChildProcess as ChildProcess
 from .process import Exit as Exit
 from .process import SpawnedProcess as SpawnedProcess
 from .process import end_group as end_group
+from .shared_loop import blocking as blocking
+from .shared_loop import in_background as in_background

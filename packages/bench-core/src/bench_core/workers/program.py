@@ -25,7 +25,7 @@ from bench_core.agent_process.connection import (
 )
 from bench_core.agent_process.messages import error_line
 from bench_core.child_process.framing import FrameError, encode_line
-from bench_core.child_process.own_pipes import own_pipes
+from bench_core.child_process.pipes import own_pipes
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
