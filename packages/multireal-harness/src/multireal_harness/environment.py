@@ -84,20 +84,6 @@ def _app_browser(browser: TrialBrowser, viewport: tuple[int, int]) -> AppBrowser
     return AppBrowser(browser, viewport)
 
 
-def _instructions(definition: Definition, pages: BrowserSettings) -> str:
-    """Return what every agent gets beside the goal."""
-    apps = (f"- {site.name or site.id}: {site.origin}" for site in definition.sites)
-    return "\n".join(
-        [
-            "The apps of the task are open in your tabs. Use one tab per app, and work only with what the apps show:",
-            *apps,
-            "What counts is what the apps hold at the end; they save what you do in them.",
-            f"The pages are in the language {pages.locale} and the time zone {pages.timezone}.",
-            "Go by the dates in the task and in the apps, not by today's.",
-        ]
-    )
-
-
 class AppEnvironment(TrialEnvironment):
     """The opened apps of one trial.
 
@@ -128,10 +114,20 @@ class AppEnvironment(TrialEnvironment):
             start_urls=tuple(site.origin for site in sites),
             viewport=viewport,
         )
+        # What every agent gets beside the goal
+        apps = (f"- {site.name or site.id}: {site.origin}" for site in definition.sites)
         super().__init__(
             handle=handle.with_live(partial(_app_browser, browser, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
-            instructions=_instructions(definition, pages),
+            instructions="\n".join(
+                [
+                    "The apps of the task are open in your tabs. Use one tab per app, and work only with what the apps show:",
+                    *apps,
+                    "What counts is what the apps hold at the end; they save what you do in them.",
+                    f"The pages are in the language {pages.locale} and the time zone {pages.timezone}.",
+                    "Go by the dates in the task and in the apps, not by today's.",
+                ]
+            ),
             answer_schema=definition.answer_schema,
             can_fail=True,  # REAL's own action `report_infeasible`
             details={"browser": f"Chromium {browser.context.browser.version}"},
@@ -261,7 +257,13 @@ class AppEnvironment(TrialEnvironment):
         missing = [f"{each.app}: {each.error}" for each in captures if each.error]
         if missing and await self._ended_by_agent():
             return
-        await self._find_spoiled(captures)
+        # Note apps that give an end state in a fresh context and none in that of the trial
+        lost = [each.app for each in captures if each.error and self._settings.cross_checks]
+        sites = [site for site in self._definition.sites if site.id in lost]
+        for site in sites:
+            if await works_elsewhere(self._browser.context, site, self._settings.capture):
+                detail = f"{site.id} gives an end state in a fresh browser context"
+                self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
         if missing or not captures:
             raise CaptureError(f"no end state of {'; '.join(missing) or 'any app'}")
 
@@ -279,18 +281,6 @@ class AppEnvironment(TrialEnvironment):
         self.flags[CLOSED_BROWSER] = None
         self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", act)
         return True
-
-    async def _find_spoiled(self, captures: Sequence[Capture]) -> None:
-        """Note apps that give an end state in a fresh context and none in that of the trial.
-
-        All that differs is what is stored in the browser, and there only the app and the agent write.
-        """
-        lost = [each.app for each in captures if each.error and self._settings.cross_checks]
-        sites = [site for site in self._definition.sites if site.id in lost]
-        for site in sites:
-            if await works_elsewhere(self._browser.context, site, self._settings.capture):
-                detail = f"{site.id} gives an end state in a fresh browser context"
-                self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
 
     async def _take(self) -> tuple[dict[str, Any], Sequence[Capture]]:
         from playwright.async_api import Error

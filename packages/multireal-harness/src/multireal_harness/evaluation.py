@@ -124,7 +124,12 @@ async def evaluate(task: Task, evidence: Evidence, rules: EvaluationRules) -> Ev
         # REAL itself passes such a task, because `all([])` is true
         raise EvaluationError(f"{task.task_id!r} cannot be scored: it has no evals")
     checks = _checks(task, definition, evidence.states, rules)
-    grades = await _grades(definition, evidence, rules)
+    # Have the judge grade the agent's answer where the task asks for it
+    grades = {
+        str(index): await _grade(definition, index, one, evidence, rules)
+        for index, one in enumerate(definition.evals)
+        if one.kind == "llm_boolean"
+    }
     passed = all(check.passed for check in checks)  # REAL gives no partial credit
     verdict = await _judgement(definition, evidence, rules, checks, passed=passed)
     decision = with_grades(
@@ -173,17 +178,6 @@ def _checks(
         *query_checks(asked, state, rules.match),
         *(script_check(one, sources[one.script], state) for one in scripts),
     )
-
-
-async def _grades(
-    definition: Definition, evidence: Evidence, rules: EvaluationRules
-) -> dict[str, Verdict]:
-    """Have the judge grade the agent's answer where the task asks for it."""
-    return {
-        str(index): await _grade(definition, index, one, evidence, rules)
-        for index, one in enumerate(definition.evals)
-        if one.kind == "llm_boolean"
-    }
 
 
 async def _grade(
@@ -271,7 +265,7 @@ def _error(
 
 def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool) -> bool:
     """Return whether a defective query decided: one that failed, or any when all passed."""
-    defective = _defective(definition)
+    defective = _linted(definition.model_dump_json(by_alias=True))[1]
     if passed:
         return any(defective)
     return any(bad and not check.passed for bad, check in zip(defective, checks, strict=False))
@@ -299,10 +293,6 @@ def _fixed_side(
 
 def _fixed(definition: Definition) -> Definition:
     return _linted(definition.model_dump_json(by_alias=True))[0]
-
-
-def _defective(definition: Definition) -> tuple[bool, ...]:
-    return _linted(definition.model_dump_json(by_alias=True))[1]
 
 
 @functools.lru_cache(maxsize=1024)

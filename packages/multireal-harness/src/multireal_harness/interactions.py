@@ -114,28 +114,25 @@ class InteractionWatch:
         script = {"source": code, "worldName": self._world, "runImmediately": True}
         with contextlib.suppress(Error):  # the page was closed meanwhile
             session = await page.context.new_cdp_session(page)
-            self._listen(session)
+            # Take the reports of one page, from the contexts of the recording script
+            own: set[int] = set()
+
+            def created(message: Any) -> None:
+                if message["context"]["name"] == self._world:
+                    own.add(message["context"]["id"])
+
+            session.on("Runtime.executionContextCreated", created)
+            # another process of the page begins to count its contexts again
+            session.on("Runtime.executionContextsCleared", lambda _: own.clear())
+            session.on(
+                "Runtime.executionContextDestroyed",
+                lambda message: own.discard(message["executionContextId"]),
+            )
+            session.on("Runtime.bindingCalled", lambda message: self._note(message, own))
             await session.send("Runtime.enable")
             await session.send("Runtime.addBinding", bound)
             await session.send("Page.enable")
             await session.send("Page.addScriptToEvaluateOnNewDocument", script)
-
-    def _listen(self, session: Any) -> None:
-        """Take the reports of one page, from the contexts of the recording script."""
-        own: set[int] = set()
-
-        def created(message: Any) -> None:
-            if message["context"]["name"] == self._world:
-                own.add(message["context"]["id"])
-
-        session.on("Runtime.executionContextCreated", created)
-        # another process of the page begins to count its contexts again
-        session.on("Runtime.executionContextsCleared", lambda _: own.clear())
-        session.on(
-            "Runtime.executionContextDestroyed",
-            lambda message: own.discard(message["executionContextId"]),
-        )
-        session.on("Runtime.bindingCalled", lambda message: self._note(message, own))
 
     def _note(self, message: Any, own: Collection[int]) -> None:
         if message.get("name") != self._binding:

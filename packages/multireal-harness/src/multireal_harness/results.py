@@ -62,7 +62,12 @@ def as_evaluation(
     evaluation: Evaluation, trial: TrialEvidence, rules: EvaluationRules
 ) -> TrialEvaluation:
     """Return an evaluation as the fields of a trial's record."""
-    fault = _traffic_fault(evaluation, trial)
+    # The apps' fault where it may be why a trial failed
+    found = trial.details.get(TRAFFIC_FAULT)
+    if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
+        fault = None
+    else:
+        fault = None if CLOSED_BROWSER in trial.flags else AppTrafficFault.model_validate(found)
     details: dict[str, Any] = {
         "official": evaluation.official,
         "fixed": evaluation.fixed,
@@ -90,17 +95,6 @@ def as_evaluation(
         profile=rules.profile,
         details=details,
     )
-
-
-def _traffic_fault(evaluation: Evaluation, trial: TrialEvidence) -> AppTrafficFault | None:
-    """Return the apps' fault where it may be why a trial failed.
-
-    A right end state stays right, and an agent that closed its browser failed by itself.
-    """
-    found = trial.details.get(TRAFFIC_FAULT)
-    if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
-        return None
-    return None if CLOSED_BROWSER in trial.flags else AppTrafficFault.model_validate(found)
 
 
 def _failure_mode(evaluation: Evaluation, trial: TrialEvidence) -> FailureMode | None:

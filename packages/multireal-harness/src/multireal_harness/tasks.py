@@ -114,7 +114,18 @@ def resolve_tasks_dir(directory: Path | str | None) -> Path:
     if str(named) == "built-in":
         return Path(__file__).parent / "world" / "tasks"
     if str(named) in {"v1", "v2"} and not Path(named).is_dir():
-        return _agisdk_tasks(str(named))
+        # The folder of an installed agisdk's tasks, found without its slow import
+        version = str(named)
+        found = importlib.util.find_spec("agisdk")
+        for home in (found.submodule_search_locations or ()) if found else ():
+            folder = Path(home) / "REAL" / "browsergym" / "webclones" / version / "tasks"
+            if folder.is_dir():
+                return folder
+        raise InputError(
+            f"the tasks of {version} come with agisdk, which is not installed: "
+            # agisdk's dependencies take 411 MB, of which its task files need none
+            "`pip install --no-deps agisdk`, or name their folder"
+        )
     folder = Path(named)
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of tasks")
@@ -201,20 +212,6 @@ def _read(path: Path) -> Definition:
         raise InputError(f"{path} is no task: {problems_of(error, Definition)}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
-
-
-def _agisdk_tasks(version: str) -> Path:
-    """Return the folder of an installed agisdk's tasks, found without its slow import."""
-    found = importlib.util.find_spec("agisdk")
-    for home in (found.submodule_search_locations or ()) if found else ():
-        folder = Path(home) / "REAL" / "browsergym" / "webclones" / version / "tasks"
-        if folder.is_dir():
-            return folder
-    raise InputError(
-        f"the tasks of {version} come with agisdk, which is not installed: "
-        # agisdk's dependencies take 411 MB, of which its task files need none
-        "`pip install --no-deps agisdk`, or name their folder"
-    )
 
 
 def _script(name: str, folder: Path | None) -> str:

@@ -158,9 +158,22 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     sides = _side(runs[0], baseline), _side(runs[1], new)
     tasks = _paired(*runs)
     both = [task for task in tasks if task.agree is not None]
-    agreement = _agreement(both)
+    if not both:
+        agreement = None
+    else:
+        half = 0.5  # of several trials of a task, the majority
+        agreement = accuracy(
+            {task.task_id: (task.new or 0.0) > half for task in both},
+            {task.task_id: (task.baseline or 0.0) > half for task in both},
+        )
     difference = _difference(*runs)
-    ratio = _step_ratio(both)
+    pairs = [(t.steps_new, t.steps_baseline) for t in both if t.steps_new and t.steps_baseline]
+    if not pairs:
+        ratio = None
+    else:
+        ratio = math.exp(
+            math.fsum(math.log(new / old) for new, old in pairs if new and old) / len(pairs)
+        )
     limits = _limits(*runs)
     criteria = _criteria(sides, limits, ratio, tolerance)
     return BaselineComparison(
@@ -191,10 +204,38 @@ def write_report(runs: Sequence[Path], out: Path) -> Sequence[Path]:
 
 def comparison_text(found: BaselineComparison) -> str:
     """Return a comparison as text: both runs, agreement, criteria, published rates."""
+    sides = (found.baseline, found.new)
+    rows: list[tuple[object, ...]] = [
+        ("run", *(side.run for side in sides)),
+        ("agent", *(f"{side.agent} {side.model or ''}".strip() for side in sides)),
+        ("profile", *(side.profile for side in sides)),
+        ("timing", *(side.timing or "-" for side in sides)),
+        ("success rate", *(_rate(side.rate) for side in sides)),
+        (
+            "average, upstream's denominator",
+            *(_average(side.averages, "upstream") for side in sides),
+        ),
+        ("average, V2's denominator", *(_average(side.averages, "v2") for side in sides)),
+        ("average over all planned", *(_average(side.averages, "planned") for side in sides)),
+        ("trials without a score", *(str(side.no_score) for side in sides)),
+        (
+            "mean steps",
+            *("-" if side.mean_steps is None else f"{side.mean_steps:.1f}" for side in sides),
+        ),
+    ]
+    counts: dict[tuple[str, str], int] = {}
+    for task in found.tasks:
+        key = _outcome(task.baseline), _outcome(task.new)
+        counts[key] = counts.get(key, 0) + 1
+    outcomes = ("succeeds", "fails", "has no score")
     parts = [
-        render_table(("", "baseline", "new"), _side_rows(found)),
+        render_table(("", "baseline", "new"), rows),
         render_table(
-            ("agreement", "new succeeds", "new fails", "new has no score"), _agreement_rows(found)
+            ("agreement", "new succeeds", "new fails", "new has no score"),
+            [
+                (f"baseline {row}", *(counts.get((row, column), 0) for column in outcomes))
+                for row in outcomes
+            ],
         ),
         render_table(("criterion", "holds", "found"), [_criterion_row(c) for c in found.criteria]),
     ]
@@ -274,16 +315,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _agreement(both: Sequence[PairedTask]) -> Accuracy | None:
-    if not both:
-        return None
-    half = 0.5  # of several trials of a task, the majority
-    return accuracy(
-        {task.task_id: (task.new or 0.0) > half for task in both},
-        {task.task_id: (task.baseline or 0.0) > half for task in both},
-    )
-
-
 def _difference(baseline: RunView, new: RunView) -> Comparison | None:
     try:
         return compare(_scores(new), _scores(baseline))
@@ -296,15 +327,6 @@ def _limits(baseline: RunView, new: RunView) -> Interval | None:
         return difference_limits(_scores(new), _scores(baseline))
     except NotEstimableError:
         return None
-
-
-def _step_ratio(both: Sequence[PairedTask]) -> float | None:
-    pairs = [(t.steps_new, t.steps_baseline) for t in both if t.steps_new and t.steps_baseline]
-    if not pairs:
-        return None
-    return math.exp(
-        math.fsum(math.log(new / old) for new, old in pairs if new and old) / len(pairs)
-    )
 
 
 def _criteria(
@@ -355,29 +377,6 @@ def _verdict(criteria: Sequence[Criterion]) -> Literal["matches", "differs", "un
     return "undecided" if None in holds else "matches"
 
 
-def _side_rows(found: BaselineComparison) -> list[tuple[object, ...]]:
-    sides = (found.baseline, found.new)
-    rows: list[tuple[object, ...]] = [
-        ("run", *(side.run for side in sides)),
-        ("agent", *(f"{side.agent} {side.model or ''}".strip() for side in sides)),
-        ("profile", *(side.profile for side in sides)),
-        ("timing", *(side.timing or "-" for side in sides)),
-        ("success rate", *(_rate(side.rate) for side in sides)),
-        (
-            "average, upstream's denominator",
-            *(_average(side.averages, "upstream") for side in sides),
-        ),
-        ("average, V2's denominator", *(_average(side.averages, "v2") for side in sides)),
-        ("average over all planned", *(_average(side.averages, "planned") for side in sides)),
-        ("trials without a score", *(str(side.no_score) for side in sides)),
-        (
-            "mean steps",
-            *("-" if side.mean_steps is None else f"{side.mean_steps:.1f}" for side in sides),
-        ),
-    ]
-    return rows
-
-
 def _rate(rate: Interval | None) -> str:
     if rate is None:
         return "-"
@@ -390,18 +389,6 @@ def _average(found: VanillaAverages, name: str) -> str:
         name
     ]
     return "-" if value is None else f"{100 * value:.2f} % of {over}"
-
-
-def _agreement_rows(found: BaselineComparison) -> list[tuple[object, ...]]:
-    counts: dict[tuple[str, str], int] = {}
-    for task in found.tasks:
-        key = _outcome(task.baseline), _outcome(task.new)
-        counts[key] = counts.get(key, 0) + 1
-    outcomes = ("succeeds", "fails", "has no score")
-    return [
-        (f"baseline {row}", *(counts.get((row, column), 0) for column in outcomes))
-        for row in outcomes
-    ]
 
 
 def _outcome(value: float | None) -> str:

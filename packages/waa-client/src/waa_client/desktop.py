@@ -322,11 +322,6 @@ class WaaDesktop:
         if self.timing.update_always:
             await self._send_screen(picture)
         self._picture = picture
-        return self._observation(picture, window, tree)
-
-    def _observation(
-        self, picture: Picture, window: WindowView | None, tree: tuple[str, tuple[Element, ...]]
-    ) -> Observation:
         text, elements = tree
         titles = _titles(window)
         active = titles.index(window.title) if window and window.title in titles else None
@@ -419,7 +414,13 @@ class WaaDesktop:
         for note in block.notes:
             self.flags["corner_moved" if "corner" in note else "text_changed"] = None
         if isinstance(action, Wait):
-            await self._wait(action.seconds)
+            if self._simulated:
+                await self._ask(
+                    calls.execute(["python", "-c", f"import time; time.sleep({action.seconds:g})"])
+                )
+            elif self.timing.settle_s:
+                # vanilla's WAIT has no length of its own, so the rest is slept here
+                await self._clock.sleep(max(0.0, action.seconds - self.timing.after_action_s))
         result = await self._run(block)
         if block.special or not self.view.windows:
             return result
@@ -431,15 +432,6 @@ class WaaDesktop:
         # WAA's own function maximizes what it brings to the front
         text = "maximized" if isinstance(action, SwitchTab) else result.text
         return result.model_copy(update={"text": text, "changed": changed, "asked": asked})
-
-    async def _wait(self, seconds: float) -> None:
-        if self._simulated:
-            await self._ask(
-                calls.execute(["python", "-c", f"import time; time.sleep({seconds:g})"])
-            )
-        elif self.timing.settle_s:
-            # vanilla's WAIT has no length of its own, so the rest is slept here
-            await self._clock.sleep(max(0.0, seconds - self.timing.after_action_s))
 
     async def _look_again(self, action: Action) -> str | None:
         """Put the elements that `action` aims at where they are now; return what is gone, None for nothing.
@@ -572,7 +564,10 @@ class WaaDesktop:
             command = ["python", "-c", _PYAUTOGUI.format(code=block.code)]
             done = await self._ask(calls.execute(command))
             return None if done.ok else done.error or f"return code {done.returncode}"
-        await self._send_screen_if_needed()
+        if self._screen is None:
+            await self._observe()
+        if self._sent != _aim(self._screen):
+            await self._send_screen(self._picture)
         timeout_s = _CODE_S + len(block.code) / _CHARACTERS_PER_SECOND
         try:
             outcome = await self._ask(calls.execute_windows(block.code, timeout_s=timeout_s))
@@ -587,24 +582,16 @@ class WaaDesktop:
         if error.startswith(_NO_COMPUTER):
             await self._refuse_restarted(error)
         if _FAIL_SAFE in error:
-            await self._leave_corner()
+            # Move the pointer out of the corner: PyAutoGUI's fail-safe would fail every later
+            # action, too
+            self.flags["failsafe_tripped"] = None
+            await self._ask(calls.execute(["python", "-c", _OUT_OF_CORNER]))
         return error
 
     async def _refuse_restarted(self, error: str) -> None:
         """Raise where the server has lost the screen that it was sent; else the agent's code is wrong."""
         if not (await self._ask(calls.execute_windows(_KNOWS_SCREEN))).ok:
             raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {error}")
-
-    async def _leave_corner(self) -> None:
-        """Move the pointer out of the corner: PyAutoGUI's fail-safe would fail every later action, too."""
-        self.flags["failsafe_tripped"] = None
-        await self._ask(calls.execute(["python", "-c", _OUT_OF_CORNER]))
-
-    async def _send_screen_if_needed(self) -> None:
-        if self._screen is None:
-            await self._observe()
-        if self._sent != _aim(self._screen):
-            await self._send_screen(self._picture)
 
     async def _send_screen(self, picture: Picture) -> None:
         """Send `/update_computer`: the elements' rects, and the size for the fractions of `move_abs`."""

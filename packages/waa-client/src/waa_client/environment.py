@@ -109,9 +109,35 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
     """
     async with AsyncExitStack() as stack:
         vm = await stack.enter_async_context(VmClient(given.machine.url, _options(given)))
-        evaluator = await _open_evaluator(given, stack)
-        flags = await _reset(given, vm)
-        report = await _set_up(given, vm, evaluator)
+        # Connect to the evaluator and check that it answers, before an agent spends money
+        if given.machine.evaluator is None:
+            evaluator = None
+        else:
+            settings = given.settings
+            client = EvaluationClient(
+                given.machine.evaluator,
+                token=given.machine.token,
+                timeout_s=settings.evaluation_s,
+                tries=settings.ask_times,
+                wait_s=settings.ask_again_s,
+            )
+            evaluator = await stack.enter_async_context(client)
+            world = world_of_vm(await evaluator.health())
+            if world is not None and world != given.context.world:
+                raise WrongWorldError(evaluator.url, world, given.context.world)
+        settings, world = given.settings, given.context.world
+        flags = await reset(
+            vm, given.timing, given.clock, world, settings.reset_command, boot_s=settings.boot_s
+        )
+        settings, config = given.settings, given.task.config
+        if evaluator is not None and settings.setup == "server":
+            report = await evaluator.set_up(config)
+        else:
+            cache = Path(settings.asset_cache) if settings.asset_cache else None
+            report = await Preparer(vm, given.clock, cache).set_up(config)
+        artifacts = TrialArtifacts(given.context.folder, given.redactor)
+        artifacts.write_json(SETUP, report.model_dump(mode="json"))
+        refuse_abandoned(report, config)
         await given.clock.sleep(given.timing.after_setup_s)
         # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
@@ -129,47 +155,6 @@ def _options(given: Conditions) -> VmOptions:
         return given.options
     own = {**given.options.headers, "authorization": f"Bearer {given.machine.token}"}
     return replace(given.options, headers=own)
-
-
-async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> EvaluationClient | None:
-    """Connect to the evaluator and check that it answers, before an agent spends money."""
-    if given.machine.evaluator is None:
-        return None
-    settings = given.settings
-    client = EvaluationClient(
-        given.machine.evaluator,
-        token=given.machine.token,
-        timeout_s=settings.evaluation_s,
-        tries=settings.ask_times,
-        wait_s=settings.ask_again_s,
-    )
-    evaluator = await stack.enter_async_context(client)
-    world = world_of_vm(await evaluator.health())
-    if world is not None and world != given.context.world:
-        raise WrongWorldError(evaluator.url, world, given.context.world)
-    return evaluator
-
-
-async def _reset(given: Conditions, vm: VmClient) -> tuple[str, ...]:
-    settings, world = given.settings, given.context.world
-    return await reset(
-        vm, given.timing, given.clock, world, settings.reset_command, boot_s=settings.boot_s
-    )
-
-
-async def _set_up(
-    given: Conditions, vm: VmClient, evaluator: EvaluationClient | None
-) -> SetupReport:
-    settings, config = given.settings, given.task.config
-    if evaluator is not None and settings.setup == "server":
-        report = await evaluator.set_up(config)
-    else:
-        cache = Path(settings.asset_cache) if settings.asset_cache else None
-        report = await Preparer(vm, given.clock, cache).set_up(config)
-    artifacts = TrialArtifacts(given.context.folder, given.redactor)
-    artifacts.write_json(SETUP, report.model_dump(mode="json"))
-    refuse_abandoned(report, config)
-    return report
 
 
 def _view_of(agent: Agent, context: TrialContext) -> View:
@@ -276,32 +261,26 @@ class DesktopEnvironment(TrialEnvironment):
         self.details["actions"] = len(desktop.history)
         self.details["blocks"] = sum(not each.block.special for each in desktop.performed)
         if self._evaluator is not None and scored:
-            await self._evaluate(self._evaluator)
+            # Ask for a verdict, and again where the VM did not answer for a moment
+            try:
+                verdict = await self._verdict(self._evaluator)
+                for _ in range(_MORE_EVALUATIONS):
+                    if not verdict.lost_vm:
+                        break
+                    await self._await_same_vm()
+                    self.flags["evaluated_again"] = None
+                    verdict = await self._verdict(self._evaluator)
+                if verdict.score is not None:
+                    # some of vanilla's rules pass on any answer (V2's `is_cookie_deleted` passes on none), so successes are checked, too
+                    await self._desktop.still_there()
+            except (EvaluatorDownError, VmError) as fault:
+                self._given.machine.fault = fault
+                raise
 
     async def _nothing_runs(self) -> bool:
         try:
             return await self._desktop.nothing_runs()
         except EnvironmentFaultError as fault:
-            self._given.machine.fault = fault
-            raise
-
-    async def _evaluate(self, evaluator: EvaluationClient) -> None:
-        """Ask for a verdict, and again where the VM did not answer for a moment.
-
-        Faults of VM or evaluator leave no score here, because the agent's part is over.
-        """
-        try:
-            verdict = await self._verdict(evaluator)
-            for _ in range(_MORE_EVALUATIONS):
-                if not verdict.lost_vm:
-                    break
-                await self._await_same_vm()
-                self.flags["evaluated_again"] = None
-                verdict = await self._verdict(evaluator)
-            if verdict.score is not None:
-                # some of vanilla's rules pass on any answer (V2's `is_cookie_deleted` passes on none), so successes are checked, too
-                await self._desktop.still_there()
-        except (EvaluatorDownError, VmError) as fault:
             self._given.machine.fault = fault
             raise
 

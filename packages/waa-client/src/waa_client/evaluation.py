@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
 
-from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
+from bench_core.errors import EvaluationError, InputError
 from bench_core.records import Check, Record
 from waa_client.errors import EvaluatorDownError
 
@@ -336,7 +336,9 @@ class EvaluationClient:
         try:
             answer = await self._http.get(self.url + path, timeout=_QUICK_S)
         except httpx.HTTPError as error:
-            raise self._down(error) from error
+            raise EvaluatorDownError(
+                self.url, f"does not answer: {str(error) or type(error).__name__}"
+            ) from error
         if answer.status_code != _OK:
             raise EvaluatorDownError(self.url, f"{path}: {_refusal(answer)}")
         try:
@@ -404,11 +406,6 @@ class EvaluationClient:
             where = ".".join(map(str, first["loc"]))
             raise EvaluationError(f"{self.url}: {where}: {first['msg']}") from error
         return found
-
-    def _down(self, error: Exception) -> EnvironmentFaultError:
-        return EvaluatorDownError(
-            self.url, f"does not answer: {str(error) or type(error).__name__}"
-        )
 
 
 def new_key() -> str:

@@ -100,7 +100,13 @@ class VmPool:
         rest_s: float = 30.0,
     ) -> None:
         self.urls = tuple(urls)
-        self._evaluators = _paired(urls, evaluators)
+        # The evaluator of each VM: one evaluator is for one VM
+        if evaluators and len(evaluators) != len(urls):
+            raise InputError(
+                f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
+                f"each evaluator is for one VM"
+            )
+        self._evaluators = dict(zip(urls, evaluators, strict=False))
         self._locks = locks or FileLocks()
         self._rest_s = rest_s
         self._free = list(urls)
@@ -128,7 +134,10 @@ class VmPool:
             self._note_fault(url)
             raise
         else:
-            self._note_end(url, machine)
+            if machine.fault is not None:
+                self._note_fault(url)
+            else:
+                self._faults[url], self._rests_until[url] = 0, 0.0
         finally:
             self._free.append(url)
             self._changed.set()
@@ -158,28 +167,8 @@ class VmPool:
             return soonest, None  # no other VM could take the task
         return None, self._rests_until[soonest] - now
 
-    def _note_end(self, url: str, machine: Machine) -> None:
-        if machine.fault is not None:
-            self._note_fault(url)
-        else:
-            self._faults[url], self._rests_until[url] = 0, 0.0
-
     def _note_fault(self, url: str) -> None:
         self._faults[url] += 1
         # the exponent has a limit, because 2.0 ** 1024 raises
         rest_s = min(_LONGEST_REST_S, self._rest_s * 2.0 ** min(self._faults[url] - 1, 10))
         self._rests_until[url] = time.monotonic() + rest_s
-
-
-def _paired(urls: Sequence[str], evaluators: Sequence[str]) -> dict[str, str]:
-    """Return the evaluator of each VM: one evaluator is for one VM.
-
-    Raises:
-        InputError: They do not pair up.
-    """
-    if evaluators and len(evaluators) != len(urls):
-        raise InputError(
-            f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
-            f"each evaluator is for one VM"
-        )
-    return dict(zip(urls, evaluators, strict=False))

@@ -112,7 +112,8 @@ async def run_hook(hook: str, url: str) -> None:
     except TimeoutError:
         raise EnvironmentFaultError(f"the reset command {hook!r} took over {_HOOK_S:g} s") from None
     finally:
-        _end(process)
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         printed = output.decode("utf-8", "replace").strip()[-_SHOWN:]
         raise EnvironmentFaultError(
@@ -128,8 +129,3 @@ def _split(hook: str) -> list[str]:
     if not words:
         raise InputError("the reset command is empty")
     return words
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        os.killpg(process.pid, signal.SIGKILL)

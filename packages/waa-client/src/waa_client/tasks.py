@@ -153,7 +153,8 @@ def resolve_task_id(text: str, tasks: Sequence[Task]) -> str:
         UnknownTaskError: No task has this name.
         InputError: Several tasks have.
     """
-    wanted = _plain(text)
+    path = text.strip().replace("\\", "/").casefold().removesuffix(".json")
+    wanted = "/".join(path.split("/")[-2:])
     for named in _SPELLINGS:
         found = [task.task_id for task in tasks if named(task, wanted)]
         if len(found) == 1:
@@ -282,11 +283,6 @@ _SPELLINGS: tuple[Callable[[Task, str], bool], ...] = (
     ),
 )
 """Ways to match a name, from exact to vague; the first with a match is used."""
-
-
-def _plain(text: str) -> str:
-    path = text.strip().replace("\\", "/").casefold().removesuffix(".json")
-    return "/".join(path.split("/")[-2:])
 
 
 def _refuse_unknown(what: str, asked: Iterable[str], known: set[str]) -> None:

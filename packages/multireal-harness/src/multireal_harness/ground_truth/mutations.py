@@ -36,7 +36,19 @@ def negatives_of(definition: Definition, states: Mapping[str, Any]) -> dict[str,
     for app, state in states.items():
         if has_changes(state):
             found[f"undone-{app}"] = {**copy.deepcopy(dict(states)), app: _undone(state)}
-    for number, text in enumerate(_asked_texts(definition), 1):
+    texts: dict[str, None] = {}
+    for one in definition.evals:
+        if one.kind != "jmespath" or one.expected_value is not True:
+            continue
+        try:
+            parsed: Any = compile_query(one.query).parsed
+        except QueryError:
+            continue
+        for each in walk(parsed):
+            value = each.get("value")
+            if each["type"] == "literal" and isinstance(value, str) and len(value) >= _SHORTEST:
+                texts[value] = None
+    for number, text in enumerate(list(texts), 1):
         altered = {app: _altered(state, text) for app, state in states.items()}
         if altered != dict(states):
             found[f"altered-{number}"] = altered
@@ -78,19 +90,3 @@ def _replaced(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         return {name: _replaced(each, text) for name, each in value.items()}
     return value
-
-
-def _asked_texts(definition: Definition) -> list[str]:
-    texts: dict[str, None] = {}
-    for one in definition.evals:
-        if one.kind != "jmespath" or one.expected_value is not True:
-            continue
-        try:
-            parsed: Any = compile_query(one.query).parsed
-        except QueryError:
-            continue
-        for each in walk(parsed):
-            value = each.get("value")
-            if each["type"] == "literal" and isinstance(value, str) and len(value) >= _SHORTEST:
-                texts[value] = None
-    return list(texts)

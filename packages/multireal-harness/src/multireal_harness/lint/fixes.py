@@ -79,12 +79,8 @@ def _over_values(tree: Node, wrong: set[str]) -> Node:
     if tree["type"] == "index_expression":
         taken = tree["children"][-1]
     if taken is not None and unparse(taken) in wrong:
-        children[0] = _values(children[0])
+        children[0] = node("function_expression", children[0], value="values")
     return changed
-
-
-def _values(tree: Node) -> Node:
-    return node("function_expression", tree, value="values")
 
 
 def _as_boolean(

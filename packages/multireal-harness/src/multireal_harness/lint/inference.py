@@ -137,26 +137,23 @@ class _Walk:
         if name not in _FUNCTIONS:
             self._note("unknown_function", tree, f"there is no {name}()")
             return ANY
-        self._check_arguments(tree, arguments)
-        if name == "values" and arguments:
-            item = arguments[0].item or _field_values(arguments[0])
-            return Shape(frozenset({"array"}), item=item)
-        return Shape(frozenset({_GIVES[name]})) if name in _GIVES else ANY
-
-    def _check_arguments(self, tree: Node, arguments: list[Shape]) -> None:
         signature = _FUNCTIONS[tree["value"]]["signature"]
         variadic = bool(signature) and signature[-1].get("variadic", False)
         if len(arguments) < len(signature) or (len(arguments) > len(signature) and not variadic):
             wanted = f"{len(signature)}{' or more' if variadic else ''}"
             self._note("wrong_arguments", tree, f"{len(arguments)} given, {wanted} wanted")
-            return
-        for wanted_kinds, shape in zip(signature, arguments, strict=False):
-            kinds = {each.partition("-")[0] for each in wanted_kinds["types"]}
-            if not kinds or "expref" in kinds or shape.unknown or shape.kinds == {"null"}:
-                continue
-            if not shape.kinds & kinds:
-                wanted = " or ".join(sorted(kinds))
-                self._note("wrong_arguments", tree, f"{wanted} wanted, not {_kinds(shape)}")
+        else:
+            for wanted_kinds, shape in zip(signature, arguments, strict=False):
+                kinds = {each.partition("-")[0] for each in wanted_kinds["types"]}
+                if not kinds or "expref" in kinds or shape.unknown or shape.kinds == {"null"}:
+                    continue
+                if not shape.kinds & kinds:
+                    wanted = " or ".join(sorted(kinds))
+                    self._note("wrong_arguments", tree, f"{wanted} wanted, not {_kinds(shape)}")
+        if name == "values" and arguments:
+            item = arguments[0].item or _field_values(arguments[0])
+            return Shape(frozenset({"array"}), item=item)
+        return Shape(frozenset({_GIVES[name]})) if name in _GIVES else ANY
 
     def on_literal(self, tree: Node, _: Shape) -> Shape:
         return learn([tree["value"]])

@@ -73,14 +73,11 @@ def _not_typed(
         written = table("written").get(str(action.get("type")), {})
         payload: Any = action.get("payload")
         for key, field in written.items() if isinstance(payload, dict) else ():
-            for text in _texts(payload.get(key)):
+            # The texts in a field's value, without what the app puts before an answer's subject
+            value = payload.get(key)
+            values = value if isinstance(value, list) else [value]
+            texts = [_PREFIX.sub("", each, count=1) for each in values if isinstance(each, str)]
+            for text in [each for each in texts if each]:
                 typed = any(text[:TYPED] in held for held in done.typed.get(field, ()))
                 if not typed and json.dumps(text, ensure_ascii=False)[1:-1] not in shown:
                     yield f"{action['type']} with a {key!r} that was not typed"
-
-
-def _texts(value: Any) -> list[str]:
-    """Return the texts in a field's value, without what the app puts before an answer's subject."""
-    values = value if isinstance(value, list) else [value]
-    texts = [_PREFIX.sub("", each, count=1) for each in values if isinstance(each, str)]
-    return [each for each in texts if each]

@@ -144,7 +144,9 @@ class _Writer:
 
     def write(self, action: Action) -> None:  # noqa: C901, PLR0912  # one branch per action
         if isinstance(action, Click):
-            self._click(action)
+            if action.target is not None:
+                self._move(action.target)
+            self._with_keys(action.modifiers, [self._click_call(action)])
         elif isinstance(action, Move):
             self._move(action.target)
         elif isinstance(action, Drag):
@@ -154,14 +156,23 @@ class _Writer:
         elif isinstance(action, TypeText):
             self._type(action)
         elif isinstance(action, MouseDown | MouseUp):
-            self._button(action)
+            if action.button not in {"left", "right", "middle"}:
+                raise UntranslatableError(f"a desktop's mouse has no button {action.button!r}")
+            if action.target is not None:
+                self._move(action.target)
+            self._imports["pyautogui"] = None
+            name = "mouseDown" if isinstance(action, MouseDown) else "mouseUp"
+            self._lines.append(f"pyautogui.{name}(button={action.button!r})")
         elif isinstance(action, PressKeys):
             for _ in range(action.repeat):
                 self._press(action.keys)
         elif isinstance(action, HoldKeys):
-            self._hold(action)
+            self._imports["time"] = None
+            self._with_keys(action.keys, [f"time.sleep({action.seconds:g})"])
         elif isinstance(action, KeyDown | KeyUp):
-            self._key(action)
+            self._imports["pyautogui"] = None
+            name = "keyDown" if isinstance(action, KeyDown) else "keyUp"
+            self._lines += [f"pyautogui.{name}({key!r})" for key in key_names((action.key,))]
         elif isinstance(action, RunCode):
             self._run(action)
         elif isinstance(action, SwitchTab):
@@ -177,11 +188,6 @@ class _Writer:
                 f"a desktop has no {action.kind!r}: use its windows, keys and pointer"
             )
 
-    def _click(self, action: Click) -> None:
-        if action.target is not None:
-            self._move(action.target)
-        self._with_keys(action.modifiers, [self._click_call(action)])
-
     def _with_keys(self, modifiers: tuple[str, ...], lines: list[str]) -> None:
         """Write lines that run while keys are held down."""
         if not modifiers:
@@ -193,24 +199,6 @@ class _Writer:
         # a key that stays down would change every later action
         self._lines += ["try:", *(f"    {line}" for line in lines), "finally:"]
         self._lines += [f"    pyautogui.keyUp({name!r})" for name in reversed(pressed)]
-
-    def _button(self, action: MouseDown | MouseUp) -> None:
-        if action.button not in {"left", "right", "middle"}:
-            raise UntranslatableError(f"a desktop's mouse has no button {action.button!r}")
-        if action.target is not None:
-            self._move(action.target)
-        self._imports["pyautogui"] = None
-        name = "mouseDown" if isinstance(action, MouseDown) else "mouseUp"
-        self._lines.append(f"pyautogui.{name}(button={action.button!r})")
-
-    def _hold(self, action: HoldKeys) -> None:
-        self._imports["time"] = None
-        self._with_keys(action.keys, [f"time.sleep({action.seconds:g})"])
-
-    def _key(self, action: KeyDown | KeyUp) -> None:
-        self._imports["pyautogui"] = None
-        name = "keyDown" if isinstance(action, KeyDown) else "keyUp"
-        self._lines += [f"pyautogui.{name}({key!r})" for key in key_names((action.key,))]
 
     def _click_call(self, action: Click) -> str:
         known = {("left", 1): "single_click", ("left", _DOUBLE): "double_click",
@@ -278,19 +266,16 @@ class _Writer:
             self._element(end)
         self._move(action.start)
         if action.path:
-            self._drag_along(action)
+            # Write a drag by way of points; `computer.mouse.drag` knows straight lines alone
+            self._imports["pyautogui"] = None
+            points = [self._pixel(target) for target in (*action.path, action.end)]
+            moves = [f"pyautogui.moveTo({x}, {y}, duration=0.1)" for x, y in points]
+            lines = ["pyautogui.mouseDown()", *moves, "pyautogui.mouseUp()"]
+            self._with_keys(action.modifiers, lines)
             return
         x, y = self._pixel(end)
         # in pixels of the screen, unlike `move_abs`; the fractions in WAA's own prompt raise TypeError
         self._with_keys(action.modifiers, [f"computer.mouse.drag(screen_x={x}, screen_y={y})"])
-
-    def _drag_along(self, action: Drag) -> None:
-        """Write a drag by way of points; `computer.mouse.drag` knows straight lines alone."""
-        self._imports["pyautogui"] = None
-        points = [self._pixel(target) for target in (*action.path, action.end)]
-        moves = [f"pyautogui.moveTo({x}, {y}, duration=0.1)" for x, y in points]
-        lines = ["pyautogui.mouseDown()", *moves, "pyautogui.mouseUp()"]
-        self._with_keys(action.modifiers, lines)
 
     def _scroll(self, action: Scroll) -> None:
         if not (action.dx or action.dy):

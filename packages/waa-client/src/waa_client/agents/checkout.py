@@ -128,9 +128,31 @@ class _Trial:
                 return
             actions, update, thought = predicted
             if update:
-                await self._update(update)
+                # Send `/update_computer` with the agent's arguments
+                try:
+                    call = _update_call(update)
+                # Foreign objects are read here, such as the agent's own picture.
+                except Exception as error:
+                    raise AgentError(
+                        f"the agent's computer_update_args are malformed: {type(error).__name__}: {error}"
+                    ) from error
+                await self._desktop.ask(call)
+                self._desktop.keep_agents_update()
             results, ended = await self._perform(actions)
-            self._record(started, seen, actions, results, thought)
+            name = f"screenshots/step-{self._steps:03d}.png"
+            errors = [each.error for each in results if each.error]
+            self._artifacts.append_step(
+                Step(
+                    step=self._steps,
+                    started=started,
+                    title=seen["window_title"],
+                    screenshot=self._artifacts.write_bytes(name, seen["screenshot"]),
+                    thought=thought or None,
+                    actions=tuple(_as_action(each, self._language) for each in actions),
+                    results=tuple(each.text or each.error or "" for each in results),
+                    error="; ".join(errors) or None,
+                )
+            )
             if ended:
                 self.status = Status.COMPLETED
                 return
@@ -234,22 +256,6 @@ class _Trial:
             else "".join(traceback.format_exception(error)),
         )
 
-    async def _update(self, given: dict[str, Any]) -> None:
-        """Send `/update_computer` with the agent's arguments.
-
-        Raises:
-            AgentError: It is malformed, which is not a fault of the VM that refuses it.
-        """
-        try:
-            call = _update_call(given)
-        # Foreign objects are read here, such as the agent's own picture.
-        except Exception as error:
-            raise AgentError(
-                f"the agent's computer_update_args are malformed: {type(error).__name__}: {error}"
-            ) from error
-        await self._desktop.ask(call)
-        self._desktop.keep_agents_update()
-
     async def _perform(self, actions: list[str]) -> tuple[list[ActionResult], bool]:
         results = []
         for action in actions:
@@ -259,29 +265,6 @@ class _Trial:
             if action in {"DONE", "FAIL"}:
                 return results, True
         return results, False
-
-    def _record(
-        self,
-        started: datetime,
-        seen: dict[str, Any],
-        actions: list[str],
-        results: list[ActionResult],
-        thought: str,
-    ) -> None:
-        name = f"screenshots/step-{self._steps:03d}.png"
-        errors = [each.error for each in results if each.error]
-        self._artifacts.append_step(
-            Step(
-                step=self._steps,
-                started=started,
-                title=seen["window_title"],
-                screenshot=self._artifacts.write_bytes(name, seen["screenshot"]),
-                thought=thought or None,
-                actions=tuple(_as_action(each, self._language) for each in actions),
-                results=tuple(each.text or each.error or "" for each in results),
-                error="; ".join(errors) or None,
-            )
-        )
 
     def outcome(self) -> AgentOutcome:
         if not self._calls:
@@ -349,7 +332,14 @@ def _make(context: TrialContext) -> Any:
             "the agent 'checkout' needs --agent-option class=module:Class, e.g. "
             "class=mm_agents.navi.agent:NaviAgent"
         )
-    _extend_path(context.agent_option("checkout"))
+    checkout = context.agent_option("checkout")
+    if checkout:
+        root = Path(str(checkout))
+        folder = root / _CLIENT if (root / _CLIENT).is_dir() else root
+        if not folder.is_dir():
+            raise InputError(f"there is no checkout {root}")
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
     try:
         made = getattr(importlib.import_module(module), name)(**_arguments(context))
     # The user's own class: whatever it raises says that it cannot be used here.
@@ -358,17 +348,6 @@ def _make(context: TrialContext) -> Any:
     if not callable(getattr(made, "predict", None)):
         raise InputError(f"{reference} is no agent of Windows Agent Arena: it has no `predict`")
     return made
-
-
-def _extend_path(checkout: Any) -> None:
-    if not checkout:
-        return
-    root = Path(str(checkout))
-    folder = root / _CLIENT if (root / _CLIENT).is_dir() else root
-    if not folder.is_dir():
-        raise InputError(f"there is no checkout {root}")
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _arguments(context: TrialContext) -> dict[str, Any]:

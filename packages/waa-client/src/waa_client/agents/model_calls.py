@@ -71,7 +71,13 @@ def _sending_wrapped() -> Iterator[None]:
     with _lock:
         _users += 1
         if _users == 1:
-            _wrap_all()
+            for module, name in _PLACES:
+                try:
+                    kind = getattr(importlib.import_module(module), name)
+                except ImportError:
+                    continue
+                _wrapped.append((kind, kind.send))
+                kind.send = (_recorded_async if name == "AsyncClient" else _recorded)(kind.send)
     try:
         yield
     finally:
@@ -82,16 +88,6 @@ def _sending_wrapped() -> Iterator[None]:
                 while _wrapped:
                     kind, send = _wrapped.pop()
                     kind.send = send  # type: ignore[attr-defined]  # as it was
-
-
-def _wrap_all() -> None:
-    for module, name in _PLACES:
-        try:
-            kind = getattr(importlib.import_module(module), name)
-        except ImportError:
-            continue
-        _wrapped.append((kind, kind.send))
-        kind.send = (_recorded_async if name == "AsyncClient" else _recorded)(kind.send)
 
 
 def _recorded(send: Callable[..., Any]) -> Callable[..., Any]:

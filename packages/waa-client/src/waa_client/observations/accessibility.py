@@ -228,7 +228,28 @@ class _Builder:
         self._root: _Node | None = None
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        node = _node(tag, attributes, len(self._open))
+        depth = len(self._open)
+        is_true = {
+            key for key, value in attributes.items() if key.startswith(_STATE) and value == "true"
+        }
+        name, enabled = attributes.get("name", ""), f"{_STATE}enabled" in is_true
+        focused = is_true & {f"{_STATE}focused", f"{_STATE}keyboard_focused"}
+        role = _role(tag.rpartition("}")[2], attributes)
+        states = [name for name in _STATES if f"{_STATE}{name}" in is_true]
+        if role in {"checkbox", "switch"} and attributes.get(f"{_STATE}checked") == "false":
+            states.append("unchecked")
+        node = _Node(
+            role=role,
+            name=name,
+            value=attributes.get(_VALUE),
+            rect=_rect(attributes.get(f"{_PLACE}screencoord"), attributes.get(f"{_PLACE}size")),
+            shown=attributes.get(f"{_STATE}visible", "true") == "true"
+            and f"{_STATE}minimized" not in is_true,
+            front=f"{_STATE}active" in is_true,
+            usable=f"{_STATE}visible" in is_true and (enabled or bool(name)),
+            states=(*states, *(["focused"] if focused else []), *([] if enabled else ["disabled"])),
+            depth=depth,
+        )
         if node.depth > _DEEPEST:
             raise TreeError(f"the tree is deeper than {_DEEPEST} nodes")
         if self._open:
@@ -269,30 +290,6 @@ def _parse(xml: str) -> _Node:
     except UnicodeEncodeError as error:
         raise TreeError(f"the accessibility tree is no text: {error}") from error
     return root
-
-
-def _node(tag: str, attributes: dict[str, str], depth: int) -> _Node:
-    is_true = {
-        key for key, value in attributes.items() if key.startswith(_STATE) and value == "true"
-    }
-    name, enabled = attributes.get("name", ""), f"{_STATE}enabled" in is_true
-    focused = is_true & {f"{_STATE}focused", f"{_STATE}keyboard_focused"}
-    role = _role(tag.rpartition("}")[2], attributes)
-    states = [name for name in _STATES if f"{_STATE}{name}" in is_true]
-    if role in {"checkbox", "switch"} and attributes.get(f"{_STATE}checked") == "false":
-        states.append("unchecked")
-    return _Node(
-        role=role,
-        name=name,
-        value=attributes.get(_VALUE),
-        rect=_rect(attributes.get(f"{_PLACE}screencoord"), attributes.get(f"{_PLACE}size")),
-        shown=attributes.get(f"{_STATE}visible", "true") == "true"
-        and f"{_STATE}minimized" not in is_true,
-        front=f"{_STATE}active" in is_true,
-        usable=f"{_STATE}visible" in is_true and (enabled or bool(name)),
-        states=(*states, *(["focused"] if focused else []), *([] if enabled else ["disabled"])),
-        depth=depth,
-    )
 
 
 def _role(tag: str, attributes: dict[str, str]) -> str:

@@ -124,20 +124,16 @@ def png_size(data: bytes) -> tuple[int, int]:
         if kind == b"IEND":
             if not all(size):
                 raise ValueError("a PNG without a size")
-            _unpack(packed)
+            # Raise ValueError unless all pixels are there; such a picture is a fault of the VM
+            pixels = zlib.decompressobj()
+            try:
+                pixels.decompress(packed)
+            except zlib.error as error:
+                raise ValueError(f"a PNG whose pixels cannot be unpacked: {error}") from error
+            if not pixels.eof:
+                raise ValueError("a PNG whose pixels end too early")
             return size
     raise ValueError(f"a PNG that ends after {len(data)} bytes, before its last chunk")
-
-
-def _unpack(packed: bytes | bytearray) -> None:
-    """Raise ValueError unless all pixels are there; such a picture is a fault of the VM."""
-    pixels = zlib.decompressobj()
-    try:
-        pixels.decompress(packed)
-    except zlib.error as error:
-        raise ValueError(f"a PNG whose pixels cannot be unpacked: {error}") from error
-    if not pixels.eof:
-        raise ValueError("a PNG whose pixels end too early")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

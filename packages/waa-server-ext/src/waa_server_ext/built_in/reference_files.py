@@ -61,20 +61,16 @@ def reference_bytes(url: str) -> bytes | None:
     if name in _TEXTS:
         return _TEXTS[name].encode()
     if name == "largefile.txt":
-        return _large_text().encode()
+        lines = [
+            _FILLER * 2 + (f"This is example {n // 4 + 1}." if n % 4 == 0 else "")
+            for n in range(EXAMPLES * 4)
+        ]
+        return ("\n".join(lines) + "\n").encode()
     if extension == "txt":
         return f"Sample text for {name}.\n".encode()
     if extension in {"png", "jpg", "jpeg"}:
         return _picture(name, "PNG" if extension == "png" else "JPEG")
     return _document(name) if extension == "docx" else None
-
-
-def _large_text() -> str:
-    lines = [
-        _FILLER * 2 + (f"This is example {n // 4 + 1}." if n % 4 == 0 else "")
-        for n in range(EXAMPLES * 4)
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _picture(name: str, kind: str) -> bytes:

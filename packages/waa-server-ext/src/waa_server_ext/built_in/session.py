@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
 
-    from waa_server_ext.evaluation.assets import AssetStore
 
 __all__ = ["Session", "run_session"]
 
@@ -66,7 +65,15 @@ def run_session(
         )  # fmt: skip
         with vm:
             if task is not None:
-                _set_up(session, task, vm, store)
+                settings = EvaluatorSettings(
+                    cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True
+                )
+                report = make_evaluator(settings).set_up(task, vm=vm.address)
+                failed = [step for step in report.steps if not step.ok]
+                if failed:
+                    raise InputError(
+                        f"the task {session.task} cannot be set up: {failed[0].type}: {failed[0].error}"
+                    )
             recorder = Recorder(vm.desktop)
             if session.record is not None:
                 vm.api.listeners.append(partial(_keep_frame, vm, recorder))
@@ -115,18 +122,6 @@ def _evaluator(session: Session, vm: SimulatedVm, folder: Path) -> Iterator[str 
 def _keep_frame(vm: SimulatedVm, recorder: Recorder, _request: str) -> None:
     recorder.desktop = vm.desktop  # after a reset it is another one
     recorder.add()
-
-
-def _set_up(session: Session, task: dict[str, Any], vm: SimulatedVm, store: AssetStore) -> None:
-    settings = EvaluatorSettings(
-        cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True
-    )
-    report = make_evaluator(settings).set_up(task, vm=vm.address)
-    failed = [step for step in report.steps if not step.ok]
-    if failed:
-        raise InputError(
-            f"the task {session.task} cannot be set up: {failed[0].type}: {failed[0].error}"
-        )
 
 
 def _write_scene(scene: Scene, path: Path) -> None:

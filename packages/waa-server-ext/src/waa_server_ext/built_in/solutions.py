@@ -69,10 +69,20 @@ def solution_of(task: str) -> Solution:
         raise UnknownTaskError("the simulated desktop's", task, sorted(SCRIPTS)[:3])
     steps, swap = SCRIPTS[task]
     by_name = tuple(action_of(step, {}) for step in steps)
+    places = pixel_targets().get(task, [])
+    placed: list[Action] = []
+    for action, place in zip(by_name, places, strict=False):
+        if isinstance(action, Click) and place is not None:
+            target = Point(x=place[0], y=place[1])
+            placed.append(action.model_copy(update={"target": target}))
+        elif isinstance(action, Drag) and place is not None:
+            placed.append(action.model_copy(update={"start": Point(x=place[0], y=place[1])}))
+        else:
+            placed.append(action)
     return Solution(
         task=task,
         elements=by_name,
-        pixels=_placed(by_name, pixel_targets().get(task, [])),
+        pixels=tuple(placed),
         wrong=tuple(action_of(step, swap) for step in steps),
     )
 
@@ -85,19 +95,6 @@ def pixel_targets() -> dict[str, list[Any]]:
     )
     data: dict[str, list[Any]] = json.loads(text)
     return data
-
-
-def _placed(actions: tuple[Action, ...], places: list[Any]) -> tuple[Action, ...]:
-    placed: list[Action] = []
-    for action, place in zip(actions, places, strict=False):
-        if isinstance(action, Click) and place is not None:
-            target = Point(x=place[0], y=place[1])
-            placed.append(action.model_copy(update={"target": target}))
-        elif isinstance(action, Drag) and place is not None:
-            placed.append(action.model_copy(update={"start": Point(x=place[0], y=place[1])}))
-        else:
-            placed.append(action)
-    return tuple(placed)
 
 
 def action_of(step: Step, swap: Mapping[str, str]) -> Action:

@@ -10,8 +10,6 @@ from bench_core.cli import json_option, render_table
 from waa_server_ext.cli.options import evaluator_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from waa_server_ext.server.rescore import Rescored
 
 __all__ = ["rescore"]
@@ -35,16 +33,13 @@ def rescore(**options: Any) -> None:
         lines = ",\n".join(each.model_dump_json() for each in found)
         click.echo(f"[{lines}]")
     else:
-        click.echo(_text(found))
-
-
-def _text(found: Sequence[Rescored]) -> str:
-    rows = [
-        (each.key, each.task, each.before.score, each.after.score, _remark(each)) for each in found
-    ]
-    changed = sum(each.changed for each in found)
-    table = render_table(("key", "task", "stored", "now", ""), rows, max_width=120)
-    return f"{table}\n\n{len(found)} scored again, {changed} changed"
+        rows = [
+            (each.key, each.task, each.before.score, each.after.score, _remark(each))
+            for each in found
+        ]
+        changed = sum(each.changed for each in found)
+        table = render_table(("key", "task", "stored", "now", ""), rows, max_width=120)
+        click.echo(f"{table}\n\n{len(found)} scored again, {changed} changed")
 
 
 def _remark(each: Rescored) -> str:

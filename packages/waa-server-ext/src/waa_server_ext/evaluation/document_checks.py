@@ -48,7 +48,13 @@ def _check_zip(data: bytes) -> None:
             if unpacked > _MAX_UNPACKED:
                 raise UnsafeDocumentError(f"an archive that unpacks to {unpacked} bytes")
             for entry in entries:
-                _check_entry(archive, entry)
+                if entry.filename.lower().endswith((".xml", ".rels", ".vml")):
+                    if entry.file_size > _MAX_XML:
+                        raise UnsafeDocumentError(
+                            f"an archive whose {entry.filename!r} has {entry.file_size} bytes"
+                        )
+                    with archive.open(entry) as file:
+                        _check_xml(entry.filename, file.read(_XML_HEAD))
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -58,17 +64,6 @@ def _check_zip(data: bytes) -> None:
         ValueError,
     ):
         return  # broken or encrypted: what opens it says so
-
-
-def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    if not entry.filename.lower().endswith((".xml", ".rels", ".vml")):
-        return
-    if entry.file_size > _MAX_XML:
-        raise UnsafeDocumentError(
-            f"an archive whose {entry.filename!r} has {entry.file_size} bytes"
-        )
-    with archive.open(entry) as file:
-        _check_xml(entry.filename, file.read(_XML_HEAD))
 
 
 def _check_xml(name: str, head: bytes) -> None:

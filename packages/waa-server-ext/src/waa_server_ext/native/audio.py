@@ -73,14 +73,6 @@ class NoBackendError(Exception):
 def _cepstrum(samples: NDArray[np.float32]) -> NDArray[Any]:
     if not np.isfinite(samples).all():
         raise ValueError("Audio buffer is not finite everywhere")
-    power = _power_spectrum(samples)
-    mel = (_mel_filters() @ power).astype(np.float32)
-    decibels = 10.0 * np.log10(np.maximum(1e-10, mel))
-    decibels = np.maximum(decibels, decibels.max() - 80.0)
-    return np.asarray(_cosine_basis() @ decibels)
-
-
-def _power_spectrum(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     padded = np.pad(samples, _FRAME // 2)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(_FRAME) / _FRAME)
     frames = np.lib.stride_tricks.sliding_window_view(padded, _FRAME)[::_HOP]
@@ -88,11 +80,23 @@ def _power_spectrum(samples: NDArray[np.float32]) -> NDArray[np.float32]:
         np.abs(np.fft.rfft(frames[at : at + 512] * window).astype(np.complex64)) ** 2
         for at in range(0, len(frames), 512)
     ]
-    return np.asarray(np.concatenate(blocks).T)
+    power = np.asarray(np.concatenate(blocks).T)
+    mel = (_mel_filters() @ power).astype(np.float32)
+    decibels = 10.0 * np.log10(np.maximum(1e-10, mel))
+    decibels = np.maximum(decibels, decibels.max() - 80.0)
+    # The first rows of the orthonormal discrete cosine transform of type II
+    row = np.arange(_COEFFICIENTS)[:, None]
+    basis = np.cos(np.pi * row * (2 * np.arange(_BANDS) + 1) / (2 * _BANDS))
+    basis *= np.sqrt(2.0 / _BANDS)
+    basis[0] /= np.sqrt(2.0)
+    return np.asarray(np.asarray(basis) @ decibels)
 
 
 def _mel_filters() -> NDArray[np.float32]:
-    edges = _hertz(np.linspace(0.0, _mel(_RATE / 2), _BANDS + 2))
+    mels = np.linspace(0.0, _mel(_RATE / 2), _BANDS + 2)
+    start = _BREAK_HZ / _HZ_PER_MEL
+    above = _BREAK_HZ * np.exp(_LOG_STEP * (mels - start))
+    edges = np.asarray(np.where(mels >= start, above, _HZ_PER_MEL * mels))
     frequencies = np.fft.rfftfreq(_FRAME, 1.0 / _RATE)
     ramps = np.subtract.outer(edges, frequencies)
     widths = np.diff(edges)
@@ -104,21 +108,6 @@ def _mel_filters() -> NDArray[np.float32]:
 
 def _mel(hertz: float) -> float:
     return float(_BREAK_HZ / _HZ_PER_MEL + np.log(hertz / _BREAK_HZ) / _LOG_STEP)
-
-
-def _hertz(mels: NDArray[Any]) -> NDArray[Any]:
-    start = _BREAK_HZ / _HZ_PER_MEL
-    above = _BREAK_HZ * np.exp(_LOG_STEP * (mels - start))
-    return np.asarray(np.where(mels >= start, above, _HZ_PER_MEL * mels))
-
-
-def _cosine_basis() -> NDArray[Any]:
-    """The first rows of the orthonormal discrete cosine transform of type II."""
-    row = np.arange(_COEFFICIENTS)[:, None]
-    basis = np.cos(np.pi * row * (2 * np.arange(_BANDS) + 1) / (2 * _BANDS))
-    basis *= np.sqrt(2.0 / _BANDS)
-    basis[0] /= np.sqrt(2.0)
-    return np.asarray(basis)
 
 
 def _normalised(rows: NDArray[Any]) -> NDArray[Any]:
@@ -188,17 +177,7 @@ def _align(x: NDArray[Any], y: NDArray[Any], window: Rows) -> tuple[float, list[
             chosen.append(choice)
         choices.append((low, chosen))
         before, before_low = row, low
-    return before[-1], _traced(choices, len(y))
-
-
-def _cosines(x: NDArray[Any], rows: NDArray[Any], squares: NDArray[Any]) -> list[float]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = 1.0 - (rows @ x) / np.sqrt(float(x @ x) * squares)
-    cosines: list[float] = np.clip(values, 0.0, 2.0).tolist()
-    return cosines
-
-
-def _traced(choices: list[tuple[int, list[int]]], columns: int) -> list[tuple[int, int]]:
+    columns = len(y)
     i, j = len(choices) - 1, columns - 1
     path = []
     while i >= 0 and j >= 0:
@@ -207,4 +186,11 @@ def _traced(choices: list[tuple[int, list[int]]], columns: int) -> list[tuple[in
         choice = chosen[j - low]
         i, j = i - (choice != 1), j - (choice != 0)
     path.reverse()
-    return path
+    return before[-1], path
+
+
+def _cosines(x: NDArray[Any], rows: NDArray[Any], squares: NDArray[Any]) -> list[float]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = 1.0 - (rows @ x) / np.sqrt(float(x @ x) * squares)
+    cosines: list[float] = np.clip(values, 0.0, 2.0).tolist()
+    return cosines

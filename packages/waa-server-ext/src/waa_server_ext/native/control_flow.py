@@ -190,10 +190,6 @@ def _score_list(made: Plan, env: Environment, trace: Trace) -> Any:
         if made.conjunction == "or" and _number(step, value) == 1.0:
             return 1
         scores.append(value)
-    return _joined(trace, scores, every=every)
-
-
-def _joined(trace: Trace, scores: list[Any], *, every: bool) -> Any:
     try:
         # upstream takes the maximum for every conjunction but "and", however it is written
         return sum(scores) / len(scores) if every else max(scores)

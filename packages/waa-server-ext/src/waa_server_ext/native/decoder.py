@@ -152,7 +152,14 @@ def _main() -> None:
     """Answer with lines of JSON on what was standard output; libraries may print elsewhere."""
     answers = os.dup(1)
     os.dup2(2, 1)
-    _limit_memory(_RULES_MEGABYTES if sys.argv[1:] == ["rules"] else _MEGABYTES)
+    megabytes = _RULES_MEGABYTES if sys.argv[1:] == ["rules"] else _MEGABYTES
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not on Windows
+        import resource
+
+        limit = megabytes * 1024 * 1024
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        # crashes are expected here: their core files would fill the disk
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(answers, "wb") as stream:
         for line in sys.stdin:
             call = json.loads(line)
@@ -167,16 +174,6 @@ def _answer(function: str, arguments: list[Any]) -> dict[str, Any]:
         return {"value": getattr(found, name)(*arguments)}
     except Exception as error:  # noqa: BLE001  # a border: decoders raise what they like
         return {"type": type(error).__name__, "message": str(error)[:500]}
-
-
-def _limit_memory(megabytes: int) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not on Windows
-        import resource
-
-        limit = megabytes * 1024 * 1024
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        # crashes are expected here: their core files would fill the disk
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

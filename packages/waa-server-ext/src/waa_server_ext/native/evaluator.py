@@ -210,7 +210,16 @@ class _Run:
         except Exception as error:  # noqa: BLE001  # a border: a task may be anything
             self._fault = _fault("set_task_info", None, None, error)
             return
-        if self._run_postconfig(env):
+        started = time.monotonic()
+        step: Any = None
+        try:
+            for step in self._task["evaluator"].get("postconfig", []):
+                run_step(env, step)
+        except Exception as error:  # noqa: BLE001  # same
+            func = step.get("type") if isinstance(step, dict) else None
+            self._fault = _fault("evaluate", "postconfig", _name(func), error)
+        self._postconfig_s = time.monotonic() - started
+        if self._fault is None:
             self._measure(plan, env)
 
     def verdict(self, env: Environment, record: Sequence[Exchange]) -> Verdict:
@@ -218,7 +227,14 @@ class _Run:
         lost = next((each for each in record if each.error), None)
         if lost is not None and (fault is None or fault.phase == "evaluate"):
             vanilla_score, score = score, None
-            fault = _transport_fault(lost, fault)
+            kind = "VmTransportError" if lost.target == "vm" else "DownloadError"
+            fault = EvaluationFault(
+                phase="evaluate",
+                stage=fault.stage if fault else None,
+                func=fault.func if fault else None,
+                type=kind,
+                message=f"{lost.path}: {lost.error}"[:_MESSAGE],
+            )
         return Verdict(
             score=score,
             success=None if score is None else score >= SUCCESS_SCORE,
@@ -237,18 +253,6 @@ class _Run:
             ),
             transcript=tuple(record),
         )
-
-    def _run_postconfig(self, env: Environment) -> bool:
-        started = time.monotonic()
-        step: Any = None
-        try:
-            for step in self._task["evaluator"].get("postconfig", []):
-                run_step(env, step)
-        except Exception as error:  # noqa: BLE001  # same
-            func = step.get("type") if isinstance(step, dict) else None
-            self._fault = _fault("evaluate", "postconfig", _name(func), error)
-        self._postconfig_s = time.monotonic() - started
-        return self._fault is None
 
     def _measure(self, plan: flow.Plan, env: Environment) -> None:
         try:
@@ -310,17 +314,6 @@ def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> Ev
         func=func,
         type=_VANILLA_NAMES.get(type(error).__name__, type(error).__name__),
         message=_clean(str(error))[:_MESSAGE],
-    )
-
-
-def _transport_fault(lost: Exchange, fault: EvaluationFault | None) -> EvaluationFault:
-    kind = "VmTransportError" if lost.target == "vm" else "DownloadError"
-    return EvaluationFault(
-        phase="evaluate",
-        stage=fault.stage if fault else None,
-        func=fault.func if fault else None,
-        type=kind,
-        message=f"{lost.path}: {lost.error}"[:_MESSAGE],
     )
 
 

@@ -219,20 +219,16 @@ def _has_red_circle(image: Image) -> Any:
     columns, rows = red.sum(axis=0), red.sum(axis=1)
     x = float(np.arange(len(columns)) @ columns) / count
     y = float(np.arange(len(rows)) @ rows) / count
-    radius = int(_distances(red, x, y) / count)
-    # negative edges count from the far side, as slices do upstream
-    square = rgb[int(y - radius) : int(y + radius), int(x - radius) : int(x + radius)]
-    if square.shape[0] * square.shape[1] == 0:
-        return False
-    white = (square >= 200).all(axis=-1)  # upstream's white
-    return bool(white.sum() / white.size > _WHITE_SHARE)
-
-
-def _distances(red: Any, x: float, y: float) -> float:
     import numpy as np
 
     total = 0.0
     for top in range(0, red.shape[0], _BAND):
         row, column = np.nonzero(red[top : top + _BAND])
         total += float(np.sqrt((column - x) ** 2 + (row + top - y) ** 2).sum())
-    return total
+    radius = int(total / count)
+    # negative edges count from the far side, as slices do upstream
+    square = rgb[int(y - radius) : int(y + radius), int(x - radius) : int(x + radius)]
+    if square.shape[0] * square.shape[1] == 0:
+        return False
+    white = (square >= 200).all(axis=-1)  # upstream's white
+    return bool(white.sum() / white.size > _WHITE_SHARE)

@@ -65,7 +65,28 @@ def evaluate_files(
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; give it with --files")
-    state, knows_all = _state(folder, task)
+    # The VM that the folder makes, and whether it says all there is to know
+    path = folder / _STATE
+    described: dict[str, Any] = {}
+    if path.is_file():
+        try:
+            described = decode_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path} is not JSON: {error}") from error
+    # The paths of the VM that a task's evaluator names, by their last part
+    named: dict[str, set[str]] = {}
+    for text in _strings(task.get("evaluator")):
+        if text[1:3] in (":\\", ":/"):
+            name = text.replace("/", "\\").rpartition("\\")[2]
+            named.setdefault(name, set()).add(text)
+    files = {
+        windows: {"b64": base64.b64encode(local.read_bytes()).decode("ascii")}
+        for local in sorted(folder.rglob("*"))
+        if local.is_file() and local != path
+        for windows in _windows_paths(local.relative_to(folder).parts, named)
+    }
+    described["files"] = {**described.get("files", {}), **files}
+    state, knows_all = VmState.load(described), path.is_file()
     evaluator = NativeEvaluator(settings.model_copy(update={"skip_sleeps": True}))
     record: list[Exchange] = []
     with contextlib.ExitStack() as stack:
@@ -194,40 +215,10 @@ def _recorded(path: Path | None) -> _Recorded:
     return _Recorded(verdict.transcript, BodyStore(path.parent / "bodies"))
 
 
-def _state(folder: Path, task: Mapping[str, Any]) -> tuple[VmState, bool]:
-    """Return the VM that the folder makes, and whether it says all there is to know."""
-    path = folder / _STATE
-    described: dict[str, Any] = {}
-    if path.is_file():
-        try:
-            described = decode_json(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path} is not JSON: {error}") from error
-    named = _named_in(task)
-    files = {
-        windows: {"b64": base64.b64encode(local.read_bytes()).decode("ascii")}
-        for local in sorted(folder.rglob("*"))
-        if local.is_file() and local != path
-        for windows in _windows_paths(local.relative_to(folder).parts, named)
-    }
-    described["files"] = {**described.get("files", {}), **files}
-    return VmState.load(described), path.is_file()
-
-
 def _windows_paths(parts: tuple[str, ...], named: Mapping[str, set[str]]) -> set[str]:
     if len(parts) > 1 and len(parts[0]) == 1 and parts[0].isalpha():
         return {f"{parts[0].upper()}:\\" + "\\".join(parts[1:])}
     return named.get(parts[0], set()) if len(parts) == 1 else set()
-
-
-def _named_in(task: Mapping[str, Any]) -> dict[str, set[str]]:
-    """Return the paths of the VM that a task's evaluator names, by their last part."""
-    found: dict[str, set[str]] = {}
-    for text in _strings(task.get("evaluator")):
-        if text[1:3] in (":\\", ":/"):
-            name = text.replace("/", "\\").rpartition("\\")[2]
-            found.setdefault(name, set()).add(text)
-    return found
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -167,6 +167,7 @@ def _declare(
     notes: str,
 ) -> Declaration:
     name = function.__name__
+    fitting = (extra for extra, modules in EXTRAS.items() if set(needs) <= set(modules))
     declaration = Declaration(
         name=name,
         kind=kind,
@@ -175,17 +176,12 @@ def _declare(
         failure=failure,
         source=source,
         function=function,
-        extra=_extra_of(needs),
+        extra=next(fitting) if needs else None,
         needs=needs,
         notes=notes,
     )
     _DECLARED[kind][name] = declaration
     return declaration
-
-
-def _extra_of(needs: tuple[str, ...]) -> str | None:
-    fitting = (extra for extra, modules in EXTRAS.items() if set(needs) <= set(modules))
-    return next(fitting) if needs else None
 
 
 def _refuse(declaration: Declaration, module: str, *_: Any, **__: Any) -> Any:

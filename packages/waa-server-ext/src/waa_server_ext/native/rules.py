@@ -162,7 +162,12 @@ def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:
     if method.startswith("range."):
         return _in_range(value, rule["ref"], method[6], method[7])
     if method == "spreadsheet_range":
-        return _covers(value, rule["ref"])
+        # Whether a range of cells has all of the first limit and nothing outside the second
+        limits = rule["ref"]
+        from openpyxl.worksheet.cell_range import MultiCellRange
+
+        inner, outer = MultiCellRange(limits[0]), MultiCellRange(limits[1])
+        return all(part in value for part in inner) and all(part in outer for part in value)
     if method in {"str_list_eq", "str_set_eq"}:
         parts = value.strip("\"'").split(",")
         return parts == list(ref) if method == "str_list_eq" else set(parts) == set(ref)  # type: ignore[arg-type]
@@ -180,14 +185,6 @@ def _is_close(value: Any, ref: Any, threshold: float) -> bool:
 def _in_range(value: Any, ref: Any, left: str, right: str) -> bool:
     compare = {"e": operator.le, "t": operator.lt}
     return bool(compare[left](ref[0], value) and compare[right](value, ref[1]))
-
-
-def _covers(value: Any, limits: Any) -> bool:
-    """Whether a range of cells has all of the first limit and nothing outside the second."""
-    from openpyxl.worksheet.cell_range import MultiCellRange
-
-    inner, outer = MultiCellRange(limits[0]), MultiCellRange(limits[1])
-    return all(part in value for part in inner) and all(part in outer for part in value)
 
 
 def _holds_expected(result: Any, rules: Mapping[str, Any]) -> float:

@@ -83,21 +83,18 @@ def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) ->
     refuse_doctype("the accessibility tree", tree)
     total = 1.0
     for each in rules:
-        found = _select(tree, each)
+        from lxml.cssselect import CSSSelector
+
+        if "xpath" in each:
+            found = tree.xpath(each["xpath"], namespaces=_NAMESPACES)
+        elif "selectors" in each:
+            found = CSSSelector(", ".join(each["selectors"]), namespaces=_NAMESPACES)(tree)
+        else:
+            raise ValueError("At least one of xpath and selectors is required")
         if not found:
             return 0.0
         total *= _best_text(found, each) if "text" in each else 1.0
     return float(total)
-
-
-def _select(tree: Any, rule: Mapping[str, Any]) -> Any:
-    from lxml.cssselect import CSSSelector
-
-    if "xpath" in rule:
-        return tree.xpath(rule["xpath"], namespaces=_NAMESPACES)
-    if "selectors" in rule:
-        return CSSSelector(", ".join(rule["selectors"]), namespaces=_NAMESPACES)(tree)
-    raise ValueError("At least one of xpath and selectors is required")
 
 
 def _best_text(found: Sequence[Any], rule: Mapping[str, Any]) -> float:

@@ -276,26 +276,23 @@ def _write_history(
     with closing(sqlite3.connect(local)) as connection, connection:
         connection.executescript(Path(__file__).with_name("history.sql").read_text("utf-8"))
         for visit in visits:
-            _add_visit(connection, visit, run.env.now())
+            now = run.env.now()
+            when = now - timedelta(seconds=visit["visit_time_from_now_in_seconds"])
+            stamp = int((when - _HISTORY_START).total_seconds() * 1_000_000)
+            page = connection.execute(
+                "INSERT INTO urls (url, title, visit_count, typed_count, last_visit_time, hidden) "
+                "VALUES (?, ?, 1, 0, ?, 0)",
+                (visit["url"], visit["title"], stamp),
+            )
+            connection.execute(
+                "INSERT INTO visits (url, visit_time, from_visit, transition, segment_id, visit_duration) "
+                "VALUES (?, ?, 0, ?, 0, 0)",
+                (page.lastrowid, stamp, _TYPED_LINK),
+            )
     run.upload(locate(run.env, places), local.read_bytes())
     # upstream does this on Windows too, where it fails without harm
     owner = f"sudo chown -R user:user /home/user/.config/{browser}/Default/History"
     _execute(run, [owner], shell=True)  # noqa: S604  # a parameter of the VM's endpoint
-
-
-def _add_visit(connection: sqlite3.Connection, visit: Mapping[str, Any], now: datetime) -> None:
-    when = now - timedelta(seconds=visit["visit_time_from_now_in_seconds"])
-    stamp = int((when - _HISTORY_START).total_seconds() * 1_000_000)
-    page = connection.execute(
-        "INSERT INTO urls (url, title, visit_count, typed_count, last_visit_time, hidden) "
-        "VALUES (?, ?, 1, 0, ?, 0)",
-        (visit["url"], visit["title"], stamp),
-    )
-    connection.execute(
-        "INSERT INTO visits (url, visit_time, from_visit, transition, segment_id, visit_duration) "
-        "VALUES (?, ?, 0, ?, 0, 0)",
-        (page.lastrowid, stamp, _TYPED_LINK),
-    )
 
 
 def _need(value: Any, step: str) -> None:

@@ -122,26 +122,12 @@ def _pivot(pivot: Any, wanted: set[str]) -> tuple[str, dict[str, Any]]:
     left = _empty_before(items)
     right = _empty_before(list(reversed(items[left:])))
     selection = items[left : len(items) - right]
-    source = _pivot_source(pivot.cache.cacheSource, left, right)
-    return source, _pivot_properties(pivot, wanted, selection, left)
-
-
-def _empty_before(items: list[Any]) -> int:
-    return len(list(itertools.takewhile(lambda each: not each, items)))
-
-
-def _pivot_source(source: Any, left: int, right: int) -> str:
     from openpyxl.utils import coordinate_to_tuple
 
-    first, last = source.worksheetSource.ref.split(":")
+    first, last = pivot.cache.cacheSource.worksheetSource.ref.split(":")
     (top, start), (bottom, end) = coordinate_to_tuple(first), coordinate_to_tuple(last)
-    sheet = source.worksheetSource.sheet
-    return f"{source.type};{(top, start + left)}:{(bottom, end - right)};{sheet}"
-
-
-def _pivot_properties(
-    pivot: Any, wanted: set[str], selection: list[Any], left: int
-) -> dict[str, Any]:
+    sheet = pivot.cache.cacheSource.worksheetSource.sheet
+    source = f"{pivot.cache.cacheSource.type};{(top, start + left)}:{(bottom, end - right)};{sheet}"
     readers: dict[str, Callable[[], Any]] = {
         "name": lambda: pivot.name,
         "show_total": lambda: pivot.visualTotals,
@@ -158,7 +144,11 @@ def _pivot_properties(
         found["selection"] = selection if "ordered" in wanted else [set(each) for each in selection]
     if "filter" in wanted:
         found["filter_fields"] = {each.fld for each in pivot.pageFields}
-    return found
+    return source, found
+
+
+def _empty_before(items: list[Any]) -> int:
+    return len(list(itertools.takewhile(lambda each: not each, items)))
 
 
 def _data_field(field: Any, left: int, wanted: set[str]) -> str:

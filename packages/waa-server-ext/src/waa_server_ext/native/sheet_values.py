@@ -101,7 +101,22 @@ def read_frame(book: Any, sheet: str) -> Frame:
     if not rows:
         return Frame((), ())
     columns = zip(*rows[1:], strict=True) if len(rows) > 1 else ((),) * len(rows[0])
-    return Frame(_names(rows[0]), tuple(_inferred(each) for each in columns))
+    # Name the columns: unnamed ones by position, repeated ones by a suffix, given names first
+    header = rows[0]
+    names = [f"Unnamed: {index}" if name == "" else name for index, name in enumerate(header)]
+    unnamed = [index for index, name in enumerate(header) if name == ""]
+    given = [index for index in range(len(names)) if index not in set(unnamed)]
+    seen: defaultdict[Any, int] = defaultdict(int)
+    for index in (*given, *unnamed):
+        name = original = names[index]
+        count = seen[name]
+        while count > 0:
+            seen[original] = count + 1
+            name = f"{original}.{count}"
+            count = count + 1 if name in names else seen[name]
+        names[index] = name
+        seen[name] = count + 1
+    return Frame(tuple(names), tuple(_inferred(each) for each in columns))
 
 
 def last_row(path: str) -> list[str]:
@@ -155,24 +170,6 @@ def _value(cell: Any) -> Any:
         whole = int(cell.value)
         return whole if whole == cell.value else float(cell.value)
     return cell.value
-
-
-def _names(header: Sequence[Any]) -> tuple[Any, ...]:
-    """Name the columns: unnamed ones by position, repeated ones by a suffix, given names first."""
-    names = [f"Unnamed: {index}" if name == "" else name for index, name in enumerate(header)]
-    unnamed = [index for index, name in enumerate(header) if name == ""]
-    given = [index for index in range(len(names)) if index not in set(unnamed)]
-    seen: defaultdict[Any, int] = defaultdict(int)
-    for index in (*given, *unnamed):
-        name = original = names[index]
-        count = seen[name]
-        while count > 0:
-            seen[original] = count + 1
-            name = f"{original}.{count}"
-            count = count + 1 if name in names else seen[name]
-        names[index] = name
-        seen[name] = count + 1
-    return tuple(names)
 
 
 def _inferred(values: Sequence[Any]) -> Column:

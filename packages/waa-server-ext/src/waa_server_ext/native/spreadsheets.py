@@ -75,16 +75,7 @@ def compare_table(result: str | None, expected: str | None = None, **options: An
 def _open(path: str) -> _Book:
     from openpyxl import load_workbook
 
-    _check_areas(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of parts that it does not keep
-        styled = load_workbook(path)
-    values = open_values(path)
-    return _Book(path, styled, values, [sheet.title for sheet in values.worksheets])
-
-
-def _check_areas(path: str) -> None:
-    """Refuse merged cells and links over areas that openpyxl would fill cell by cell."""
+    # Refuse merged cells and links over areas that openpyxl would fill cell by cell
     from openpyxl.utils import range_boundaries
 
     with zipfile.ZipFile(check_archive(path)) as archive:
@@ -99,6 +90,11 @@ def _check_areas(path: str) -> None:
                 total += abs(right - left + 1) * abs(bottom - top + 1)
             if total > _MAX_AREA:
                 raise RefusedFileError(Path(path).name, f"{name} merges or links {total} cells")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of parts that it does not keep
+        styled = load_workbook(path)
+    values = open_values(path)
+    return _Book(path, styled, values, [sheet.title for sheet in values.worksheets])
 
 
 def _locate(index: int | str, pair: Pair) -> tuple[Any, str]:

@@ -130,15 +130,7 @@ def active_url(env: Environment, config: Mapping[str, Any]) -> str | None:
         return None
     if len(tree) > MAX_TEXT_BYTES:
         raise RefusedFileError("the accessibility tree", f"more than {MAX_TEXT_BYTES} characters")
-    bars = _address_bars(tree, system)
-    if not bars:
-        return None
-    text = bars[-1].attrib[_VALUE] if system == "Windows" else bars[-1].text
-    return f"{config.get('goto_prefix', 'https://')}{text}" if text else None
-
-
-def _address_bars(tree: str, system: str) -> list[Any]:
-    """Return what is called address bar inside a Chromium window, in the order of the tree."""
+    # What is called address bar inside a Chromium window, in the order of the tree
     root = parse_xml("the accessibility tree", tree)
     if system == "Windows":
         windows, tag = root.iter("chrome_widgetwin_1"), None
@@ -151,4 +143,8 @@ def _address_bars(tree: str, system: str) -> list[Any]:
         for element in window.iter(tag)
         if element is not window and element.get("name") == _ADDRESS_BAR
     }
-    return [element for element in root.iter() if id(element) in found]
+    bars = [element for element in root.iter() if id(element) in found]
+    if not bars:
+        return None
+    text = bars[-1].attrib[_VALUE] if system == "Windows" else bars[-1].text
+    return f"{config.get('goto_prefix', 'https://')}{text}" if text else None

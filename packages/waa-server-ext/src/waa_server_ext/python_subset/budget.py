@@ -196,7 +196,16 @@ class Budget:
         owner = function.owner
         self.weigh(owner, *args, *kwargs.values())
         if isinstance(owner, (str, bytes)):
-            _check_text(owner, function.name, args)
+            # Refuse what would make far more than it is given
+            if function.name in {"split", "rsplit", "splitlines"} and len(owner) > MAX_ITEMS:
+                raise MemoryError
+            number = _length(args[0]) if function.name == "join" and args else None
+            if number is not None:
+                # of a text each letter is a part
+                parts = [args[0]] if isinstance(args[0], (str, bytes)) else args[0]
+                whole = sum(len(each) for each in parts if isinstance(each, (str, bytes)))
+                if whole + len(owner) * number > MAX_SIZE:
+                    raise MemoryError
         if isinstance(owner, (list, set, dict)) and args and _length(args[0]) is not None:
             self.make(_ITEM_BYTES * (_length(args[0]) or 0))
             if len(owner) + (_length(args[0]) or 0) > MAX_ITEMS:
@@ -254,16 +263,3 @@ def _large(values: Iterable[Any]) -> Iterator[Any]:
 
 def _length(value: Any) -> int | None:
     return len(value) if type(value) in {str, bytes, list, tuple, set, dict, range} else None
-
-
-def _check_text(owner: str | bytes, name: str, args: list[Any]) -> None:
-    """Refuse what would make far more than it is given."""
-    if name in {"split", "rsplit", "splitlines"} and len(owner) > MAX_ITEMS:
-        raise MemoryError
-    number = _length(args[0]) if name == "join" and args else None
-    if number is not None:
-        # of a text each letter is a part
-        parts = [args[0]] if isinstance(args[0], (str, bytes)) else args[0]
-        whole = sum(len(each) for each in parts if isinstance(each, (str, bytes)))
-        if whole + len(owner) * number > MAX_SIZE:
-            raise MemoryError

@@ -111,13 +111,10 @@ class Interpreter:
     def _block(self, body: list[ast.stmt], scope: Scope) -> None:
         for statement in body:
             self._step()
-            self._statement(statement, scope)
-
-    def _statement(self, node: ast.stmt, scope: Scope) -> None:
-        method = getattr(self, f"_do_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise NotSimulatedError(f"the statement {type(node).__name__}")
-        method(node, scope)
+            method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
+            if method is None:
+                raise NotSimulatedError(f"the statement {type(statement).__name__}")
+            method(statement, scope)
 
     def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
         self._value(node.value, scope)

@@ -60,7 +60,12 @@ def operate(op: ast.operator, left: Any, right: Any, budget: Budget) -> Any:
         if len(left) > _MAX_TEMPLATE:
             raise MemoryError
         budget.weigh(right)
-        return budget.made(_percent(left, right))
+        text = left.decode("latin-1") if isinstance(left, bytes) else left
+        for part in text.split("%")[1:]:
+            digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
+            if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # no such width
+                raise ValueError("the width of a format is too large")
+        return budget.made(left % right)
     if isinstance(left, int) or isinstance(right, int):
         budget.weigh(*(each for each in (left, right) if isinstance(each, int)))
     return budget.made(bounded(known(left, right)))
@@ -83,15 +88,6 @@ def _check_size(op: ast.operator, left: Any, right: Any) -> None:
                 most = MAX_SIZE if isinstance(one, (str, bytes)) else MAX_ITEMS
                 if len(one) * other > most:
                     raise MemoryError
-
-
-def _percent(template: str | bytes, values: Any) -> Any:
-    text = template.decode("latin-1") if isinstance(template, bytes) else template
-    for part in text.split("%")[1:]:
-        digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
-        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # no such width
-            raise ValueError("the width of a format is too large")
-    return template % values
 
 
 def as_load(target: ast.expr) -> ast.expr:

@@ -69,9 +69,27 @@ def read_rescoring(
 
 def _request(value: dict[str, Any], tasks: TaskFolder | None) -> EvaluationRequest:
     key = _key(value)
-    history = _history(value)
+    history = value.get("action_history")
+    if history is None:
+        last = value.get("agent_last_action")
+        history = [] if last is None else [last]
+    if (
+        not isinstance(history, list)
+        or len(history) > _MAX_ACTIONS
+        or not all(isinstance(each, str) for each in history)
+    ):
+        raise BadTaskError(f"action_history must be a list of at most {_MAX_ACTIONS} strings")
     named = value.get("task") if "task" in value else _bare(value)
-    task = _task(named, tasks)
+    if isinstance(named, dict):
+        task = named
+    else:
+        if not isinstance(named, str):
+            raise BadTaskError(f"task is {type(named).__name__}: send the object or 'domain/stem'")
+        if tasks is None:
+            raise BadTaskError(
+                f"task is the name {named[:100]!r}, and this server has no tasks: start it with --tasks-dir"
+            )
+        task = tasks.load(named)
     check_task(task)
     whole = json.dumps([named, history], sort_keys=True).encode()
     return EvaluationRequest(task, history, key, hashlib.sha256(whole).hexdigest())
@@ -124,34 +142,8 @@ def _key(value: dict[str, Any]) -> str | None:
     return key
 
 
-def _history(value: dict[str, Any]) -> list[str]:
-    history = value.get("action_history")
-    if history is None:
-        last = value.get("agent_last_action")
-        history = [] if last is None else [last]
-    if (
-        not isinstance(history, list)
-        or len(history) > _MAX_ACTIONS
-        or not all(isinstance(each, str) for each in history)
-    ):
-        raise BadTaskError(f"action_history must be a list of at most {_MAX_ACTIONS} strings")
-    return history
-
-
 def _bare(value: dict[str, Any]) -> dict[str, Any]:
     task = {name: each for name, each in value.items() if name not in _OURS}
     if not task:
         raise BadTaskError('there is no task: send {"task": {...}} or {"task": "domain/stem"}')
     return task
-
-
-def _task(named: Any, tasks: TaskFolder | None) -> dict[str, Any]:
-    if isinstance(named, dict):
-        return named
-    if not isinstance(named, str):
-        raise BadTaskError(f"task is {type(named).__name__}: send the object or 'domain/stem'")
-    if tasks is None:
-        raise BadTaskError(
-            f"task is the name {named[:100]!r}, and this server has no tasks: start it with --tasks-dir"
-        )
-    return tasks.load(named)

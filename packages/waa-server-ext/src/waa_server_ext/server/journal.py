@@ -80,7 +80,21 @@ class Journal:
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         try:
-            self._size = self._recover()
+            # Read what an earlier server left; return the size of the file
+            for start, line in _lines(self.path):
+                record = _parsed(line)
+                if record is None:
+                    self._set_aside(start, line)
+                    break
+                state = record["state"]
+                if state == "started":
+                    self._set_entry(record["key"], _Entry(record["digest"], "interrupted"))
+                elif state == "done":
+                    place = (start, len(line.rstrip(b"\n")))
+                    self._set_entry(record["key"], _Entry(record["digest"], "done", place))
+                else:
+                    self._entries.pop(record["key"], None)
+            self._size = self.path.stat().st_size if self.path.exists() else 0
             self._sync = GroupSync()
             self._log = AppendLog(self.path, self._sync)
         except BaseException:
@@ -105,7 +119,11 @@ class Journal:
             if entry.digest != digest:
                 raise KeyRefusedError(key, "other_body")
             if entry.state == "done":
-                return Claim(key, digest, self._read(entry))
+                start, length = entry.line
+                with self.path.open("rb") as file:
+                    file.seek(start)
+                    answer: dict[str, Any] = json.loads(file.read(length))["answer"]
+                return Claim(key, digest, answer)
             raise KeyRefusedError(key, "in_use" if entry.state == "running" else "interrupted")
 
     def finish(self, claim: Claim, answer: dict[str, Any], **more: Any) -> None:
@@ -153,30 +171,6 @@ class Journal:
         self._log.sync()
         start, self._size = self._size, self._size + len(line) + 1
         return start, len(line)
-
-    def _read(self, entry: _Entry) -> dict[str, Any]:
-        start, length = entry.line
-        with self.path.open("rb") as file:
-            file.seek(start)
-            answer: dict[str, Any] = json.loads(file.read(length))["answer"]
-        return answer
-
-    def _recover(self) -> int:
-        """Read what an earlier server left; return the size of the file."""
-        for start, line in _lines(self.path):
-            record = _parsed(line)
-            if record is None:
-                self._set_aside(start, line)
-                break
-            state = record["state"]
-            if state == "started":
-                self._set_entry(record["key"], _Entry(record["digest"], "interrupted"))
-            elif state == "done":
-                place = (start, len(line.rstrip(b"\n")))
-                self._set_entry(record["key"], _Entry(record["digest"], "done", place))
-            else:
-                self._entries.pop(record["key"], None)
-        return self.path.stat().st_size if self.path.exists() else 0
 
     def _set_aside(self, start: int, line: bytes) -> None:
         end = start + len(line)

@@ -89,22 +89,18 @@ def _again(
     except ValidationError as error:
         what = problems_of(error, Verdict)
         raise InputError(f"the stored verdict of {key!r} does not fit: {what}") from error
-    _provide(before, bodies, settings)
-    with replayed(before.transcript, bodies) as vm:
-        after = evaluator.evaluate(task, record["action_history"], vm=vm.address, replayed=True)
-    return Rescored(
-        key=key, task=str(task.get("id")), before=before, after=after, missed=tuple(vm.missed)
-    )
-
-
-def _provide(before: Verdict, bodies: BodyStore, settings: EvaluatorSettings) -> None:
-    """Make what came from the web then the assets of now."""
+    # Make what came from the web then the assets of now
     assert settings.assets is not None  # noqa: S101  # set just before
     store = AssetStore(settings.assets)
     for call in before.transcript:
         data = bodies.load(call.body) if call.target == "web" and call.body else None
         if data is not None and call.status == 200:  # HTTP
             store.add(call.path, data)
+    with replayed(before.transcript, bodies) as vm:
+        after = evaluator.evaluate(task, record["action_history"], vm=vm.address, replayed=True)
+    return Rescored(
+        key=key, task=str(task.get("id")), before=before, after=after, missed=tuple(vm.missed)
+    )
 
 
 @contextlib.contextmanager

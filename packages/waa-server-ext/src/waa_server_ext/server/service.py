@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import Evaluator
     from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
     from waa_server_ext.server.bodies import EvaluationRequest
-    from waa_server_ext.server.journal import Claim
     from waa_server_ext.vm.exchanges import Exchange
 
 __all__ = ["Service", "ServiceSettings", "UnknownBodyError", "VmUnreachableError"]
@@ -108,7 +107,11 @@ class Service(Closing):
         except BaseException:
             self._journal.abandon(claim)
             raise
-        return self._stored(claim, request, verdict)
+        answer: dict[str, Any] = json.loads(verdict.model_dump_json())  # NaN becomes "NaN"
+        self._journal.finish(
+            claim, answer, task=request.task, action_history=request.action_history
+        )
+        return answer
 
     def rescore(self, request: EvaluationRequest, transcript: Sequence[Exchange]) -> Verdict:
         """Evaluate again on a VM that answers as `transcript` says; the real one is not asked.
@@ -195,20 +198,14 @@ class Service(Closing):
                 deadline=self._deadline(),
             )
         # Docker's forward accepts connections before the VM listens
-        if _never_answered(verdict):
+        calls = [call for call in verdict.transcript if call.target == "vm"]
+        if bool(calls) and all(call.status is None for call in calls):
             raise VmUnreachableError(
                 f"the VM {self.settings.vm} accepted connections and answered none: is it still "
                 f"starting? Nothing was evaluated; ask again"
             )
         timings = verdict.timings.model_copy(update={"waited": round(waited, 6)})
         return verdict.model_copy(update={"timings": timings})
-
-    def _stored(self, claim: Claim, request: EvaluationRequest, verdict: Verdict) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(verdict.model_dump_json())  # NaN becomes "NaN"
-        self._journal.finish(
-            claim, answer, task=request.task, action_history=request.action_history
-        )
-        return answer
 
     def _deadline(self) -> float:
         return time.monotonic() + self.settings.timeout_s
@@ -235,8 +232,3 @@ class Service(Closing):
         if answer.status != 200:  # HTTP
             return None, f"GET /probe: {answer.status}"
         return world_of(answer), None
-
-
-def _never_answered(verdict: Verdict) -> bool:
-    calls = [call for call in verdict.transcript if call.target == "vm"]
-    return bool(calls) and all(call.status is None for call in calls)

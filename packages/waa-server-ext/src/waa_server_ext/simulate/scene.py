@@ -116,7 +116,26 @@ class Scene(Record):
         now = self.now if self.now.tzinfo else self.now.replace(tzinfo=dt.timezone.utc)
         machine = Machine.fresh(seed=seed, now=now)
         try:
-            self._fill(machine)
+            if self.complete:
+                machine.files.remove("C:\\Users", recursive=True)
+            for folder in self.folders:
+                machine.files.make_folder(normal(folder), parents=True, exist_ok=True)
+            for path, file in self.files.items():
+                _put(machine, path, file if isinstance(file, SceneFile) else SceneFile(text=file))
+            for key, value in self.registry.items():
+                path, _, name = key.rpartition("|")
+                machine.registry.set(path, name, _data(value))
+            machine.clipboard.text = self.clipboard
+            machine.users += [user for user in self.users if user not in machine.users]
+            machine.libraries |= {name: list(folders) for name, folders in self.libraries.items()}
+            machine.world_clocks += [_place(text) for text in self.world_clocks]
+            machine.extensions += self.extensions
+            if self.timers is not None:
+                machine.timers = [
+                    Timer(t.hours, t.minutes, t.seconds, t.name, t.started) for t in self.timers
+                ]
+            if self.timezone is not None:
+                machine.zone = _zone(self.timezone)
         except (OSError, ValueError, binascii.Error) as error:
             raise InputError(f"the scene cannot be built: {error}") from error
         desktop = Desktop(machine, self.screen)
@@ -124,28 +143,6 @@ class Scene(Record):
             _open(desktop, window)
         machine.clock.set(now)
         return desktop
-
-    def _fill(self, machine: Machine) -> None:
-        if self.complete:
-            machine.files.remove("C:\\Users", recursive=True)
-        for folder in self.folders:
-            machine.files.make_folder(normal(folder), parents=True, exist_ok=True)
-        for path, file in self.files.items():
-            _put(machine, path, file if isinstance(file, SceneFile) else SceneFile(text=file))
-        for key, value in self.registry.items():
-            path, _, name = key.rpartition("|")
-            machine.registry.set(path, name, _data(value))
-        machine.clipboard.text = self.clipboard
-        machine.users += [user for user in self.users if user not in machine.users]
-        machine.libraries |= {name: list(folders) for name, folders in self.libraries.items()}
-        machine.world_clocks += [_place(text) for text in self.world_clocks]
-        machine.extensions += self.extensions
-        if self.timers is not None:
-            machine.timers = [
-                Timer(t.hours, t.minutes, t.seconds, t.name, t.started) for t in self.timers
-            ]
-        if self.timezone is not None:
-            machine.zone = _zone(self.timezone)
 
 
 def load_scene(path: Path) -> Scene:

@@ -89,7 +89,10 @@ def install_bounds(modules: Iterable[types.ModuleType]) -> None:
         )
 
     adapter.send = send
-    clock = _clock()
+    # A module like `time` whose `sleep` ends with the evaluation's deadline
+    clock = types.ModuleType("time")
+    vars(clock).update({k: v for k, v in vars(time).items() if not k.startswith("__")})
+    vars(clock)["sleep"] = _sleep
     for module in modules:
         for name, value in list(vars(module).items()):
             if value is time:
@@ -98,14 +101,6 @@ def install_bounds(modules: Iterable[types.ModuleType]) -> None:
                 setattr(module, name, clock.sleep)
             elif name == "sync_playwright":
                 setattr(module, name, _noting(value))
-
-
-def _clock() -> types.ModuleType:
-    """Return a module like `time` whose `sleep` ends with the evaluation's deadline."""
-    clock = types.ModuleType("time")
-    vars(clock).update({k: v for k, v in vars(time).items() if not k.startswith("__")})
-    vars(clock)["sleep"] = _sleep
-    return clock
 
 
 def _sleep(seconds: float) -> None:

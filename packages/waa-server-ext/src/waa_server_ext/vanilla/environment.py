@@ -13,7 +13,7 @@ from waa_server_ext.evaluation.verdicts import SetupStep
 from waa_server_ext.vanilla.evaluator_loader import RefusedNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from waa_server_ext.evaluation.verdicts import Stage
     from waa_server_ext.vanilla.evaluator_loader import Vanilla
@@ -110,20 +110,8 @@ class Environment:
         """Let vanilla evaluate `task`, which it may change; return what it returns."""
         types.MethodType(self._vanilla.set_task_info, self)(task)
         self.setup_controller.reset_cache_dir(self.cache_dir)
-        self._watch_calls(task["evaluator"])
-        self._watch.phase = "evaluate"
-        return types.MethodType(self._vanilla.evaluate, self)()
-
-    def set_up(self, task: dict[str, Any]) -> None:
-        """Let vanilla run the steps of `task`."""
-        cache = Path(self.cache_dir_base) / str(task["id"])
-        cache.mkdir(parents=True)
-        self.setup_controller.reset_cache_dir(str(cache))
-        self._watch.phase = "evaluate"
-        self.setup_controller.setup(task.get("config", []))
-
-    def _watch_calls(self, evaluator: Mapping[str, Any]) -> None:
-        """Wrap what vanilla resolved; lists stay lists and what cannot be called stays what it is."""
+        # Wrap what vanilla resolved; lists stay lists and what cannot be called stays what it is
+        evaluator = task["evaluator"]
         names = evaluator["func"]
         many = isinstance(names, list)
         metrics = self.metric if many else [self.metric]
@@ -139,6 +127,16 @@ class Environment:
         self.metric = wrapped_metrics if many else wrapped_metrics[0]
         self.result_getter = wrapped_results if many else wrapped_results[0]
         self.expected_getter = wrapped_expected if many else wrapped_expected[0]
+        self._watch.phase = "evaluate"
+        return types.MethodType(self._vanilla.evaluate, self)()
+
+    def set_up(self, task: dict[str, Any]) -> None:
+        """Let vanilla run the steps of `task`."""
+        cache = Path(self.cache_dir_base) / str(task["id"])
+        cache.mkdir(parents=True)
+        self.setup_controller.reset_cache_dir(str(cache))
+        self._watch.phase = "evaluate"
+        self.setup_controller.setup(task.get("config", []))
 
     def _getter(self, stage: Stage, function: Any, index: int) -> Any:
         if not callable(function):

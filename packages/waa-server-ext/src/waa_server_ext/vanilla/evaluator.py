@@ -81,7 +81,17 @@ class VanillaEvaluator:
         """Score `task` on the VM; see `Evaluator`."""
         check_task(task)
         if replayed and (getter := _live_getter(task["evaluator"])):
-            return self._not_recorded(getter)
+            # No score: asked again, the browser would not be reached, which counts as zero
+            why = f"{getter} asks a live browser, which vanilla's transcripts do not hold"
+            return Verdict(
+                score=None,
+                reason=f"not scored: {why}",
+                evaluation_error=EvaluationFault(
+                    phase="evaluate", func=getter, type="NotRecorded", message=why
+                ),
+                evaluator=VANILLA_KIND,
+                fidelity=self._checkout.fidelity,
+            )
         started = time.monotonic()
         own = copy.deepcopy(dict(task))  # vanilla writes into it
         watch = Watch()
@@ -122,19 +132,6 @@ class VanillaEvaluator:
             stubbed=vanilla.stubbed,
             versions=package_versions(_PACKAGES),
             details={"checkout": str(checkout.root), "digest": checkout.digest},
-        )
-
-    def _not_recorded(self, getter: str) -> Verdict:
-        """Return no score: asked again, the browser would not be reached, which counts as zero."""
-        why = f"{getter} asks a live browser, which vanilla's transcripts do not hold"
-        return Verdict(
-            score=None,
-            reason=f"not scored: {why}",
-            evaluation_error=EvaluationFault(
-                phase="evaluate", func=getter, type="NotRecorded", message=why
-            ),
-            evaluator=VANILLA_KIND,
-            fidelity=self._checkout.fidelity,
         )
 
     @property

@@ -100,10 +100,6 @@ def load_vanilla(checkout: Checkout) -> Vanilla:
             f"the evaluators of {checkout.root} do not import: {type(error).__name__}: {error}; "
             f"is it an unchanged checkout, and are the packages those of waa-server-ext[vanilla]?"
         ) from error
-    return _collect(environment, stubbed)
-
-
-def _collect(environment: Any, stubbed: tuple[str, ...]) -> Vanilla:
     getters = _exported(environment.getters, prefix="get_")
     metrics = _exported(environment.metrics)
     names = {

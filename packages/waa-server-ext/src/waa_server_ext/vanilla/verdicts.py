@@ -40,7 +40,18 @@ def as_verdict(
     total: float,
 ) -> Verdict:
     """Return the record of an evaluation."""
-    fault = _fault_of(watch)
+    error = watch.error
+    if error is None:
+        fault = None
+    else:
+        evaluating = watch.phase == "evaluate"
+        fault = EvaluationFault(
+            phase="evaluate" if evaluating else "set_task_info",
+            stage=_stage(watch, error) if evaluating else None,
+            func=watch.func if watch.inside else None,
+            type=type(error).__name__,
+            message=str(error).encode("utf-8", "replace").decode("utf-8")[:_MESSAGE],
+        )
     score = None if fault else _number(returned)
     if fault is None and score is None:
         fault = EvaluationFault(
@@ -79,20 +90,6 @@ def as_setup_report(watch: Watch, bounds: Bounds, fidelity: str) -> SetupReport:
         fidelity=fidelity,
         notes=_notes(bounds),
         transcript=tuple(bounds.record),
-    )
-
-
-def _fault_of(watch: Watch) -> EvaluationFault | None:
-    error = watch.error
-    if error is None:
-        return None
-    evaluating = watch.phase == "evaluate"
-    return EvaluationFault(
-        phase="evaluate" if evaluating else "set_task_info",
-        stage=_stage(watch, error) if evaluating else None,
-        func=watch.func if watch.inside else None,
-        type=type(error).__name__,
-        message=str(error).encode("utf-8", "replace").decode("utf-8")[:_MESSAGE],
     )
 
 

@@ -189,7 +189,17 @@ class VmHttp(Closing):
             fault = f"no answer within {time.monotonic() - started:.1f} s"
         except (httpx.HTTPError, _RefusedAnswerError) as error:
             fault = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        self._note(request, noted, started, response, fault)
+        self.record.append(
+            Exchange(
+                method=request.method,
+                path=request.url.raw_path.decode("ascii"),
+                request=noted,
+                status=response.status if response else None,
+                body=self.bodies.keep(response.body, response.content_type) if response else None,
+                seconds=round(time.monotonic() - started, 6),
+                error=fault,
+            )
+        )
         if response is None:
             raise VmTransportError(method, path, fault or "no answer")
         return response
@@ -240,26 +250,6 @@ class VmHttp(Closing):
             if time.monotonic() > until:
                 raise httpx.ReadTimeout("the answer took too long", request=response.request)
         return b"".join(pieces)
-
-    def _note(
-        self,
-        request: httpx.Request,
-        noted: Any,
-        started: float,
-        response: VmResponse | None,
-        fault: str | None,
-    ) -> None:
-        self.record.append(
-            Exchange(
-                method=request.method,
-                path=request.url.raw_path.decode("ascii"),
-                request=noted,
-                status=response.status if response else None,
-                body=self.bodies.keep(response.body, response.content_type) if response else None,
-                seconds=round(time.monotonic() - started, 6),
-                error=fault,
-            )
-        )
 
 
 class _RefusedAnswerError(Exception):

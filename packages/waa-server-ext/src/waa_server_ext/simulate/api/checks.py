@@ -37,7 +37,12 @@ def check_routes(api: ApiState) -> dict[tuple[str, str], Callable[[], Answer]]:
             for field in fields:
                 if field not in data:
                     return {"error": f"{field} is required"}, 400
-            return _answer(holds=check(api.desktop, data), name=name, extra=extra)
+            holds = check(api.desktop, data)
+            words = name.replace("_", " ")
+            more = dict.fromkeys(extra or {}, holds)
+            if holds:
+                return {"status": "success", "message": f"yes: {words}", **more}
+            return {"status": "error", "message": f"no: {words}", **more}, 400
 
         return answer
 
@@ -62,14 +67,6 @@ def check_routes(api: ApiState) -> dict[tuple[str, str], Callable[[], Answer]]:
         ),
         ("POST", "/library_folders"): lambda: _library_folders(api),
     }
-
-
-def _answer(*, holds: bool, name: str, extra: dict[str, Any] | None) -> Answer:
-    words = name.replace("_", " ")
-    more = dict.fromkeys(extra or {}, holds)
-    if holds:
-        return {"status": "success", "message": f"yes: {words}", **more}
-    return {"status": "error", "message": f"no: {words}", **more}, 400
 
 
 def _foreground(desktop: Desktop) -> list[Node]:

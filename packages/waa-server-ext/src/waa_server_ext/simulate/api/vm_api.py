@@ -60,7 +60,16 @@ class VmApi(ApiState):
         self._turn = threading.Lock()
         self.runner = ProgramRunner(self.lock)
         self.listeners: list[Callable[[str], None]] = []
-        self.app = self._app()
+        app = Flask("waa_vm")
+        app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
+        app.register_error_handler(Exception, _failed)
+        routes = {**self._routes(), **file_routes(self)}
+        views = {key: self._alone(handler) for key, handler in routes.items()}
+        views |= {("POST", path): partial(self._program, kind) for path, kind in _PROGRAMS.items()}
+        for (method, path), view in views.items():
+            name = f"{method} {path}"
+            app.add_url_rule(path, name, self._in_turn(name, view), methods=[method])
+        self.app = app
 
     def replace(self, desktop: Desktop) -> None:
         """Go on with another desktop, as after restoring a snapshot of the VM."""
@@ -72,18 +81,6 @@ class VmApi(ApiState):
     def is_changing(self) -> bool:
         """Whether a request that may change the desktop is being answered."""
         return self._turn.locked()
-
-    def _app(self) -> Flask:
-        app = Flask("waa_vm")
-        app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
-        app.register_error_handler(Exception, _failed)
-        routes = {**self._routes(), **file_routes(self)}
-        views = {key: self._alone(handler) for key, handler in routes.items()}
-        views |= {("POST", path): partial(self._program, kind) for path, kind in _PROGRAMS.items()}
-        for (method, path), view in views.items():
-            name = f"{method} {path}"
-            app.add_url_rule(path, name, self._in_turn(name, view), methods=[method])
-        return app
 
     def _in_turn(self, name: str, do: Callable[[], Answer]) -> Callable[[], Answer]:
         changes = not name.startswith("GET")

@@ -86,9 +86,38 @@ class Calculator(Window):
         )
         ui.label(bar.rect, self.mode, size=18, bold=True, cls="HeaderText")
         if self.mode == "Date calculation":
-            self._build_dates(ui, area)
+            area.top(10)
+            ui.label(area.top(24), "Difference between dates", bold=True)
+            for name, field in self.dates.items():
+                ui.label(area.top(24), name)
+                ui.edit(area.top(34, gap=10), f"{name} (MM/DD/YYYY)", field, key=f"date:{name}")
+            ui.label(area.top(24), "Difference", bold=True)
+            for line in self._difference_lines():
+                ui.label(area.top(28), line, size=15, cls="ResultText")
         else:
-            self._build_keys(ui, area)
+            pending = (
+                f"{self.kept.normalize():f} {self.operator}"
+                if self.kept is not None and self.operator
+                else ""
+            )
+            ui.label(area.top(26), pending, align="right", color="#5d5d5d", cls="Expression")
+            display = ui.label(
+                area.top(64, gap=6), self.shown, size=36, align="right", bold=True, cls="Results"
+            )
+            display.name, display.value = f"Display is {self.shown}", self.shown
+            display.role = "button"
+            rows, width = len(_KEYS) // 4, area.rect.width // 4
+            height = area.rect.height // rows
+            for number, (name, sign) in enumerate(_KEYS):
+                row, column = divmod(number, 4)
+                box = area.rect._replace(
+                    left=area.rect.left + column * width, top=area.rect.top + row * height,
+                    right=area.rect.left + (column + 1) * width, bottom=area.rect.top + (row + 1) * height,
+                ).inset(1)  # fmt: skip
+                fill = "#0067c0" if sign == "=" else ("#ffffff" if sign.isdigit() else "#f0f0f0")
+                color = "#ffffff" if sign == "=" else None
+                ui.button(box, name, partial(self._press, sign), value={"<": "Del"}.get(sign, sign),
+                          style=Style(fill=fill, color=color, border="#e4e4e4", radius=4, align="center", size=16))  # fmt: skip
 
     def typed(self, text: str) -> bool:
         """Press the keys that are typed."""
@@ -129,41 +158,6 @@ class Calculator(Window):
             for mode in ("Standard", "Date calculation")
         ]
 
-    def _build_keys(self, ui: Builder, area: Area) -> None:
-        pending = (
-            f"{self.kept.normalize():f} {self.operator}"
-            if self.kept is not None and self.operator
-            else ""
-        )
-        ui.label(area.top(26), pending, align="right", color="#5d5d5d", cls="Expression")
-        display = ui.label(
-            area.top(64, gap=6), self.shown, size=36, align="right", bold=True, cls="Results"
-        )
-        display.name, display.value = f"Display is {self.shown}", self.shown
-        display.role = "button"
-        rows, width = len(_KEYS) // 4, area.rect.width // 4
-        height = area.rect.height // rows
-        for number, (name, sign) in enumerate(_KEYS):
-            row, column = divmod(number, 4)
-            box = area.rect._replace(
-                left=area.rect.left + column * width, top=area.rect.top + row * height,
-                right=area.rect.left + (column + 1) * width, bottom=area.rect.top + (row + 1) * height,
-            ).inset(1)  # fmt: skip
-            fill = "#0067c0" if sign == "=" else ("#ffffff" if sign.isdigit() else "#f0f0f0")
-            color = "#ffffff" if sign == "=" else None
-            ui.button(box, name, partial(self._press, sign), value={"<": "Del"}.get(sign, sign),
-                      style=Style(fill=fill, color=color, border="#e4e4e4", radius=4, align="center", size=16))  # fmt: skip
-
-    def _build_dates(self, ui: Builder, area: Area) -> None:
-        area.top(10)
-        ui.label(area.top(24), "Difference between dates", bold=True)
-        for name, field in self.dates.items():
-            ui.label(area.top(24), name)
-            ui.edit(area.top(34, gap=10), f"{name} (MM/DD/YYYY)", field, key=f"date:{name}")
-        ui.label(area.top(24), "Difference", bold=True)
-        for line in self._difference_lines():
-            ui.label(area.top(28), line, size=15, cls="ResultText")
-
     def _difference_lines(self) -> list[str]:
         days = [_date(field.text) for field in self.dates.values()]
         start, end = days
@@ -184,7 +178,31 @@ class Calculator(Window):
         try:
             with localcontext() as context:
                 context.prec = 32
-                self._apply(sign)
+                if sign.isdigit() or sign == ".":
+                    start = "0" if self.fresh else self.shown
+                    if not (sign == "." and "." in start):
+                        text = start + sign if sign == "." or start != "0" else sign
+                        self.shown, self.fresh = text[: _MAX_DIGITS + 1], False
+                elif sign in {"CE", "C", "<"}:
+                    if sign == "<" and not self.fresh:
+                        self.shown = self.shown[:-1] or "0"
+                    else:
+                        self.shown, self.fresh = "0", True
+                        if sign == "C":
+                            self.kept, self.operator = None, ""
+                elif sign in {"+", "-", "*", "/"}:
+                    self._equals()
+                    self.kept, self.operator, self.fresh = Decimal(self.shown), sign, True
+                elif sign == "=":
+                    self._equals()
+                    self.kept, self.operator = None, ""
+                else:
+                    value = Decimal(self.shown)
+                    results: dict[str, Callable[[], Decimal]] = {
+                        "%": lambda: value / 100, "1/x": lambda: 1 / value, "sq": lambda: value * value,
+                        "sqrt": value.sqrt, "+/-": lambda: -value,
+                    }  # fmt: skip
+                    self._show(results[sign]())
         except (InvalidOperation, DivisionByZero, OverflowError):
             self.shown, self.fresh, self.kept, self.operator = (
                 "Cannot divide by zero",
@@ -192,40 +210,6 @@ class Calculator(Window):
                 None,
                 "",
             )
-
-    def _apply(self, sign: str) -> None:
-        if sign.isdigit() or sign == ".":
-            self._digit(sign)
-        elif sign in {"CE", "C", "<"}:
-            self._clear(sign)
-        elif sign in {"+", "-", "*", "/"}:
-            self._equals()
-            self.kept, self.operator, self.fresh = Decimal(self.shown), sign, True
-        elif sign == "=":
-            self._equals()
-            self.kept, self.operator = None, ""
-        else:
-            value = Decimal(self.shown)
-            results: dict[str, Callable[[], Decimal]] = {
-                "%": lambda: value / 100, "1/x": lambda: 1 / value, "sq": lambda: value * value,
-                "sqrt": value.sqrt, "+/-": lambda: -value,
-            }  # fmt: skip
-            self._show(results[sign]())
-
-    def _digit(self, sign: str) -> None:
-        start = "0" if self.fresh else self.shown
-        if sign == "." and "." in start:
-            return
-        text = start + sign if sign == "." or start != "0" else sign
-        self.shown, self.fresh = text[: _MAX_DIGITS + 1], False
-
-    def _clear(self, sign: str) -> None:
-        if sign == "<" and not self.fresh:
-            self.shown = self.shown[:-1] or "0"
-            return
-        self.shown, self.fresh = "0", True
-        if sign == "C":
-            self.kept, self.operator = None, ""
 
     def _equals(self) -> None:
         if self.kept is None or not self.operator:

@@ -78,7 +78,35 @@ class Clock(Window):
         if self.page == "Timer":
             self._build_timers(ui, inner)
         elif self.page == "World clock":
-            self._build_world(ui, inner)
+            bar = Area(inner.bottom(40))
+            ui.button(
+                bar.right(150).inset(0, 3),
+                "Add a new city",
+                lambda: self.desktop.open(CityDialog(self)),
+                style=PRIMARY,
+            )
+            now = self.machine.clock.now()
+            local = now + dt.timedelta(hours=self.machine.zone.hours)
+            ui.label(inner.top(34, gap=6), f"Local time  {local:%H:%M}", size=18, bold=True)
+            for place in self.machine.world_clocks[:10]:
+                city, country = place
+                there = now + dt.timedelta(hours=CITIES.get(place, 0))
+                style = Style(fill="#ffffff", border="#dcdcdc", radius=6)
+                with ui.group(
+                    inner.top(44, gap=4),
+                    f"{city}, {country}, {there:%H:%M}",
+                    "ListViewItem",
+                    style=style,
+                ) as row:
+                    line = Area(row.rect.inset(14, 4))
+                    ui.label(line.left(260), f"{city}, {country}", bold=True)
+                    ui.label(line.left(90), f"{there:%H:%M}", size=18)
+                    ui.button(
+                        line.right(80).inset(0, 3),
+                        f"Delete {city}",
+                        self._remover(place),
+                        value="Delete",
+                    )
         else:
             ui.label(inner.top(36), self.page, size=22, bold=True)
             ui.label(inner.top(30), "Nothing is set up here yet.", color="#5d5d5d")
@@ -142,37 +170,6 @@ class Clock(Window):
 
     def _edit(self, timer: Timer | None) -> None:
         self.desktop.open(TimerDialog(self, timer))
-
-    def _build_world(self, ui: Builder, area: Area) -> None:
-        bar = Area(area.bottom(40))
-        ui.button(
-            bar.right(150).inset(0, 3),
-            "Add a new city",
-            lambda: self.desktop.open(CityDialog(self)),
-            style=PRIMARY,
-        )
-        now = self.machine.clock.now()
-        local = now + dt.timedelta(hours=self.machine.zone.hours)
-        ui.label(area.top(34, gap=6), f"Local time  {local:%H:%M}", size=18, bold=True)
-        for place in self.machine.world_clocks[:10]:
-            city, country = place
-            there = now + dt.timedelta(hours=CITIES.get(place, 0))
-            style = Style(fill="#ffffff", border="#dcdcdc", radius=6)
-            with ui.group(
-                area.top(44, gap=4),
-                f"{city}, {country}, {there:%H:%M}",
-                "ListViewItem",
-                style=style,
-            ) as row:
-                line = Area(row.rect.inset(14, 4))
-                ui.label(line.left(260), f"{city}, {country}", bold=True)
-                ui.label(line.left(90), f"{there:%H:%M}", size=18)
-                ui.button(
-                    line.right(80).inset(0, 3),
-                    f"Delete {city}",
-                    self._remover(place),
-                    value="Delete",
-                )
 
     def _remover(self, place: tuple[str, str]) -> Callable[[], object]:
         return lambda: self.machine.world_clocks.remove(place)

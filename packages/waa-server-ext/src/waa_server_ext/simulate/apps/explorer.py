@@ -116,7 +116,27 @@ class Explorer(PlaceWindow):
         area = Area(self.frame.inset(1))
         area.top(32)
         self._build_address(ui, Area(area.top(40).inset(8, 5)))
-        self._build_commands(ui, Area(area.top(40).inset(8, 4)))
+        bar = Area(area.top(40).inset(8, 4))
+        flat = Style(align="center", radius=4, padding=4)
+        if self.place == BIN:
+            self.bin.build_commands(ui, bar, flat)
+        else:
+            view, some = self.view, bool(self.view.selected)
+            ui.menu_button(bar.left(58, gap=4), "New", self._new_items, style=flat)
+            for name, do in (("Cut", view.cut), ("Copy", view.copy)):
+                ui.button(bar.left(52, gap=2), name, do, style=flat, enabled=some)
+            ui.button(
+                bar.left(56, gap=2),
+                "Paste",
+                view.paste,
+                style=flat,
+                enabled=bool(self.machine.clipboard.files),
+            )
+            ui.button(bar.left(70, gap=2), "Rename", view.start_rename, style=flat, enabled=some)
+            ui.button(bar.left(60, gap=2), "Delete", view.delete, style=flat, enabled=some)
+            ui.menu_button(bar.left(58, gap=2), "Sort", self._sort_items, style=flat)
+            ui.menu_button(bar.left(58, gap=2), "View", self._view_items, style=flat)
+            ui.menu_button(bar.left(80), "See more", self._more_items, style=flat)
         status = area.bottom(24)
         self._build_navigation(ui, area.left(190))
         with ui.group(
@@ -238,28 +258,6 @@ class Explorer(PlaceWindow):
     def _edit_address(self) -> None:
         self.editing_address, self.focus = True, "address"
         self.address.set("" if self.place.startswith("shell:") else self.place, select=True)
-
-    def _build_commands(self, ui: Builder, bar: Area) -> None:
-        flat = Style(align="center", radius=4, padding=4)
-        if self.place == BIN:
-            self.bin.build_commands(ui, bar, flat)
-            return
-        view, some = self.view, bool(self.view.selected)
-        ui.menu_button(bar.left(58, gap=4), "New", self._new_items, style=flat)
-        for name, do in (("Cut", view.cut), ("Copy", view.copy)):
-            ui.button(bar.left(52, gap=2), name, do, style=flat, enabled=some)
-        ui.button(
-            bar.left(56, gap=2),
-            "Paste",
-            view.paste,
-            style=flat,
-            enabled=bool(self.machine.clipboard.files),
-        )
-        ui.button(bar.left(70, gap=2), "Rename", view.start_rename, style=flat, enabled=some)
-        ui.button(bar.left(60, gap=2), "Delete", view.delete, style=flat, enabled=some)
-        ui.menu_button(bar.left(58, gap=2), "Sort", self._sort_items, style=flat)
-        ui.menu_button(bar.left(58, gap=2), "View", self._view_items, style=flat)
-        ui.menu_button(bar.left(80), "See more", self._more_items, style=flat)
 
     def _new_items(self) -> Sequence[MenuItem]:
         if self.place == LIBRARIES:

@@ -65,7 +65,29 @@ class Notepad(Window):
                     style=Style(align="center", radius=4, padding=4),
                 )
         if self.find_open:
-            self._build_find(ui, area)
+            rows = 2 if self.replace_open else 1
+            bar = Area(area.top(36 * rows).inset(8, 4))
+            first = Area(bar.top(28, gap=8))
+            ui.edit(
+                first.left(300, gap=8),
+                "Find",
+                self.wanted,
+                key="find",
+                style=Style(radius=3, hint="Find"),
+            )
+            ui.button(first.left(100, gap=8), "Find next", self._next)
+            ui.label(first.rect, self.found, size=12)
+            if self.replace_open:
+                second = Area(bar.top(28))
+                ui.edit(
+                    second.left(300, gap=8),
+                    "Replace",
+                    self.instead,
+                    key="replace",
+                    style=Style(radius=3, hint="Replace"),
+                )
+                ui.button(second.left(100, gap=8), "Replace", self._replace_one, key="replace-one")
+                ui.button(second.left(100, gap=8), "Replace all", self._replace_all)
         status = Area(area.bottom(26))
         ui.edit(area.rect, "Text editor", self.text, key="document", cls="RichEditD2DPT", native=True,
                 style=Style(border="", size=self.zoom))  # fmt: skip
@@ -119,7 +141,19 @@ class Notepad(Window):
         if self.text.text == self.kept:
             self.close()
             return
-        self._ask_to_save(self.close)
+        name = ntpath.basename(self.path) if self.path else "Untitled"
+
+        def save_then() -> None:
+            if self.path is None:
+                self.save_as()
+            else:
+                self._write(self.path)
+                self.close()
+
+        choices = [("Save", save_then), ("Don't save", self.close), ("Cancel", lambda: None)]
+        self.desktop.open(
+            MessageBox(self, "Notepad", f"Do you want to save changes to {name}?", choices)
+        )
 
     def saved_state(self) -> dict[str, Any]:
         """Return the file and the text that may not be in it."""
@@ -128,21 +162,6 @@ class Notepad(Window):
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take the text back."""
         self.text.set(str(state.get("text", self.text.text)))
-
-    def _ask_to_save(self, then: Callable[[], object]) -> None:
-        name = ntpath.basename(self.path) if self.path else "Untitled"
-
-        def save_then() -> None:
-            if self.path is None:
-                self.save_as()
-            else:
-                self._write(self.path)
-                then()
-
-        choices = [("Save", save_then), ("Don't save", then), ("Cancel", lambda: None)]
-        self.desktop.open(
-            MessageBox(self, "Notepad", f"Do you want to save changes to {name}?", choices)
-        )
 
     def _load(self, path: str) -> None:
         try:
@@ -206,31 +225,6 @@ class Notepad(Window):
             MenuItem("Zoom out", lambda: self._zoom(-2), "Ctrl+-"),
             MenuItem("Status bar", checked=True),
         ]
-
-    def _build_find(self, ui: Builder, area: Area) -> None:
-        rows = 2 if self.replace_open else 1
-        bar = Area(area.top(36 * rows).inset(8, 4))
-        first = Area(bar.top(28, gap=8))
-        ui.edit(
-            first.left(300, gap=8),
-            "Find",
-            self.wanted,
-            key="find",
-            style=Style(radius=3, hint="Find"),
-        )
-        ui.button(first.left(100, gap=8), "Find next", self._next)
-        ui.label(first.rect, self.found, size=12)
-        if self.replace_open:
-            second = Area(bar.top(28))
-            ui.edit(
-                second.left(300, gap=8),
-                "Replace",
-                self.instead,
-                key="replace",
-                style=Style(radius=3, hint="Replace"),
-            )
-            ui.button(second.left(100, gap=8), "Replace", self._replace_one, key="replace-one")
-            ui.button(second.left(100, gap=8), "Replace all", self._replace_all)
 
     def _find(self) -> None:
         self.find_open, self.focus = True, "find"

@@ -45,8 +45,20 @@ def document_text(data: bytes, extension: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if extension == ".xlsx":
-                return _worksheet(archive)
-            return "\n".join(_lines(_parsed(archive, _PARTS[extension])))
+                names = archive.namelist()
+                shared: list[str] = []
+                if "xl/sharedStrings.xml" in names:
+                    strings = _parsed(archive, "xl/sharedStrings.xml")
+                    shared = ["".join(node.itertext()) for node in strings if _local(node) == "si"]
+                first = min(name for name in names if name.startswith("xl/worksheets/sheet"))
+                rows = []
+                for row in _parsed(archive, first).iter():
+                    if _local(row) == "row":
+                        rows.append("    ".join(_cell(cell, shared) for cell in row))  # noqa: PERF401  # a loop reads better
+                return "\n".join(rows[:5000])
+            root = _parsed(archive, _PARTS[extension])
+            found = [node for node in root.iter() if _local(node) in _PARAGRAPHS]
+            return "\n".join(["".join(node.itertext()) for node in found[:5000]])
     except (*UNREADABLE, KeyError, ET.ParseError):
         return "This document cannot be shown."
 
@@ -58,25 +70,6 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> ET.Element:
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise ValueError(f"{part} declares entities")
     return ET.fromstring(text)  # noqa: S314  # neither a doctype nor an entity is in it
-
-
-def _lines(root: ET.Element) -> list[str]:
-    found = [node for node in root.iter() if _local(node) in _PARAGRAPHS]
-    return ["".join(node.itertext()) for node in found[:5000]]
-
-
-def _worksheet(archive: zipfile.ZipFile) -> str:
-    names = archive.namelist()
-    shared: list[str] = []
-    if "xl/sharedStrings.xml" in names:
-        strings = _parsed(archive, "xl/sharedStrings.xml")
-        shared = ["".join(node.itertext()) for node in strings if _local(node) == "si"]
-    first = min(name for name in names if name.startswith("xl/worksheets/sheet"))
-    rows = []
-    for row in _parsed(archive, first).iter():
-        if _local(row) == "row":
-            rows.append("    ".join(_cell(cell, shared) for cell in row))  # noqa: PERF401  # a loop reads better
-    return "\n".join(rows[:5000])
 
 
 def _cell(cell: ET.Element, shared: list[str]) -> str:

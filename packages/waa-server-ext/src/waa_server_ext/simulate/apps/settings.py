@@ -111,7 +111,27 @@ class Settings(Window):
             self.search,
             style=Style(radius=3, hint="Find a setting"),
         )
-        self._build_side(ui, side)
+        if self.search.text.strip():
+            for page, caption in self._found()[:8]:
+                ui.button(
+                    side.top(36, gap=2),
+                    caption,
+                    partial(self._go_to, page),
+                    style=Style(padding=12, radius=4),
+                    key=f"found:{page}",
+                    cls="ListViewItem",
+                )
+        else:
+            for caption, page in _CATEGORIES:
+                node = ui.button(
+                    side.top(38, gap=2),
+                    caption,
+                    partial(self._go_to, page),
+                    style=Style(padding=12, radius=4),
+                    key=f"category:{page}",
+                    cls="NavigationViewItem",
+                )
+                node.selected = self.page == page or _root(self.page) == page
         inner = Area(area.rect.inset(24, 12))
         caption, parent = _PAGES[self.page]
         crumb = f"{_PAGES[parent][0]}  \u203a  {caption}" if parent else caption
@@ -137,29 +157,6 @@ class Settings(Window):
     def _found(self) -> list[tuple[str, str]]:
         wanted = self.search.text.strip().casefold()
         return [(p, c) for p, c in pages() if wanted and wanted in c.casefold()]
-
-    def _build_side(self, ui: Builder, side: Area) -> None:
-        if self.search.text.strip():
-            for page, caption in self._found()[:8]:
-                ui.button(
-                    side.top(36, gap=2),
-                    caption,
-                    partial(self._go_to, page),
-                    style=Style(padding=12, radius=4),
-                    key=f"found:{page}",
-                    cls="ListViewItem",
-                )
-            return
-        for caption, page in _CATEGORIES:
-            node = ui.button(
-                side.top(38, gap=2),
-                caption,
-                partial(self._go_to, page),
-                style=Style(padding=12, radius=4),
-                key=f"category:{page}",
-                cls="NavigationViewItem",
-            )
-            node.selected = self.page == page or _root(self.page) == page
 
     def _back(self) -> None:
         if self.trail:

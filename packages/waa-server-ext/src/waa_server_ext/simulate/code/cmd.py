@@ -77,7 +77,20 @@ class CmdShell:
         try:
             if self._nesting > _MAX_NESTING:
                 return Result(1, "", "The command is nested too deeply.\n")
-            return self._sequence(_tokens(self._expanded(text)))
+            tokens = _tokens(self._expanded(text))
+            output, error, code = "", "", 0
+            run_next, pipeline = True, []
+            for symbol in [*tokens, "&"]:
+                if symbol not in {"&", "&&", "||"}:
+                    pipeline.append(symbol)
+                    continue
+                if run_next and any(part.strip() for part in pipeline):
+                    result = self._pipeline(pipeline)
+                    output, error, code = output + result.output, error + result.error, result.code
+                    _check_output(output, error)
+                pipeline = []
+                run_next = symbol == "&" or (code == 0) is (symbol == "&&")
+            return Result(code, output, error)
         finally:
             self._nesting -= 1
 
@@ -89,21 +102,6 @@ class CmdShell:
         for name, value in self.variables.items():
             text = text.replace(f"%{name}%", value)
         return self.machine.expand(text) if "%" in text else text
-
-    def _sequence(self, tokens: list[str]) -> Result:
-        output, error, code = "", "", 0
-        run_next, pipeline = True, []
-        for symbol in [*tokens, "&"]:
-            if symbol not in {"&", "&&", "||"}:
-                pipeline.append(symbol)
-                continue
-            if run_next and any(part.strip() for part in pipeline):
-                result = self._pipeline(pipeline)
-                output, error, code = output + result.output, error + result.error, result.code
-                _check_output(output, error)
-            pipeline = []
-            run_next = symbol == "&" or (code == 0) is (symbol == "&&")
-        return Result(code, output, error)
 
     def _pipeline(self, tokens: list[str]) -> Result:
         parts: list[list[str]] = [[]]
@@ -193,7 +191,21 @@ class CmdShell:
             if self._nesting > _MAX_NESTING:
                 return Result(1, "", "The command is nested too deeply.\n")
             if name == "cmd":
-                return self._cmd(line)
+                found = re.search(r"\s/[ck]\s*(.*)$", line, re.IGNORECASE | re.DOTALL)
+                rest = found.group(1).strip() if found else ""
+                if (
+                    rest.startswith('"')
+                    and rest.endswith('"')
+                    and len(rest) > 1
+                    and rest.count('"') != 2  # its place in the words
+                ) or (
+                    rest.startswith('"')
+                    and rest.endswith('"')
+                    and " " in rest
+                    and not self.machine.files.exists(rest.strip('"'))
+                ):  # one quoted word stays
+                    rest = rest[1:-1]
+                return self.run(rest)
             if name in {"powershell", "pwsh"}:
                 if len(line) > _MAX_LINE:
                     return Result(1, "", "The command line is too long.\n")
@@ -201,23 +213,6 @@ class CmdShell:
             return Result(*run_child(self, list(words)))
         finally:
             self._nesting -= 1
-
-    def _cmd(self, line: str) -> Result:
-        found = re.search(r"\s/[ck]\s*(.*)$", line, re.IGNORECASE | re.DOTALL)
-        rest = found.group(1).strip() if found else ""
-        if (
-            rest.startswith('"')
-            and rest.endswith('"')
-            and len(rest) > 1
-            and rest.count('"') != 2  # its place in the words
-        ) or (
-            rest.startswith('"')
-            and rest.endswith('"')
-            and " " in rest
-            and not self.machine.files.exists(rest.strip('"'))
-        ):  # one quoted word stays
-            rest = rest[1:-1]
-        return self.run(rest)
 
 
 def _check_output(*texts: str) -> None:

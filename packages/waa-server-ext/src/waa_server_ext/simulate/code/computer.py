@@ -52,11 +52,26 @@ def computer_object(
             ("mouse", "clipboard", "os", "window_manager", "keyboard", "search")
         )
         return SimObject("Computer", parts, shown="<computer.Computer object>")
+
+    def write(text: Any) -> None:
+        automation.write(text)
+        _after(automation)
+
+    def press(key: str) -> None:
+        # as WAA splits it: of `ctrl++` only ctrl is left
+        if len(key) > 1 and ("+" in key or "-" in key):
+            automation.hotkey(*[part.strip() for part in key.split("+" if "+" in key else "-")])
+        else:
+            automation.press(key)
+        _after(automation)
+
     return SimObject(
         "Computer",
         {
             "mouse": _mouse(automation, update),
-            "keyboard": _keyboard(automation),
+            "keyboard": SimObject(
+                "Keyboard", {"write": write, "press": press}, shown="<computer.Keyboard object>"
+            ),
             "clipboard": _clipboard(automation, update, print_),
             "os": _os(automation, print_),
             "window_manager": _window_manager(automation, print_),
@@ -132,24 +147,6 @@ def _mouse(automation: Automation, update: ComputerUpdate) -> SimObject:
         shown="<computer.Mouse object>",
     )  # fmt: skip
     return mouse
-
-
-def _keyboard(automation: Automation) -> SimObject:
-    def write(text: Any) -> None:
-        automation.write(text)
-        _after(automation)
-
-    def press(key: str) -> None:
-        # as WAA splits it: of `ctrl++` only ctrl is left
-        if len(key) > 1 and ("+" in key or "-" in key):
-            automation.hotkey(*[part.strip() for part in key.split("+" if "+" in key else "-")])
-        else:
-            automation.press(key)
-        _after(automation)
-
-    return SimObject(
-        "Keyboard", {"write": write, "press": press}, shown="<computer.Keyboard object>"
-    )
 
 
 def _clipboard(

@@ -60,23 +60,20 @@ class Runner:
         for symbol in [*tokens, ";"]:
             depth += (symbol in {"{", "("}) - (symbol in {"}", ")"})
             if symbol == ";" and depth <= 0:
-                self._statement(statement)
+                if statement:
+                    if statement[0].casefold() == "if":
+                        self._if(statement)
+                    elif statement[0].startswith("$") and statement[1:2] == ["="]:
+                        values = self._pipeline(statement[2:])
+                        self._names[statement[0].casefold()] = (
+                            values[0] if len(values) == 1 else values
+                        )
+                    else:
+                        for value in self._pipeline(statement):
+                            self.output.append(_shown(value))
                 statement = []
             else:
                 statement.append(symbol)
-
-    def _statement(self, tokens: list[str]) -> None:
-        if not tokens:
-            return
-        if tokens[0].casefold() == "if":
-            self._if(tokens)
-            return
-        if tokens[0].startswith("$") and tokens[1:2] == ["="]:
-            values = self._pipeline(tokens[2:])
-            self._names[tokens[0].casefold()] = values[0] if len(values) == 1 else values
-            return
-        for value in self._pipeline(tokens):
-            self.output.append(_shown(value))
 
     def _if(self, tokens: list[str]) -> None:
         condition, rest = _enclosed(tokens[1:], "(", ")")
@@ -89,7 +86,15 @@ class Runner:
 
     def _pipeline(self, tokens: list[str]) -> list[Any]:
         values: list[Any] = []
-        for number, part in enumerate(_split(tokens, "|")):
+        parts: list[list[str]] = [[]]
+        depth = 0
+        for symbol in tokens:
+            depth += (symbol in {"{", "("}) - (symbol in {"}", ")"})
+            if symbol == "|" and depth == 0:
+                parts.append([])
+            else:
+                parts[-1].append(symbol)
+        for number, part in enumerate(parts):
             values = self._command(part, values, first=number == 0)
         return values
 
@@ -145,7 +150,13 @@ class Runner:
     def _arguments(self, tokens: list[str]) -> tuple[dict[str, Any], list[Any]]:
         named: dict[str, Any] = {}
         plain: list[Any] = []
-        rest = _joined(tokens)
+        # Join what a comma continues: `Name,PackageFullName` and `A, B`
+        rest: list[str] = []
+        for symbol in tokens:
+            if rest and (rest[-1].endswith(",") or symbol.startswith(",")):
+                rest[-1] += symbol
+            else:
+                rest.append(symbol)
         at = 0
         while at < len(rest):
             symbol = rest[at]
@@ -187,17 +198,6 @@ class Runner:
         return symbol
 
 
-def _joined(tokens: list[str]) -> list[str]:
-    """Join what a comma continues: `Name,PackageFullName` and `A, B`."""
-    joined: list[str] = []
-    for symbol in tokens:
-        if joined and (joined[-1].endswith(",") or symbol.startswith(",")):
-            joined[-1] += symbol
-        else:
-            joined.append(symbol)
-    return joined
-
-
 def _unwrapped(tokens: list[str]) -> list[str]:
     return _enclosed(tokens, "(", ")")[0] if tokens[:1] == ["("] else tokens
 
@@ -211,18 +211,6 @@ def _enclosed(tokens: list[str], opening: str, closing: str) -> tuple[list[str],
         if depth == 0:
             return tokens[1:number], tokens[number + 1 :]
     raise PowerShellError(f"Missing closing '{closing}' in the statement.")
-
-
-def _split(tokens: list[str], separator: str) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    depth = 0
-    for symbol in tokens:
-        depth += (symbol in {"{", "("}) - (symbol in {"}", ")"})
-        if symbol == separator and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(symbol)
-    return parts
 
 
 def _shown(value: Any) -> str:

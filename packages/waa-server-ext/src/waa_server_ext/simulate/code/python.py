@@ -121,7 +121,9 @@ def _run(interpreter: Interpreter, source: str, budget: Budget) -> tuple[int, st
         interpreter.run(source)
     except SystemExit as error:
         budget.weigh(error.code)
-        return _exit_code(error)
+        if error.code is None or isinstance(error.code, int):
+            return int(error.code or 0), ""
+        return 1, f"{error.code}\n"
     except Exception as error:  # noqa: BLE001  # a program may raise anything
         return 1, _traceback(error, budget)
     return 0, ""
@@ -139,12 +141,6 @@ def _source(desktop: Desktop, words: list[str]) -> str | None:
 def _traceback(error: Exception, budget: Budget) -> str:
     budget.weigh(error)  # what it was raised with may be large, or shared too often to be shown
     return f'Traceback (most recent call last):\n  File "<string>", in <module>\n{type(error).__name__}: {error}\n'
-
-
-def _exit_code(error: SystemExit) -> tuple[int, str]:
-    if error.code is None or isinstance(error.code, int):
-        return int(error.code or 0), ""
-    return 1, f"{error.code}\n"
 
 
 def _interpreter(

@@ -76,20 +76,17 @@ class Keyboard:
         """Press a key; unknown ones do nothing."""
         known = _known(key)
         if known is not None:
-            self._down(known)
-
-    def _down(self, key: str) -> None:
-        if key in _MODIFIERS:
-            self._held.add(key)
-            self._win_alone = key == "win"
-            return
-        self._win_alone = False
-        mods = frozenset(self._held)
-        if len(key) == 1 and not mods - {"shift"} and key != " ":
-            self._type(_SHIFTED.get(key, key.upper()) if "shift" in mods else key)
-        else:
-            self._key(key.lower() if len(key) == 1 else key, mods)
-        self._desktop.touch()
+            if known in _MODIFIERS:
+                self._held.add(known)
+                self._win_alone = known == "win"
+            else:
+                self._win_alone = False
+                mods = frozenset(self._held)
+                if len(known) == 1 and not mods - {"shift"} and known != " ":
+                    self._type(_SHIFTED.get(known, known.upper()) if "shift" in mods else known)
+                else:
+                    self._key(known.lower() if len(known) == 1 else known, mods)
+                self._desktop.touch()
 
     def key_up(self, key: str) -> None:
         """Release a key; the Windows key alone opens Start."""

@@ -43,14 +43,28 @@ class Mouse:
         """Press a button."""
         self.down.add(button)
         self._desktop.keys.cues = False
-        found = self._target()
+        desktop = self._desktop
+        found = desktop.hit(self.x, self.y)
+        if found is not None and found[0] is not None and desktop.popups:
+            desktop.hide_popups()
+        if found is not None and desktop.start_open and found[0] not in {desktop.start_menu, None}:
+            on_start = found[0] is desktop.taskbar and found[1].name == "Start"
+            desktop.start_open = on_start
         if found is None:
             return
         window, node = found
         if window is None or not self._waits(window):
             self._pressed, self._pressed_at, self._dragging = found, (self.x, self.y), False
             if button == "left":
-                self._left_down(window, node)
+                desktop = self._desktop
+                if window is not None and window not in {desktop.taskbar, desktop.start_menu}:
+                    desktop.activate(window)
+                if window is not None and node.focusable:
+                    window.focus = node.key
+                if node.text is not None:
+                    _place_caret(node, self.x, self.y, select=False)
+                if node.pointer is not None:
+                    node.pointer("down", self.x, self.y)
         self._desktop.touch()
 
     def release(self, button: str = "left") -> None:
@@ -91,37 +105,23 @@ class Mouse:
             self._desktop.touch()
             return
 
-    def _target(self) -> tuple[Window | None, Node] | None:
-        desktop = self._desktop
-        found = desktop.hit(self.x, self.y)
-        if found is not None and found[0] is not None and desktop.popups:
-            desktop.hide_popups()
-        if found is not None and desktop.start_open and found[0] not in {desktop.start_menu, None}:
-            on_start = found[0] is desktop.taskbar and found[1].name == "Start"
-            desktop.start_open = on_start
-        return found
-
     def _waits(self, window: Window) -> bool:
         modal = self._desktop.modal_above(window)
         if modal is not None:
             self._desktop.activate(modal)
         return modal is not None
 
-    def _left_down(self, window: Window | None, node: Node) -> None:
-        desktop = self._desktop
-        if window is not None and window not in {desktop.taskbar, desktop.start_menu}:
-            desktop.activate(window)
-        if window is not None and node.focusable:
-            window.focus = node.key
-        if node.text is not None:
-            _place_caret(node, self.x, self.y, select=False)
-        if node.pointer is not None:
-            node.pointer("down", self.x, self.y)
-
     def _left_up(self, window: Window | None, node: Node) -> None:
         if self._dragging:
             self._drag("up")
-            self._drop(node)
+            if node.payload is not None:
+                found = self._desktop.hit(self.x, self.y)
+                if not (found is None or found[0] is None):
+                    tree = self._desktop.tree_of(found[0])
+                    path = _path(tree, self.x, self.y) if tree is not None else []
+                    taker = next((each for each in reversed(path) if each.drop is not None), None)
+                    if taker is not None and taker.drop is not None and taker.key != node.key:
+                        taker.drop(node.payload, "ctrl" in self._desktop.keys.names)
             return
         if node.pointer is not None:
             node.pointer("up", self.x, self.y)
@@ -164,18 +164,6 @@ class Mouse:
         elif node.text is not None:
             _place_caret(node, self.x, self.y, select=True)
         self._desktop.touch()
-
-    def _drop(self, node: Node) -> None:
-        if node.payload is None:
-            return
-        found = self._desktop.hit(self.x, self.y)
-        if found is None or found[0] is None:
-            return
-        tree = self._desktop.tree_of(found[0])
-        path = _path(tree, self.x, self.y) if tree is not None else []
-        taker = next((each for each in reversed(path) if each.drop is not None), None)
-        if taker is not None and taker.drop is not None and taker.key != node.key:
-            taker.drop(node.payload, "ctrl" in self._desktop.keys.names)
 
 
 def _path(tree: Node, x: int, y: int) -> list[Node]:

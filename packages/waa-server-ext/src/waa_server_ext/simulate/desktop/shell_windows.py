@@ -159,9 +159,6 @@ class Taskbar(ShellWindow):
             )
             node.style = Style(icon=icon, radius=5, padding=0, fill="#f7fafd" if windows else None)
             node.checked = self.desktop.active in windows if windows else None
-        self._build_clock(ui)
-
-    def _build_clock(self, ui: Builder) -> None:
         now = self.machine.clock.now()
         hour, half = now.hour % 12 or 12, "AM" if now.hour < 12 else "PM"  # noon
         time, date = f"{hour}:{now.minute:02d} {half}", f"{now.month}/{now.day}/{now.year}"

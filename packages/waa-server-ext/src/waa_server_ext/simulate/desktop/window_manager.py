@@ -184,18 +184,15 @@ class WindowManager:
         if not item.usable:
             return
         if item.items:
-            self._open_side(popup, number)
+            del self.popups[self.popups.index(popup) + 1 :]
+            popup.menu.at = popup.open_item = number
+            row = next(n for n in self._popup_tree(popup).children if n.key == f"menuitem:{number}")
+            self.show_menu(Menu(popup.menu.items[number].items), row.rect, side=True)
             return
         self.hide_popups()
         if item.do is not None:
             item.do()
         self.touch()
-
-    def _open_side(self, popup: Popup, number: int) -> None:
-        del self.popups[self.popups.index(popup) + 1 :]
-        popup.menu.at = popup.open_item = number
-        row = next(n for n in self._popup_tree(popup).children if n.key == f"menuitem:{number}")
-        self.show_menu(Menu(popup.menu.items[number].items), row.rect, side=True)
 
     def _popup_tree(self, popup: Popup) -> Node:
         def scroll(by: int) -> None:

@@ -119,7 +119,24 @@ class Machine:
         """Return a machine as Windows is after its installation."""
         clock = SimulatedClock(now)
         machine = cls(clock, FileSystem(clock), Registry(), seed)
-        _make_folders(machine.files)
+        files = machine.files
+        for name in ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos"):
+            files.make_folder(f"{HOME}\\{name}", parents=True)
+        for path in (
+            f"{HOME}\\AppData\\Roaming", f"{HOME}\\AppData\\Local\\Temp", "C:\\Windows\\System32",
+            "C:\\Program Files", "C:\\ProgramData", "C:\\Users\\Public\\Desktop",
+            f"{HOME}\\AppData\\Local\\Google\\Chrome\\User Data\\Default\\Network",
+            f"{HOME}\\AppData\\Local\\Microsoft\\Edge\\User Data\\Default\\Network",
+            f"{HOME}\\AppData\\Roaming\\Code\\User", f"{HOME}\\AppData\\Roaming\\vlc",
+            f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe",
+        ):  # fmt: skip
+            files.make_folder(path, parents=True, exist_ok=True)
+        files.update(f"{HOME}\\AppData", attributes=2)
+        files.update("C:\\ProgramData", attributes=2)
+        files.write(
+            f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe\\mspaint.exe",
+            b"MZ",
+        )
         _make_registry(machine.registry)
         documents = f"{HOME}\\Documents"
         machine.libraries = {"Documents": [documents], "Pictures": [f"{HOME}\\Pictures"]}
@@ -179,26 +196,6 @@ class Machine:
     def show_hidden(self) -> bool:
         """Whether File Explorer shows hidden items."""
         return self.registry.number(EXPLORER_ADVANCED, "Hidden", 2) == 1
-
-
-def _make_folders(files: FileSystem) -> None:
-    for name in ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos"):
-        files.make_folder(f"{HOME}\\{name}", parents=True)
-    for path in (
-        f"{HOME}\\AppData\\Roaming", f"{HOME}\\AppData\\Local\\Temp", "C:\\Windows\\System32",
-        "C:\\Program Files", "C:\\ProgramData", "C:\\Users\\Public\\Desktop",
-        f"{HOME}\\AppData\\Local\\Google\\Chrome\\User Data\\Default\\Network",
-        f"{HOME}\\AppData\\Local\\Microsoft\\Edge\\User Data\\Default\\Network",
-        f"{HOME}\\AppData\\Roaming\\Code\\User", f"{HOME}\\AppData\\Roaming\\vlc",
-        f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe",
-    ):  # fmt: skip
-        files.make_folder(path, parents=True, exist_ok=True)
-    files.update(f"{HOME}\\AppData", attributes=2)
-    files.update("C:\\ProgramData", attributes=2)
-    files.write(
-        f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe\\mspaint.exe",
-        b"MZ",
-    )
 
 
 def _make_registry(registry: Registry) -> None:

@@ -78,7 +78,10 @@ class Registry:
         """Write a value and create its key; the kind follows the data where none is given."""
         value = tuple(data) if isinstance(data, list) else data
         if kind is None:
-            kind = _kind_of(value)
+            if isinstance(value, tuple):
+                kind = "REG_BINARY"
+            else:
+                kind = "REG_DWORD" if isinstance(value, int) else "REG_SZ"
         self.make_key(path)
         self._keys[_key(path)][1][name.casefold()] = RegistryValue(kind, value, name)
 
@@ -111,9 +114,3 @@ class Registry:
 def _key(path: str) -> str:
     hive, rest = split_key(path)
     return f"{hive}\\{rest}".casefold().rstrip("\\")
-
-
-def _kind_of(data: str | int | tuple[int, ...]) -> RegistryKind:
-    if isinstance(data, tuple):
-        return "REG_BINARY"
-    return "REG_DWORD" if isinstance(data, int) else "REG_SZ"

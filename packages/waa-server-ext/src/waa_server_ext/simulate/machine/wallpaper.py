@@ -47,7 +47,22 @@ def _drawn(name: str, data: bytes, size: tuple[int, int]) -> Image.Image:
         numbers = [int(word) for word in name[6:].split() if word.isdigit()][:3]
         return Image.new("RGB", size, tuple(min(n, 255) for n in [*numbers, 0, 0, 0][:3]))
     if name == "bloom":
-        return _bloom(size)
+        # Draw a calm blue picture of petals and bring it to size, which softens its edges
+        width, height = 1152, 720
+        image = Image.new("RGB", (width, height), "#9cc3e8")
+        pen = ImageDraw.Draw(image)
+        for y in range(height):
+            part = y / height
+            pen.line(
+                (0, y, width, y), (int(150 - 60 * part), int(190 - 60 * part), int(230 - 40 * part))
+            )
+        for number, (dx, dy) in enumerate(_PETALS):
+            shade = 60 + number * 16
+            x, y = width // 2 + dx * 4, height // 2 + 80 + dy * 4
+            pen.ellipse(
+                (x - 136, y - 120, x + 136, y + 120), (10 + number * 6, shade, 190 + number * 6)
+            )
+        return image.resize(size, Image.Resampling.BILINEAR)
     try:
         picture = Image.open(io.BytesIO(data))
         if picture.width * picture.height > _MAX_PIXELS:
@@ -55,22 +70,3 @@ def _drawn(name: str, data: bytes, size: tuple[int, int]) -> Image.Image:
         return picture.convert("RGB").resize(size)
     except (OSError, ValueError, Image.DecompressionBombError):
         return Image.new("RGB", size, "#000000")
-
-
-def _bloom(size: tuple[int, int]) -> Image.Image:
-    """Draw a calm blue picture of petals and bring it to size, which softens its edges."""
-    width, height = 1152, 720
-    image = Image.new("RGB", (width, height), "#9cc3e8")
-    pen = ImageDraw.Draw(image)
-    for y in range(height):
-        part = y / height
-        pen.line(
-            (0, y, width, y), (int(150 - 60 * part), int(190 - 60 * part), int(230 - 40 * part))
-        )
-    for number, (dx, dy) in enumerate(_PETALS):
-        shade = 60 + number * 16
-        x, y = width // 2 + dx * 4, height // 2 + 80 + dy * 4
-        pen.ellipse(
-            (x - 136, y - 120, x + 136, y + 120), (10 + number * 6, shade, 190 + number * 6)
-        )
-    return image.resize(size, Image.Resampling.BILINEAR)

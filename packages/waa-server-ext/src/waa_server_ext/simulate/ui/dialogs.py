@@ -157,24 +157,21 @@ class FileDialog(OkCancel, Dialog):
         ui.icon_button(bar.left(30, gap=8), "Up", "up", self._up)
         ui.label(bar.rect, self._address(), cls="Breadcrumb", border="#d0d0d0", fill="#ffffff")
         bottom = Area(area.bottom(112).inset(14, 8))
-        self._build_bottom(ui, bottom)
+        row = Area(bottom.top(28, gap=6))
+        ui.label(row.left(110), "File name:")
+        ui.edit(row.rect, "File name:", self.name, key="name", cls="Edit", native=True)
+        row = Area(bottom.top(28, gap=6))
+        ui.label(row.left(110), "Save as type:" if self.mode == "Save As" else "File type:")
+        names = [name for name, _ in self._types]
+        ui.combo(row.rect, "Save as type:", names[self.type], names, self._choose_type)
+        ui.button(bottom.right(90, gap=8), "Cancel", self.close, native=True)
+        accept = "Save" if self.mode == "Save As" else "Open"
+        ui.button(bottom.right(90), accept, self.confirm, style=PRIMARY, native=True)
         self._build_places(ui, Area(area.left(160)))
         self._build_files(ui, area.rect)
 
     def _address(self) -> str:
         return "  " + self.folder.replace("\\", "  \u203a  ")
-
-    def _build_bottom(self, ui: Builder, area: Area) -> None:
-        row = Area(area.top(28, gap=6))
-        ui.label(row.left(110), "File name:")
-        ui.edit(row.rect, "File name:", self.name, key="name", cls="Edit", native=True)
-        row = Area(area.top(28, gap=6))
-        ui.label(row.left(110), "Save as type:" if self.mode == "Save As" else "File type:")
-        names = [name for name, _ in self._types]
-        ui.combo(row.rect, "Save as type:", names[self.type], names, self._choose_type)
-        ui.button(area.right(90, gap=8), "Cancel", self.close, native=True)
-        accept = "Save" if self.mode == "Save As" else "Open"
-        ui.button(area.right(90), accept, self.confirm, style=PRIMARY, native=True)
 
     def _build_places(self, ui: Builder, area: Area) -> None:
         with ui.group(area.rect, "Navigation Pane", "SysTreeView32", native=True):

@@ -76,7 +76,7 @@ class FileView:
                       layout="tile" if layout == "Large icons" else "row")  # fmt: skip
         node = ui.add(Node("item", rect, entry.name, cls, key=f"file:{entry.path}", style=style))
         node.selected = entry.path in self.selected
-        node.click, node.double = partial(self._pick, entry.path), self._opener(entry)
+        node.click, node.double = partial(self._pick, entry.path), (lambda: self.open(entry.path))
         node.right = partial(self._right, entry)
         node.payload = self
         node.drop = partial(self._drop, entry.path) if entry.is_folder else None
@@ -92,7 +92,13 @@ class FileView:
     def press(self, key: str, mods: frozenset[str]) -> bool:
         """Handle the keys File Explorer and the desktop share."""
         if self.renaming is not None:
-            return self._rename_key(key)
+            if key == "enter":
+                self.finish_rename()
+            elif key == "escape":
+                self.renaming, self.window.focus = None, None
+            else:
+                return False
+            return True
         plain: dict[str, Callable[[], object]] = {
             "f2": self.start_rename, "delete": self.delete, "enter": self.open_selected,
             "f5": lambda: None, "up": lambda: self._step(-1), "down": lambda: self._step(1),
@@ -338,19 +344,13 @@ class FileView:
         if "ctrl" in held:
             self.selected ^= {path}
         elif "shift" in held and self.selected:
-            self._extend(path)
+            paths = [entry.path for entry in self.items()]
+            known = [paths.index(each) for each in self.selected if each in paths]
+            if path in paths and known:
+                start, end = sorted((min(known), paths.index(path)))
+                self.selected = set(paths[start : end + 1])
         else:
             self.selected = {path}
-
-    def _extend(self, path: str) -> None:
-        paths = [entry.path for entry in self.items()]
-        known = [paths.index(each) for each in self.selected if each in paths]
-        if path in paths and known:
-            start, end = sorted((min(known), paths.index(path)))
-            self.selected = set(paths[start : end + 1])
-
-    def _opener(self, entry: Entry) -> Callable[[], object]:
-        return lambda: self.open(entry.path)
 
     def _right(self, entry: Entry, x: int, y: int) -> None:
         if entry.path not in self.selected:
@@ -373,15 +373,6 @@ class FileView:
     def _made(self, path: str) -> None:
         self.selected = {path}
         self.start_rename()
-
-    def _rename_key(self, key: str) -> bool:
-        if key == "enter":
-            self.finish_rename()
-        elif key == "escape":
-            self.renaming, self.window.focus = None, None
-        else:
-            return False
-        return True
 
     def _step(self, by: int) -> None:
         paths = [entry.path for entry in self.items()]

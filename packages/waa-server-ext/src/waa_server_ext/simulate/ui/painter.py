@@ -88,18 +88,15 @@ class Painter:
         if node.rect == node.shown:
             self._draw_one(node)
         else:
-            self._draw_clipped(node)
+            # partly scrolled out of view: draw it aside and keep what shows
+            rect, shown = node.rect, node.shown
+            aside = self.image.crop(rect)
+            inner = Painter(aside)
+            inner._shifted(node, -rect.left, -rect.top)  # its own class
+            cut = shown.moved(-rect.left, -rect.top)
+            self.image.paste(aside.crop(cut), (shown.left, shown.top))
         for child in node.children:
             self.draw(child)
-
-    def _draw_clipped(self, node: Node) -> None:
-        # partly scrolled out of view: draw it aside and keep what shows
-        rect, shown = node.rect, node.shown
-        aside = self.image.crop(rect)
-        inner = Painter(aside)
-        inner._shifted(node, -rect.left, -rect.top)  # its own class
-        cut = shown.moved(-rect.left, -rect.top)
-        self.image.paste(aside.crop(cut), (shown.left, shown.top))
 
     def _shifted(self, node: Node, dx: int, dy: int) -> None:
         kept = node.rect, node.clip
@@ -221,25 +218,23 @@ class Painter:
                 ACCENT,
             )
         if node.text is not None and (node.text.text or node.focused or not style.hint):
-            self._field(node, node.text)
+            field = node.text
+            inner, size = text_box(node), node.style.size
+            step = line_step(size)
+            rows = max(inner.height // step, 1) if field.multiline else 1
+            if not field.multiline:
+                inner = Rect(inner.left, inner.top, inner.right, inner.bottom)
+                step = inner.height
+            first = field.scroll_line if field.multiline else 0
+            for row in range(rows):
+                if first + row >= len(field.starts):
+                    break
+                box = Rect(
+                    inner.left, inner.top + row * step, inner.right, inner.top + (row + 1) * step
+                )
+                self._line(node, field, first + row, box.clipped(node.rect))
         elif style.hint:
             self._text(text_box(node), style.hint, _FAINT, style.size)
-
-    def _field(self, node: Node, field: TextField) -> None:
-        inner, size = text_box(node), node.style.size
-        step = line_step(size)
-        rows = max(inner.height // step, 1) if field.multiline else 1
-        if not field.multiline:
-            inner = Rect(inner.left, inner.top, inner.right, inner.bottom)
-            step = inner.height
-        first = field.scroll_line if field.multiline else 0
-        for row in range(rows):
-            if first + row >= len(field.starts):
-                break
-            box = Rect(
-                inner.left, inner.top + row * step, inner.right, inner.top + (row + 1) * step
-            )
-            self._line(node, field, first + row, box.clipped(node.rect))
 
     def _line(self, node: Node, field: TextField, number: int, box: Rect) -> None:
         size, line = node.style.size, field.line(number)
@@ -255,7 +250,12 @@ class Painter:
             left = box.left + text_width(shown[:start], size) - offset
             right = box.left + text_width(shown[:end], size) - offset
             self._box(Rect(left, box.top, right, box.bottom).clipped(box), "#99c9ef", None)
-        self._text_from(box, shown, size, offset, node.style.color or INK)
+        color = node.style.color or INK
+        if not offset:
+            self._text(box, shown, color, size, fit=False)
+        else:
+            skip = column_at(shown, size, offset)
+            self._text(box, shown[skip:], color, size, fit=False)
         if node.focused and field.place(field.caret)[0] == number:
             x = box.left + caret_x(node, field) - offset
             if box.left <= x < box.right:
@@ -263,13 +263,6 @@ class Painter:
                 half = int(size * 0.65)
                 top, bottom = max(middle - half, box.top), min(middle + half, box.bottom - 1)
                 self._pen.line((x, top, x, bottom), INK)
-
-    def _text_from(self, box: Rect, text: str, size: int, offset: int, color: str) -> None:
-        if not offset:
-            self._text(box, text, color, size, fit=False)
-            return
-        skip = column_at(text, size, offset)
-        self._text(box, text[skip:], color, size, fit=False)
 
     def _checkbox(self, node: Node) -> None:
         box = Rect.sized(node.rect.left, node.rect.top, 18, node.rect.height).centered(16, 16)

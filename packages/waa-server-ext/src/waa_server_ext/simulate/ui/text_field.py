@@ -104,7 +104,16 @@ class TextField:
             {"a": self.select_all, "z": self.undo, "y": self.redo}[key]()
             return True
         if key in {"backspace", "delete"}:
-            self._erase(forward=key == "delete", word=ctrl)
+            forward = key == "delete"
+            start, end = self.selection
+            if start == end:
+                if ctrl:
+                    other = self._word(1 if forward else -1)
+                else:
+                    other = min(max(self.caret + (1 if forward else -1), 0), len(self.text))
+                start, end = sorted((self.caret, other))
+            if start != end:
+                self._edit(self.text[:start] + self.text[end:], start)
             return True
         target = self._target(key, word=ctrl)
         if target is None:
@@ -158,17 +167,6 @@ class TextField:
             self.scroll_line = line
         elif line >= self.scroll_line + visible_lines:
             self.scroll_line = line - visible_lines + 1
-
-    def _erase(self, *, forward: bool, word: bool) -> None:
-        start, end = self.selection
-        if start == end:
-            if word:
-                other = self._word(1 if forward else -1)
-            else:
-                other = min(max(self.caret + (1 if forward else -1), 0), len(self.text))
-            start, end = sorted((self.caret, other))
-        if start != end:
-            self._edit(self.text[:start] + self.text[end:], start)
 
     def _target(self, key: str, *, word: bool) -> int | None:
         line, column = self.place(self.caret)

@@ -136,7 +136,16 @@ class Window:
         self.minimized = False
         self.maximized = False
         self.focus: str | None = None
-        self.rect = self._first_rect()
+        area = self.desktop.work_area
+        width, height = min(self.size[0], area.width), min(self.size[1], area.height)
+        if self.owner is not None:
+            rect = self.owner.frame.centered(width, height)
+        else:
+            step = 26 * (len(self.desktop.windows) % 8)
+            rect = Rect.sized(area.left + 90 + step, area.top + 50 + step, width, height)
+        dx = min(0, area.right - rect.right) + max(0, area.left - rect.left)
+        dy = min(0, area.bottom - rect.bottom) + max(0, area.top - rect.top)
+        self.rect = rect.moved(dx, dy)
         self.pid = 0
 
     @property
@@ -194,18 +203,6 @@ class Window:
         """Maximise, or go back to the former size."""
         if self.resizable:
             self.maximized = not self.maximized
-
-    def _first_rect(self) -> Rect:
-        area = self.desktop.work_area
-        width, height = min(self.size[0], area.width), min(self.size[1], area.height)
-        if self.owner is not None:
-            rect = self.owner.frame.centered(width, height)
-        else:
-            step = 26 * (len(self.desktop.windows) % 8)
-            rect = Rect.sized(area.left + 90 + step, area.top + 50 + step, width, height)
-        dx = min(0, area.right - rect.right) + max(0, area.left - rect.left)
-        dy = min(0, area.bottom - rect.bottom) + max(0, area.top - rect.top)
-        return rect.moved(dx, dy)
 
 
 class OkCancel(Window, ABC):
