@@ -257,7 +257,8 @@ class AppEnvironment(TrialEnvironment):
         missing = [f"{each.app}: {each.error}" for each in captures if each.error]
         if missing and await self._ended_by_agent():
             return
-        # Note apps that give an end state in a fresh context and none in that of the trial
+        # Note apps that give an end state in a fresh context and none in that of the trial: all
+        # that differs is what is stored in the browser, and there only the app and the agent write
         lost = [each.app for each in captures if each.error and self._settings.cross_checks]
         sites = [site for site in self._definition.sites if site.id in lost]
         for site in sites:

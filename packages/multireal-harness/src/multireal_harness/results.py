@@ -62,12 +62,12 @@ def as_evaluation(
     evaluation: Evaluation, trial: TrialEvidence, rules: EvaluationRules
 ) -> TrialEvaluation:
     """Return an evaluation as the fields of a trial's record."""
-    # The apps' fault where it may be why a trial failed
-    found = trial.details.get(TRAFFIC_FAULT)
-    if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
-        fault = None
-    else:
-        fault = None if CLOSED_BROWSER in trial.flags else AppTrafficFault.model_validate(found)
+    # The apps' fault where it may be why a trial failed: a right end state stays right, and an
+    # agent that closed its browser failed by itself
+    found, fault = trial.details.get(TRAFFIC_FAULT), None
+    failed = evaluation.score is not None and evaluation.score < _SUCCESS
+    if found is not None and failed and CLOSED_BROWSER not in trial.flags:
+        fault = AppTrafficFault.model_validate(found)
     details: dict[str, Any] = {
         "official": evaluation.official,
         "fixed": evaluation.fixed,

@@ -158,9 +158,8 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     sides = _side(runs[0], baseline), _side(runs[1], new)
     tasks = _paired(*runs)
     both = [task for task in tasks if task.agree is not None]
-    if not both:
-        agreement = None
-    else:
+    agreement = ratio = None
+    if both:
         half = 0.5  # of several trials of a task, the majority
         agreement = accuracy(
             {task.task_id: (task.new or 0.0) > half for task in both},
@@ -168,9 +167,7 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
         )
     difference = _difference(*runs)
     pairs = [(t.steps_new, t.steps_baseline) for t in both if t.steps_new and t.steps_baseline]
-    if not pairs:
-        ratio = None
-    else:
+    if pairs:
         ratio = math.exp(
             math.fsum(math.log(new / old) for new, old in pairs if new and old) / len(pairs)
         )

@@ -109,11 +109,9 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
     """
     async with AsyncExitStack() as stack:
         vm = await stack.enter_async_context(VmClient(given.machine.url, _options(given)))
-        # Connect to the evaluator and check that it answers, before an agent spends money
-        if given.machine.evaluator is None:
-            evaluator = None
-        else:
-            settings = given.settings
+        settings, evaluator = given.settings, None
+        if given.machine.evaluator is not None:
+            # it has to answer before an agent spends money
             client = EvaluationClient(
                 given.machine.evaluator,
                 token=given.machine.token,
@@ -125,11 +123,15 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
             world = world_of_vm(await evaluator.health())
             if world is not None and world != given.context.world:
                 raise WrongWorldError(evaluator.url, world, given.context.world)
-        settings, world = given.settings, given.context.world
         flags = await reset(
-            vm, given.timing, given.clock, world, settings.reset_command, boot_s=settings.boot_s
+            vm,
+            given.timing,
+            given.clock,
+            given.context.world,
+            settings.reset_command,
+            boot_s=settings.boot_s,
         )
-        settings, config = given.settings, given.task.config
+        config = given.task.config
         if evaluator is not None and settings.setup == "server":
             report = await evaluator.set_up(config)
         else:
@@ -261,7 +263,8 @@ class DesktopEnvironment(TrialEnvironment):
         self.details["actions"] = len(desktop.history)
         self.details["blocks"] = sum(not each.block.special for each in desktop.performed)
         if self._evaluator is not None and scored:
-            # Ask for a verdict, and again where the VM did not answer for a moment
+            # Ask for a verdict, and again where the VM did not answer for a moment; faults of VM or
+            # evaluator leave no score here, because the agent's part is over
             try:
                 verdict = await self._verdict(self._evaluator)
                 for _ in range(_MORE_EVALUATIONS):

@@ -23,7 +23,6 @@ from instructions import INSTRUCTIONS
 from bench_core.errors import BenchError
 from waa_server_ext.built_in import solutions as solutions_module
 from waa_server_ext.built_in import world as world_module
-from waa_server_ext.built_in.solution_steps import SCRIPTS
 
 TASKS = Path(world_module.__file__).parent / "tasks"
 
@@ -77,7 +76,9 @@ def do(name: str, which: str) -> tuple[float | None, str, list[Any]]:
 
 def main() -> None:
     real = Path(sys.argv[1])
-    wanted = [name for name in SCRIPTS if len(sys.argv) < 3 or sys.argv[2] in name]
+    wanted = [
+        name for name in solutions_module.scripts() if len(sys.argv) < 3 or sys.argv[2] in name
+    ]
     path = TASKS / "pixels.json"
     pixels = json.loads(path.read_text()) if path.exists() else {}
     for name in wanted:
@@ -86,7 +87,7 @@ def main() -> None:
         score, reason, places = do(name, "elements")
         print(name, score, "" if score == 1.0 else reason)
         pixels[name] = places
-    pixels = {name: pixels[name] for name in sorted(SCRIPTS) if name in pixels}
+    pixels = {name: pixels[name] for name in sorted(solutions_module.scripts()) if name in pixels}
     rows = ",\n".join(
         f" {json.dumps(name)}: {json.dumps(places)}" for name, places in pixels.items()
     )

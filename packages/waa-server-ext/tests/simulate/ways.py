@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from waa_server_ext.built_in.solution_steps import (
-    SCRIPTS,
-    Step,
-    click,
-    double,
-    drag,
-    keys,
-    right,
-    start,
-    typed,
-)
+from waa_server_ext.built_in.solutions import scripts
 
-__all__ = ["WAYS"]
+__all__ = ["WAYS", "Step"]
+
+Step = list[str | int]
+
+
+def click(name: str) -> Step:
+    return ["click", name]
+
+
+def double(name: str) -> Step:
+    return ["double-click", name]
+
+
+def right(name: str) -> Step:
+    return ["right-click", name]
+
+
+def typed(text: str) -> Step:
+    return ["type", text]
+
+
+def drag(name: str, x: int, y: int) -> Step:
+    return ["drag", name, x, y]
+
+
+def keys(pressed: str) -> Step:
+    return ["keys", pressed]
+
+
+def start(app: str) -> list[Step]:
+    return [click("Start"), click(app)]
 
 
 def _solved(task: str, *more: Step) -> list[Step]:
     """The kept solution, and what someone does after it."""
-    return [*SCRIPTS[task][0], *more]
+    return [*scripts()[task]["steps"], *more]
 
 
 def _saved_as(path: str) -> list[Step]:

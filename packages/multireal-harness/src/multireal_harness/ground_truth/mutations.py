@@ -48,7 +48,7 @@ def negatives_of(definition: Definition, states: Mapping[str, Any]) -> dict[str,
             value = each.get("value")
             if each["type"] == "literal" and isinstance(value, str) and len(value) >= _SHORTEST:
                 texts[value] = None
-    for number, text in enumerate(list(texts), 1):
+    for number, text in enumerate(texts, 1):
         altered = {app: _altered(state, text) for app, state in states.items()}
         if altered != dict(states):
             found[f"altered-{number}"] = altered

@@ -128,7 +128,6 @@ class _Trial:
                 return
             actions, update, thought = predicted
             if update:
-                # Send `/update_computer` with the agent's arguments
                 try:
                     call = _update_call(update)
                 # Foreign objects are read here, such as the agent's own picture.

@@ -10,17 +10,14 @@ from __future__ import annotations
 import functools
 import json
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.agents import Action, Click, Drag, ElementRef, Point, PressKeys, TypeText
 from bench_core.errors import UnknownTaskError
 from bench_core.records import Record
-from waa_server_ext.built_in.solution_steps import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.built_in.solution_steps import Step
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Solution", "action_of", "demo_tasks", "solutions"]
 
@@ -56,7 +53,7 @@ def demo_tasks() -> tuple[str, ...]:
 @functools.cache
 def solutions() -> Mapping[str, Solution]:
     """Return every task that has a solution, by `domain/stem`."""
-    return {task: solution_of(task) for task in SCRIPTS}
+    return {task: solution_of(task) for task in scripts()}
 
 
 def solution_of(task: str) -> Solution:
@@ -65,9 +62,9 @@ def solution_of(task: str) -> Solution:
     Raises:
         UnknownTaskError: It has none.
     """
-    if task not in SCRIPTS:
-        raise UnknownTaskError("the simulated desktop's", task, sorted(SCRIPTS)[:3])
-    steps, swap = SCRIPTS[task]
+    if task not in scripts():
+        raise UnknownTaskError("the simulated desktop's", task, sorted(scripts())[:3])
+    steps, swap = scripts()[task]["steps"], scripts()[task]["wrong"]
     by_name = tuple(action_of(step, {}) for step in steps)
     places = pixel_targets().get(task, [])
     placed: list[Action] = []
@@ -88,23 +85,33 @@ def solution_of(task: str) -> Solution:
 
 
 @functools.cache
-def pixel_targets() -> dict[str, list[Any]]:
+def scripts() -> dict[str, Any]:
+    """Return the steps of each solved task, by element names, and what its wrong variant names instead."""
+    return _read("solutions.json")
+
+
+@functools.cache
+def pixel_targets() -> dict[str, Any]:
     """Return the place of each action that has one, as recorded from the elements' middles."""
-    text = (
-        resources.files("waa_server_ext.built_in").joinpath("tasks/pixels.json").read_text("utf-8")
-    )
-    data: dict[str, list[Any]] = json.loads(text)
+    return _read("pixels.json")
+
+
+def _read(name: str) -> dict[str, Any]:
+    tasks = resources.files("waa_server_ext.built_in") / "tasks"
+    data: dict[str, Any] = json.loads((tasks / name).read_text("utf-8"))
     return data
 
 
-def action_of(step: Step, swap: Mapping[str, str]) -> Action:
-    """Return the action of a step; `swap` replaces what is named in it."""
-    kind, what, more = step
+def action_of(step: Sequence[Any], swap: Mapping[str, str]) -> Action:
+    """Return the action of a step such as `["double-click", NAME]`; `swap` replaces what is named in it."""
+    kind, what, *place = step
     what = swap.get(what, what)
     if kind == "type":
         return TypeText(text=what)
     if kind == "keys":
         return PressKeys(keys=tuple(what.split("+")))
+    target = ElementRef(element=what)
     if kind == "drag":
-        return Drag(start=ElementRef(element=what), end=Point(**more))
-    return Click(target=ElementRef(element=what), **more)
+        return Drag(start=target, end=Point(x=place[0], y=place[1]))
+    button: Literal["left", "right"] = "right" if kind == "right-click" else "left"
+    return Click(target=target, count=2 if kind == "double-click" else 1, button=button)

@@ -80,8 +80,7 @@ def _cepstrum(samples: NDArray[np.float32]) -> NDArray[Any]:
         np.abs(np.fft.rfft(frames[at : at + 512] * window).astype(np.complex64)) ** 2
         for at in range(0, len(frames), 512)
     ]
-    power = np.asarray(np.concatenate(blocks).T)
-    mel = (_mel_filters() @ power).astype(np.float32)
+    mel = (_mel_filters() @ np.concatenate(blocks).T).astype(np.float32)
     decibels = 10.0 * np.log10(np.maximum(1e-10, mel))
     decibels = np.maximum(decibels, decibels.max() - 80.0)
     # The first rows of the orthonormal discrete cosine transform of type II
@@ -89,7 +88,7 @@ def _cepstrum(samples: NDArray[np.float32]) -> NDArray[Any]:
     basis = np.cos(np.pi * row * (2 * np.arange(_BANDS) + 1) / (2 * _BANDS))
     basis *= np.sqrt(2.0 / _BANDS)
     basis[0] /= np.sqrt(2.0)
-    return np.asarray(np.asarray(basis) @ decibels)
+    return np.asarray(basis @ decibels)
 
 
 def _mel_filters() -> NDArray[np.float32]:

@@ -81,10 +81,10 @@ def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) ->
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     tree = etree.fromstring(result, parser)
     refuse_doctype("the accessibility tree", tree)
+    from lxml.cssselect import CSSSelector
+
     total = 1.0
     for each in rules:
-        from lxml.cssselect import CSSSelector
-
         if "xpath" in each:
             found = tree.xpath(each["xpath"], namespaces=_NAMESPACES)
         elif "selectors" in each:

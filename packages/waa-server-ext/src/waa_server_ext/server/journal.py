@@ -80,7 +80,7 @@ class Journal:
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         try:
-            # Read what an earlier server left; return the size of the file
+            # what an earlier server left
             for start, line in _lines(self.path):
                 record = _parsed(line)
                 if record is None:

@@ -40,10 +40,8 @@ def as_verdict(
     total: float,
 ) -> Verdict:
     """Return the record of an evaluation."""
-    error = watch.error
-    if error is None:
-        fault = None
-    else:
+    error, fault = watch.error, None
+    if error is not None:
         evaluating = watch.phase == "evaluate"
         fault = EvaluationFault(
             phase="evaluate" if evaluating else "set_task_info",
