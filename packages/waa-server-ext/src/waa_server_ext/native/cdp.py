@@ -59,7 +59,12 @@ class Browser:
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
-        self._send(message)
+        from websockets.exceptions import WebSocketException
+
+        try:
+            self.socket.send(json.dumps(message))
+        except (OSError, WebSocketException) as error:
+            raise CdpError(f"the browser is gone: {error}") from error
         until = time.monotonic() + timeout_s
         while True:
             answer = self._receive(until, method)
@@ -131,14 +136,6 @@ class Browser:
     def close(self) -> None:
         """Close the connection; the browser stays open."""
         self.held.close()
-
-    def _send(self, message: Mapping[str, Any]) -> None:
-        from websockets.exceptions import WebSocketException
-
-        try:
-            self.socket.send(json.dumps(message))
-        except (OSError, WebSocketException) as error:
-            raise CdpError(f"the browser is gone: {error}") from error
 
     def _receive(self, until: float, what: str) -> dict[str, Any]:
         from websockets.exceptions import WebSocketException

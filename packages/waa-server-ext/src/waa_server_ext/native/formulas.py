@@ -68,7 +68,14 @@ class _Parser:
         if len(formula) > _MAX_LENGTH:
             raise FormulaError(f"a condition of {len(formula)} characters is not evaluated")
         self._formula = formula
-        self._tokens = self._split()
+        self._tokens, at = [], 0
+        text = formula.strip()
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise FormulaError(f"the condition {formula!r} cannot be read")
+            self._tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            at = match.end()
         self._at = 0
         self._depth = 0
         self.references: list[str] = []
@@ -78,17 +85,6 @@ class _Parser:
         if self._at != len(self._tokens):
             raise self._unknown()
         return tree
-
-    def _split(self) -> list[tuple[str, str]]:
-        tokens, at = [], 0
-        text = self._formula.strip()
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise FormulaError(f"the condition {self._formula!r} cannot be read")
-            tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
-            at = match.end()
-        return tokens
 
     def _peek(self) -> str:
         return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
@@ -116,35 +112,30 @@ class _Parser:
             if self._peek() in ("-", "+"):
                 sign = self._take()[1]
                 return ("unary", sign, self._unary())
-            node = self._primary()
+            kind, symbol = self._take()
+            node: Node
+            if kind == "number":
+                node = ("constant", float(symbol))
+            elif kind == "text":
+                node = ("constant", symbol[1:-1].replace('""', '"'))
+            elif kind == "reference":
+                name = symbol.replace("$", "").upper()
+                if name not in self.references:
+                    self.references.append(name)
+                node = ("reference", name)
+            elif kind == "name":
+                node = self._named(symbol.upper())
+            else:
+                if symbol != "(":
+                    raise self._unknown()
+                node = self._binary(0)
+                self._expect(")")
             while self._peek() == "%":
                 self._take()
                 node = ("binary", "/", node, ("constant", 100.0))
             return node
         finally:
             self._depth -= 1
-
-    def _primary(self) -> Node:
-        kind, symbol = self._take()
-        if kind == "number":
-            return ("constant", float(symbol))
-        if kind == "text":
-            return ("constant", symbol[1:-1].replace('""', '"'))
-        if kind == "reference":
-            return self._reference(symbol)
-        if kind == "name":
-            return self._named(symbol.upper())
-        if symbol != "(":
-            raise self._unknown()
-        node = self._binary(0)
-        self._expect(")")
-        return node
-
-    def _reference(self, symbol: str) -> Node:
-        name = symbol.replace("$", "").upper()
-        if name not in self.references:
-            self.references.append(name)
-        return ("reference", name)
 
     def _named(self, name: str) -> Node:
         if self._peek() != "(":

@@ -60,6 +60,7 @@ def as_verdict(
     if lost and watch.phase == "evaluate":
         vanilla_score, score = score, None
         fault = _transport_fault(watch, lost[0].target, f"{lost[0].path}: {lost[0].error}")
+    spent = watch.spent
     return Verdict(
         score=score,
         success=None if score is None else score >= SUCCESS_SCORE,
@@ -70,7 +71,12 @@ def as_verdict(
         evaluator=VANILLA_KIND,
         fidelity=fidelity,
         notes=_notes(bounds),
-        timings=_timings(watch, total),
+        timings=Timings(
+            total=round(total, 6),
+            postconfig=round(spent.get("postconfig", 0.0), 6),
+            getters=round(spent.get("result", 0.0) + spent.get("expected", 0.0), 6),
+            metrics=round(spent.get("metric", 0.0), 6),
+        ),
         transcript=tuple(bounds.record),
     )
 
@@ -138,13 +144,3 @@ def _notes(bounds: Bounds) -> tuple[str, ...]:
 
 def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:_MESSAGE]
-
-
-def _timings(watch: Watch, total: float) -> Timings:
-    spent = watch.spent
-    return Timings(
-        total=round(total, 6),
-        postconfig=round(spent.get("postconfig", 0.0), 6),
-        getters=round(spent.get("result", 0.0) + spent.get("expected", 0.0), 6),
-        metrics=round(spent.get("metric", 0.0), 6),
-    )

@@ -63,7 +63,37 @@ class VmApi(ApiState):
         app = Flask("waa_vm")
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
-        routes = {**self._routes(), **file_routes(self)}
+        routes = {
+            ("GET", "/probe"): lambda: PROBE,
+            ("POST", "/update_computer"): self.update_computer,
+            ("GET", "/screenshot"): self.screenshot,
+            ("GET", "/obs_winagent"): self.obs_winagent,
+            ("GET", "/accessibility"): self.accessibility,
+            ("POST", "/screen_size"): self.screen_size,
+            ("POST", "/window_size"): self.window_size,
+            ("GET", "/platform"): lambda: "Windows",
+            ("GET", "/terminal"): lambda: (
+                "Currently not implemented for platform Windows-11-10.0.22621-SP0.",
+                500,
+            ),
+            ("GET", "/cursor_position"): self.cursor_position,
+            ("POST", "/shutdown"): lambda: dict.fromkeys(
+                ("status", "message"), "Shutdown started successfully"
+            ),
+            ("POST", "/start_recording"): self.start_recording,
+            ("POST", "/end_recording"): self.end_recording,
+            ("POST", "/save_state"): self.save_state,
+            ("POST", "/revert_to_snapshot"): lambda: (
+                {"error": "Restore snapshot no implemented"},
+                501,
+            ),
+            ("POST", "/setup/open_file"): self.open_file,
+            ("POST", "/setup/activate_window"): self.activate_window,
+            ("POST", "/setup/close_window"): self.close_window,
+            ("POST", "/setup/close_all"): self.close_all,
+            **vm_checks.check_routes(self),
+            **file_routes(self),
+        }
         views = {key: self._alone(handler) for key, handler in routes.items()}
         views |= {("POST", path): partial(self._program, kind) for path, kind in _PROGRAMS.items()}
         for (method, path), view in views.items():
@@ -110,38 +140,6 @@ class VmApi(ApiState):
                 return {"status": "error", "message": str(error)}, 500
 
         return answer
-
-    def _routes(self) -> dict[tuple[str, str], Callable[[], Answer]]:
-        return {
-            ("GET", "/probe"): lambda: PROBE,
-            ("POST", "/update_computer"): self.update_computer,
-            ("GET", "/screenshot"): self.screenshot,
-            ("GET", "/obs_winagent"): self.obs_winagent,
-            ("GET", "/accessibility"): self.accessibility,
-            ("POST", "/screen_size"): self.screen_size,
-            ("POST", "/window_size"): self.window_size,
-            ("GET", "/platform"): lambda: "Windows",
-            ("GET", "/terminal"): lambda: (
-                "Currently not implemented for platform Windows-11-10.0.22621-SP0.",
-                500,
-            ),
-            ("GET", "/cursor_position"): self.cursor_position,
-            ("POST", "/shutdown"): lambda: dict.fromkeys(
-                ("status", "message"), "Shutdown started successfully"
-            ),
-            ("POST", "/start_recording"): self.start_recording,
-            ("POST", "/end_recording"): self.end_recording,
-            ("POST", "/save_state"): self.save_state,
-            ("POST", "/revert_to_snapshot"): lambda: (
-                {"error": "Restore snapshot no implemented"},
-                501,
-            ),
-            ("POST", "/setup/open_file"): self.open_file,
-            ("POST", "/setup/activate_window"): self.activate_window,
-            ("POST", "/setup/close_window"): self.close_window,
-            ("POST", "/setup/close_all"): self.close_all,
-            **vm_checks.check_routes(self),
-        }
 
     # -- running things
 

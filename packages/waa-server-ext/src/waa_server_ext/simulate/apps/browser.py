@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME
 from waa_server_ext.simulate.ui.dialogs import PromptBox
-from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
@@ -47,19 +47,12 @@ class Brand:
     folder: str
     scheme: str
     favourites: str
-
-    @property
-    def preferences(self) -> str:
-        """The file with the profile's settings."""
-        return f"{self.folder}\\Default\\Preferences"
+    cleared: tuple[str, ...]
+    security: tuple[str, ...]
 
     def settings_file(self, name: str) -> str:
         """Return the file a setting is in: the home page is in one that Chromium signs."""
-        return (
-            f"{self.folder}\\Default\\Secure Preferences"
-            if name == "homepage"
-            else self.preferences
-        )
+        return f"{self.folder}\\Default\\{'Secure ' if name == 'homepage' else ''}Preferences"
 
     @property
     def bookmarks(self) -> str:
@@ -70,10 +63,12 @@ class Brand:
 CHROME = Brand(
     "chrome.exe", "Google Chrome", "app:#2f8f46:C",
     f"{HOME}\\AppData\\Local\\Google\\Chrome\\User Data", "chrome", "Bookmark",
+    cleared=("profile", "default_content_setting_values"), security=("safebrowsing", "enhanced"),
 )  # fmt: skip
 EDGE = Brand(
     "msedge.exe", "Microsoft Edge", "app:#0f7c8f:e",
     f"{HOME}\\AppData\\Local\\Microsoft\\Edge\\User Data", "edge", "Favorite",
+    cleared=("browser", "clear_data_on_exit"), security=("edge", "super_duper_secure_mode", "enabled"),
 )  # fmt: skip
 
 
@@ -110,7 +105,17 @@ class Browser(Window):
         area.top(32)
         self._build_tabs(ui, Area(area.top(34).inset(6, 2)))
         self._build_bar(ui, Area(area.top(40).inset(8, 5)))
-        self._build_bookmarks(ui, Area(area.top(30).inset(8, 2)))
+        bar = Area(area.top(30).inset(8, 2))
+        for number, node in enumerate(self._bar_nodes()[:8]):
+            name, url = str(node.get("name", "")), str(node.get("url", ""))
+            ui.button(
+                bar.left(130, gap=4),
+                name,
+                partial(self.open_url, url),
+                style=Style(padding=8, radius=4),
+                cls="BookmarkButton",
+                key=f"bookmark:{number}",
+            )
         with ui.group(
             area.rect,
             self._page_name(),
@@ -261,18 +266,6 @@ class Browser(Window):
             MenuItem("Exit", self.close),
         ]
 
-    def _build_bookmarks(self, ui: Builder, bar: Area) -> None:
-        for number, node in enumerate(self._bar_nodes()[:8]):
-            name, url = str(node.get("name", "")), str(node.get("url", ""))
-            ui.button(
-                bar.left(130, gap=4),
-                name,
-                partial(self.open_url, url),
-                style=Style(padding=8, radius=4),
-                cls="BookmarkButton",
-                key=f"bookmark:{number}",
-            )
-
     def _show(self, number: int) -> None:
         self.at, self.first = number, 0
         self.address.set(self.url)
@@ -342,92 +335,55 @@ class Browser(Window):
             style=Style(radius=14, padding=14, hint="Search settings"),
         )
         wanted = self.search.text.strip().casefold()
-        for name, build in self._settings():
+        rows: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+            'Send "Do Not Track" requests': (self._switch, ("enable_do_not_track",)),
+            "Profile name": (self._prompted, ("profile", "name")),
+            "Font size": (self._font_size, ()),
+            "Clear browsing data on close": (self._clear_on_exit, self.brand.cleared),
+            "Enhanced security": (self._switch, self.brand.security),
+            "Home page": (self._prompted, ("homepage",)),
+            "Downloads location": (self._prompted, ("download", "default_directory")),
+        }
+        for name, (build, path) in rows.items():
             if wanted in name.casefold() and area.rect.height >= 48:  # a row
                 row = Area(area.top(48, gap=4))
                 ui.pane(row.rect, "#f7f8fa", "#e3e3e3", 5)
                 inner = Area(row.rect.inset(14, 7))
                 side = inner.right(260)
                 ui.label(inner.rect, name)
-                build(ui, side)
+                build(ui, side, name, path)
 
-    def _settings(self) -> list[tuple[str, Callable[[Builder, Any], None]]]:
-        exit_key = (
-            ("browser", "clear_data_on_exit")
-            if self.brand == EDGE
-            else ("profile", "default_content_setting_values")
-        )
-        return [
-            ('Send "Do Not Track" requests', self._switch("enable_do_not_track")),
-            ("Profile name", self._profile),
-            ("Font size", self._font_size),
-            ("Clear browsing data on close", partial(self._clear_on_exit, exit_key)),
-            ("Enhanced security", self._security()),
-            ("Home page", partial(self._prompted, "Home page", ("homepage",))),
-            (
-                "Downloads location",
-                partial(self._prompted, "Downloads location", ("download", "default_directory")),
-            ),
-        ]
-
-    def _switch(self, *path: str, name: str = "") -> Callable[[Builder, Any], None]:
-        def build(ui: Builder, box: Any) -> None:
-            on = bool(self._value(*path))
-            label = name or 'Send "Do Not Track" requests'
-            ui.toggle(
-                box._replace(left=box.right - 90),
-                label,
-                lambda: self.set_preference(not on, *path),
-                on=on,
-            )
-
-        return build
-
-    def _security(self) -> Callable[[Builder, Any], None]:
-        if self.brand == EDGE:
-            return self._switch(
-                "edge", "super_duper_secure_mode", "enabled", name="Enhanced security"
-            )
-        return self._switch("safebrowsing", "enhanced", name="Enhanced security")
-
-    def _clear_on_exit(self, path: tuple[str, ...], ui: Builder, box: Any) -> None:
+    def _switch(self, ui: Builder, box: Rect, name: str, path: tuple[str, ...]) -> None:
         on = bool(self._value(*path))
+        flip = partial(self.set_preference, not on, *path)
+        ui.toggle(box._replace(left=box.right - 90), name, flip, on=on)
 
-        def flip() -> None:
-            kept = {"cookies": 4} if self.brand == CHROME else dict(_CLEARED)
-            self.set_preference(None if on else kept, *path)
+    def _clear_on_exit(self, ui: Builder, box: Rect, name: str, path: tuple[str, ...]) -> None:
+        on = bool(self._value(*path))
+        kept = {"cookies": 4} if self.brand == CHROME else dict(_CLEARED)
+        flip = partial(self.set_preference, None if on else kept, *path)
+        ui.toggle(box._replace(left=box.right - 90), name, flip, on=on)
 
-        ui.toggle(box._replace(left=box.right - 90), "Clear browsing data on close", flip, on=on)
-
-    def _profile(self, ui: Builder, box: Any) -> None:
-        name = self._value("profile", "name") or "Person 1"
-        ui.button(
-            box,
-            "Profile name",
-            lambda: self._ask("Profile name", str(name), "profile", "name"),
-            value=str(name),
-        )
-
-    def _font_size(self, ui: Builder, box: Any) -> None:
+    def _font_size(self, ui: Builder, box: Rect, name: str, _: tuple[str, ...]) -> None:
         now = self._value("webkit", "webprefs", "default_font_size") or 16
         shown = next((name for name, size in _FONT_SIZES.items() if size == now), "Custom")
 
-        def choose(name: str) -> None:
-            self.set_preference(_FONT_SIZES[name], "webkit", "webprefs", "default_font_size")
-            self.set_preference(
-                max(_FONT_SIZES[name] - 3, 1), "webkit", "webprefs", "default_fixed_font_size"
+        def choose(named: str) -> None:
+            size = _FONT_SIZES[named]
+            self.set_preference(size, "webkit", "webprefs", "default_font_size")
+            self.set_preference(max(size - 3, 1), "webkit", "webprefs", "default_fixed_font_size")
+
+        ui.combo(box, name, shown, list(_FONT_SIZES), choose)
+
+    def _prompted(self, ui: Builder, box: Rect, name: str, path: tuple[str, ...]) -> None:
+        now = str(self._value(*path) or ("Person 1" if name == "Profile name" else ""))
+
+        def ask() -> None:
+            self.desktop.open(
+                PromptBox(self, name, name, lambda text: self.set_preference(text, *path), now)
             )
 
-        ui.combo(box, "Font size", shown, list(_FONT_SIZES), choose)
-
-    def _prompted(self, name: str, path: tuple[str, ...], ui: Builder, box: Any) -> None:
-        now = str(self._value(*path) or "")
-        ui.button(box, name, lambda: self._ask(name, now, *path), value=now or "Change...")
-
-    def _ask(self, name: str, now: str, *path: str) -> None:
-        self.desktop.open(
-            PromptBox(self, name, name, lambda text: self.set_preference(text, *path), now)
-        )
+        ui.button(box, name, ask, value=now or "Change...")
 
     def _value(self, *path: str) -> Any:
         at: Any = self._json(self.brand.settings_file(path[0]))

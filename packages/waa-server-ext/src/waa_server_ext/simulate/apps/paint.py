@@ -223,7 +223,8 @@ class Paint(Window):
             del self.undone[:-_MAX_UNDO]
             self.changed = True
             if self.tool == "Fill":
-                _flood(self.picture, at, _COLORS[self.color])
+                if 0 <= at[0] < self.picture.width and 0 <= at[1] < self.picture.height:
+                    ImageDraw.floodfill(self.picture, at, ImageColor.getrgb(_COLORS[self.color]))
                 self._start = None
                 return
         if self._start is None or self._before is None:
@@ -352,11 +353,6 @@ class SizeDialog(OkCancel, Dialog):
 
 def _number(text: str) -> bool:
     return len(text) <= 5 and (not text or text.isdigit())  # more than any canvas
-
-
-def _flood(picture: Image.Image, at: tuple[int, int], color: str) -> None:
-    if 0 <= at[0] < picture.width and 0 <= at[1] < picture.height:
-        ImageDraw.floodfill(picture, at, ImageColor.getrgb(color))
 
 
 def open_paint(desktop: Desktop, arguments: Sequence[str]) -> Window:

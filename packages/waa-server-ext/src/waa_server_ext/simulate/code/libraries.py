@@ -25,6 +25,10 @@ __all__ = ["library_modules"]
 
 _MAX_PATH = 32_000
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
+_MATH = "ceil floor sqrt sin cos tan atan2 hypot fabs radians degrees log log10 exp trunc pi e inf"
+_RANDOM = ("random", "randint", "uniform", "choice", "randrange")
+_PLATFORM = {"system": "Windows", "release": "11", "version": "10.0.22621", "machine": "AMD64", "node": "WINARENA",
+             "platform": "Windows-11-10.0.22621-SP0", "python_version": "3.10.0"}  # fmt: skip
 _KINDS = {"REG_SZ": 1, "REG_EXPAND_SZ": 2, "REG_BINARY": 3, "REG_DWORD": 4, "REG_QWORD": 11}
 
 
@@ -32,11 +36,14 @@ def library_modules(
     desktop: Desktop, shell: Shell, write: Callable[[str], None]
 ) -> dict[str, SimObject]:
     """Return the modules by the name they are imported with."""
-    machine = desktop.machine
+    source = random.Random(desktop.machine.seed)  # noqa: S311  # repeatable on purpose
+    platform = {name: (lambda *_, value=value: value) for name, value in _PLATFORM.items()}
+    numbers = {name: getattr(source, name) for name in _RANDOM}
     modules = {
-        "os": _os(desktop, shell), "time": _time(desktop), "sys": _sys(write), "platform": _platform(),
+        "os": _os(desktop, shell), "time": _time(desktop), "sys": _sys(write), "platform": SimObject("platform", platform),
         "subprocess": _subprocess(shell), "shutil": _shutil(desktop), "glob": _glob(desktop),
-        "winreg": _winreg(desktop), "json": _json(), "math": _math(), "random": _random(machine.seed),
+        "winreg": _winreg(desktop), "json": _json(), "math": SimObject("math", {name: getattr(math, name) for name in _MATH.split()}),
+        "random": SimObject("random", {**numbers, "seed": lambda *_: None}),
         "datetime": _datetime(desktop), "string": SimObject("string", {"ascii_letters": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "digits": "0123456789"}),
         "shlex": SimObject("shlex", {"split": _words, "quote": shlex.quote}),
         "ctypes": SimObject("ctypes"),
@@ -47,9 +54,6 @@ def library_modules(
 
 def _os(desktop: Desktop, shell: Shell) -> SimObject:
     machine, files = desktop.machine, desktop.machine.files
-
-    def system(command: str) -> int:
-        return shell.run(command).code
 
     def startfile(path: str, *_: Any) -> None:
         if not desktop.programs.open_path(str(path)) and not desktop.programs.launch([str(path)]):
@@ -78,7 +82,7 @@ def _os(desktop: Desktop, shell: Shell) -> SimObject:
             "makedirs": lambda name, mode=0, exist_ok=False: _quietly(files.make_folder, str(name), parents=True, exist_ok=exist_ok),  # noqa: ARG005  # Python's own name
             "remove": lambda path: _remove_file(desktop, path), "unlink": lambda path: _remove_file(desktop, path),
             "rmdir": lambda path: files.remove(path), "rename": rename, "replace": rename,  # noqa: PLW0108  # for its result
-            "stat": lambda path: _stat(files.entry(str(path))), "system": system, "startfile": startfile, "walk": walk,
+            "stat": lambda path: _stat(files.entry(str(path))), "system": lambda command: shell.run(command).code, "startfile": startfile, "walk": walk,
             "popen": lambda command: _stream(shell.run(command).output),
         },
     )  # fmt: skip
@@ -150,14 +154,10 @@ def _stream(text: str) -> SimObject:
 
 def _time(desktop: Desktop) -> SimObject:
     clock = desktop.machine.clock
-
-    def strftime(template: str, *_: Any) -> str:
-        return clock.now().strftime(str(template)[:200])
-
     return SimObject(
         "time",
         {"sleep": clock.advance, "time": clock.timestamp, "monotonic": clock.timestamp, "perf_counter": clock.timestamp,
-         "strftime": strftime, "ctime": lambda *_: clock.now().ctime()},
+         "strftime": lambda template, *_: clock.now().strftime(str(template)[:200]), "ctime": lambda *_: clock.now().ctime()},
     )  # fmt: skip
 
 
@@ -195,14 +195,6 @@ def _sys(write: Callable[[str], None]) -> SimObject:
          "version_info": (3, 10, 0, "final", 0), "executable": "C:\\Python310\\python.exe", "stdout": stdout,
          "stderr": SimObject("stderr", {"write": lambda _: None, "flush": lambda: None}), "path": []},
     )  # fmt: skip
-
-
-def _platform() -> SimObject:
-    values = {"system": "Windows", "release": "11", "version": "10.0.22621", "machine": "AMD64", "node": "WINARENA",
-              "platform": "Windows-11-10.0.22621-SP0", "python_version": "3.10.0"}  # fmt: skip
-    return SimObject(
-        "platform", {name: (lambda *_, value=value: value) for name, value in values.items()}
-    )
 
 
 def _subprocess(shell: Shell) -> SimObject:
@@ -352,40 +344,3 @@ def _json() -> SimObject:
             "dump": lambda value, file, **_: file.get("write")(json.dumps(value)) and None,
         },
     )  # fmt: skip
-
-
-def _math() -> SimObject:
-    names = (
-        "ceil",
-        "floor",
-        "sqrt",
-        "sin",
-        "cos",
-        "tan",
-        "atan2",
-        "hypot",
-        "fabs",
-        "radians",
-        "degrees",
-        "log",
-        "log10",
-        "exp",
-        "trunc",
-    )
-    return SimObject(
-        "math",
-        {
-            **{name: getattr(math, name) for name in names},
-            "pi": math.pi,
-            "e": math.e,
-            "inf": math.inf,
-        },
-    )
-
-
-def _random(seed: int) -> SimObject:
-    source = random.Random(seed)  # noqa: S311  # repeatable on purpose
-    names = ("random", "randint", "uniform", "choice", "randrange")
-    return SimObject(
-        "random", {**{name: getattr(source, name) for name in names}, "seed": lambda *_: None}
-    )

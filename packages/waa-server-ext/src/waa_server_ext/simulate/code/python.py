@@ -153,7 +153,21 @@ def _interpreter(
         "pyperclip": pyperclip_module(desktop),
         "pygetwindow": pygetwindow_module(desktop),
     }
-    modules |= _pillow(desktop)
+
+    def grab(bbox: Any = None, **_: Any) -> SimObject:
+        picture = desktop.picture()
+        if bbox is None:
+            return picture_object(desktop, picture)
+        left, top, right, bottom = (min(max(int(each), 0), 10_000) for each in bbox)
+        return picture_object(desktop, picture.crop((left, top, right, bottom)))
+
+    grabber = SimObject("PIL.ImageGrab", {"grab": grab})
+    image = SimObject("PIL.Image", {"Image": Callable_("Image", lambda *_: None)})
+    modules |= {
+        "PIL": SimObject("PIL", {"Image": image, "ImageGrab": grabber}),
+        "PIL.Image": image,
+        "PIL.ImageGrab": grabber,
+    }
     leave = modules["sys"].get("exit")
 
     def opened(
@@ -170,20 +184,3 @@ def _interpreter(
 
     own = {"open": Callable_("open", opened), "exit": leave, "quit": leave}
     return Interpreter(modules, {**own, **names}, output.print)
-
-
-def _pillow(desktop: Desktop) -> dict[str, SimObject]:
-    def grab(bbox: Any = None, **_: Any) -> SimObject:
-        picture = desktop.picture()
-        if bbox is None:
-            return picture_object(desktop, picture)
-        left, top, right, bottom = (min(max(int(each), 0), 10_000) for each in bbox)
-        return picture_object(desktop, picture.crop((left, top, right, bottom)))
-
-    grabber = SimObject("PIL.ImageGrab", {"grab": grab})
-    image = SimObject("PIL.Image", {"Image": Callable_("Image", lambda *_: None)})
-    return {
-        "PIL": SimObject("PIL", {"Image": image, "ImageGrab": grabber}),
-        "PIL.Image": image,
-        "PIL.ImageGrab": grabber,
-    }

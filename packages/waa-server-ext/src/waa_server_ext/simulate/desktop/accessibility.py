@@ -119,7 +119,13 @@ def _attributes(node: Node, *, uia: bool) -> Iterator[tuple[str, str]]:
     shown = node.shown
     yield "cp:screencoord", f"({shown.left}, {shown.top})"
     yield "cp:size", f"({shown.width}, {shown.height})"
-    value = _value(node)
+    value: str | None
+    if node.text is not None:
+        value = "*" * len(node.text.text) if node.secret else node.text.text
+    elif node.span is not None:
+        value = str(node.span[2])
+    else:
+        value = node.value if node.role == "combo" or node.value else None
     if value is not None and uia:
         yield "val:value", _clean(value[:_MAX_VALUE])
     if node.span is not None:
@@ -139,14 +145,6 @@ def _states(node: Node) -> Iterator[tuple[str, str]]:
         yield "st:collapsed", _bool(not node.expanded)
     if node.role == "edit":
         yield "st:editable", _bool(node.enabled)
-
-
-def _value(node: Node) -> str | None:
-    if node.text is not None:
-        return "*" * len(node.text.text) if node.secret else node.text.text
-    if node.span is not None:
-        return str(node.span[2])
-    return node.value if node.role == "combo" or node.value else None
 
 
 def _text(node: Node) -> str:

@@ -71,7 +71,12 @@ class Programs:
         if not words:
             return False
         if words[0].casefold() in {"start", "start.exe"}:
-            return self._start_command(words[1:])
+            rest = list(words[1:])
+            while rest and (rest[0].startswith("/") or rest[0] in {'""', '" "'}):
+                rest.pop(0)
+            if not rest:
+                return True
+            return self.launch(rest) or self.open_path(rest[0])
         program = self.find(words[0]) or self._scheme(words[0])
         if program is not None:
             is_link = ":" in words[0] and not ntpath.splitdrive(words[0])[0]
@@ -127,14 +132,6 @@ class Programs:
         if window is not None and window not in self._desktop.windows:
             self._desktop.open(window)
         self._desktop.touch()
-
-    def _start_command(self, words: Sequence[str]) -> bool:
-        rest = list(words)
-        while rest and (rest[0].startswith("/") or rest[0] in {'""', '" "'}):
-            rest.pop(0)
-        if not rest:
-            return True
-        return self.launch(rest) or self.open_path(rest[0])
 
     def _scheme(self, word: str) -> Program | None:
         if word.casefold().startswith(("http://", "https://", "www.")):
