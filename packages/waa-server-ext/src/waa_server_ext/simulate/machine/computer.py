@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.clock import START, SimulatedClock
-from waa_server_ext.simulate.machine.filesystem import HOME, FileSystem
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, HOME, FileSystem
 from waa_server_ext.simulate.machine.registry import Registry
 
 if TYPE_CHECKING:
@@ -29,7 +32,6 @@ NIGHT_LIGHT = (
 )
 _VARIABLE = re.compile("%[A-Z]+%", re.IGNORECASE)
 _MAX_EXPANDED = 250_000  # a program on a command line may be as long
-_APP_PATHS = "HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\App Paths"
 
 
 @dataclass(frozen=True)
@@ -119,61 +121,24 @@ class Machine:
         """Return a machine as Windows is after its installation."""
         clock = SimulatedClock(now)
         machine = cls(clock, FileSystem(clock), Registry(), seed)
-        files = machine.files
-        for name in ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos"):
-            files.make_folder(f"{HOME}\\{name}", parents=True)
-        for path in (
-            f"{HOME}\\AppData\\Roaming", f"{HOME}\\AppData\\Local\\Temp", "C:\\Windows\\System32",
-            "C:\\Program Files", "C:\\ProgramData", "C:\\Users\\Public\\Desktop",
-            f"{HOME}\\AppData\\Local\\Google\\Chrome\\User Data\\Default\\Network",
-            f"{HOME}\\AppData\\Local\\Microsoft\\Edge\\User Data\\Default\\Network",
-            f"{HOME}\\AppData\\Roaming\\Code\\User", f"{HOME}\\AppData\\Roaming\\vlc",
-            f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe",
-        ):  # fmt: skip
+        files, made = machine.files, _fresh()
+        for path in made["folders"]:
             files.make_folder(path, parents=True, exist_ok=True)
-        files.update(f"{HOME}\\AppData", attributes=2)
-        files.update("C:\\ProgramData", attributes=2)
-        files.write(
-            f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe\\mspaint.exe",
-            b"MZ",
-        )
-        _make_registry(machine.registry)
-        documents = f"{HOME}\\Documents"
-        machine.libraries = {"Documents": [documents], "Pictures": [f"{HOME}\\Pictures"]}
-        machine.timers = [
-            Timer(0, 1, 0, "1 min"),
-            Timer(0, 5, 0, "5 min"),
-            Timer(0, 10, 0, "10 min"),
-        ]
-        machine.packages = [
-            {"Name": name, "PackageFullName": f"{name}_1.0.0.0_x64__8wekyb3d8bbwe"}
-            for name in ("Microsoft.WindowsNotepad", "Microsoft.Paint", "Microsoft.WindowsCalculator",
-                         "Microsoft.WindowsAlarms", "Microsoft.MicrosoftEdge.Stable")
-        ]  # fmt: skip
+        for path in made["hidden"]:
+            files.update(path, attributes=HIDDEN)
+        for path in made["programs"]:
+            files.write(path, b"MZ")
+        for path, name, value in made["registry"]:
+            machine.registry.set(path, name, tuple(value) if isinstance(value, list) else value)
+        machine.libraries = {name: list(places) for name, places in made["libraries"].items()}
+        machine.timers = [Timer(*each) for each in made["timers"]]
+        machine.packages = [dict(each) for each in made["packages"]]
         return machine
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables of the user."""
-        return {
-            "USERPROFILE": HOME,
-            "USERNAME": "Docker",
-            "HOMEDRIVE": "C:",
-            "HOMEPATH": "\\Users\\Docker",
-            "APPDATA": f"{HOME}\\AppData\\Roaming",
-            "LOCALAPPDATA": f"{HOME}\\AppData\\Local",
-            "TEMP": f"{HOME}\\AppData\\Local\\Temp",
-            "TMP": f"{HOME}\\AppData\\Local\\Temp",
-            "PROGRAMFILES": "C:\\Program Files",
-            "PROGRAMDATA": "C:\\ProgramData",
-            "PUBLIC": "C:\\Users\\Public",
-            "SYSTEMROOT": "C:\\Windows",
-            "WINDIR": "C:\\Windows",
-            "COMSPEC": "C:\\Windows\\system32\\cmd.exe",
-            "OS": "Windows_NT",
-            "COMPUTERNAME": "WINARENA",
-            "PATH": "C:\\Windows\\system32;C:\\Windows",
-        }
+        return dict(_fresh()["environment"])
 
     def expand(self, text: str) -> str:
         """Return `text` with `~` and `%NAME%` replaced, as `os.path` does."""
@@ -198,26 +163,11 @@ class Machine:
         return self.registry.number(EXPLORER_ADVANCED, "Hidden", 2) == 1
 
 
-def _make_registry(registry: Registry) -> None:
-    registry.set("HKCU\\Control Panel\\Desktop", "WallPaper", WALLPAPER)
-    registry.set(PUSH, "ToastEnabled", 1)
-    registry.set(POLICY, "01", 0)
-    registry.set(POLICY, "2048", 0)
-    registry.set(EXPLORER_ADVANCED, "Hidden", 2)
-    registry.set(EXPLORER_ADVANCED, "HideFileExt", 0)
-    registry.set(NIGHT_LIGHT, "Data", night_light_bytes(on=False))
-    for name in (
-        "chrome",
-        "msedge",
-        "notepad",
-        "mspaint",
-        "calc",
-        "vlc",
-        "code",
-        "soffice",
-        "explorer",
-    ):
-        registry.set(f"{_APP_PATHS}\\{name}.exe", "", f"C:\\Program Files\\{name}\\{name}.exe")
+@functools.cache
+def _fresh() -> dict[str, Any]:
+    """Return what Windows has after its installation."""
+    made: dict[str, Any] = json.loads(Path(__file__).with_name("fresh.json").read_text("utf-8"))
+    return made
 
 
 def night_light_bytes(
@@ -231,27 +181,7 @@ def night_light_bytes(
     head = [67, 66, 1, 0, 10, 2, 1, 0, 42, 6, 1, 2, 3, 4, 5, 6, 42, 43, 14, 29, 67, 66, 1, 0]
     if start is None or end is None:
         return (*head, int(on), 2, 0, 0, 202, 20, 14, 0, 202, 30, 14, 0, 0)
-    if start[1] == 0:
-        # the getter looks for the end hour at 33, where the start has no minutes
-        tail = [int(on), 2, 1, 202, start[0], 0, 0, 202, 30, end[0], *_minutes(end[1])]
-    else:
-        tail = [
-            int(on),
-            2,
-            1,
-            202,
-            start[0],
-            46,
-            start[1],
-            0,
-            0,
-            202,
-            30,
-            end[0],
-            *_minutes(end[1]),
-        ]
-    return (*head, *tail, 0, 0, 202, 50, 0)
-
-
-def _minutes(minute: int) -> tuple[int, ...]:
-    return (46, minute) if minute else (0, 0)
+    # without minutes of the start the getter looks for the end hour at 33
+    first = (start[0], 46, start[1]) if start[1] else (start[0],)
+    last = (end[0], 46, end[1]) if end[1] else (end[0], 0, 0)
+    return (*head, int(on), 2, 1, 202, *first, 0, 0, 202, 30, *last, 0, 0, 202, 50, 0)
