@@ -30,7 +30,7 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
-from waa_client.actions import Screen, translate
+from waa_client.actions import DesktopScreen, translate
 from waa_client.agents.simple import named_agent
 from waa_client.agents.vision import VisionAgent
 from waa_client.benchmark import WaaBenchmark
@@ -122,14 +122,14 @@ def desk() -> Iterator[Desk]:
 
 
 @contextmanager
-def acting(desk: Desk) -> Iterator[tuple[SyncVmClient, Screen]]:
+def acting(desk: Desk) -> Iterator[tuple[SyncVmClient, DesktopScreen]]:
     """The VM's API, the screen told to code blocks."""
     desk.world.reset()
     with SyncVmClient(desk.urls["vm"]) as vm:
         size = vm.send(calls.screen_size())
         picture = vm.send(calls.screenshot())
         vm.send(calls.update_computer([], (0, 0, *size), picture.data))
-        yield vm, Screen(size=size)
+        yield vm, DesktopScreen(size=size)
 
 
 @pytest.mark.parametrize("task_id", CHOSEN)

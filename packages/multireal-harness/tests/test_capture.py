@@ -9,14 +9,14 @@ import pytest
 from playwright.async_api import Error
 
 from bench_core.scheduling import Backoff
-from multireal_harness.definitions import Site
+from multireal_harness.definitions import AppSite
 from multireal_harness.states.capture import CaptureSettings, capture_states
 from multireal_harness.world.faults import ODD_JSON
 
 if TYPE_CHECKING:
     from conftest import PausesAlone
 
-MAIL = Site(id="mail", url="http://mail.test")
+MAIL = AppSite(id="mail", url="http://mail.test")
 
 
 class Pages:

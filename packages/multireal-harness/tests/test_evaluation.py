@@ -10,7 +10,7 @@ from bench_core.records.judge import CriterionVerdict, Verdict
 from bench_core.run_folder import TrialArtifacts
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.definitions import Definition
-from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
+from multireal_harness.evaluation import Evaluation, EvaluationRules, StateEvidence, evaluate
 from multireal_harness.tasks import task_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Saying:
 async def scored(
     folder: Path, definition: dict[str, Any], judge: Saying | None = None, **options: Any
 ) -> Evaluation:
-    evidence = Evidence(
+    evidence = StateEvidence(
         states=options.pop("states", {"mail": MAIL, "calendar": {}}),
         health=options.pop("health", "healthy"),
         folder=folder,
@@ -120,7 +120,7 @@ async def test_earlier_judgement_is_taken_again_without_asking(
     a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     known = Verdict(case_id="x", judge="earlier", outcome="fail")
-    evidence = Evidence({"mail": MAIL}, "healthy", tmp_path, known=known)
+    evidence = StateEvidence({"mail": MAIL}, "healthy", tmp_path, known=known)
     task = task_of(Definition.model_validate(a_task()))
     found = await evaluate(task, evidence, EvaluationRules())
     assert (found.score, found.flags) == (1.0, ("disagree",))
@@ -138,7 +138,7 @@ async def test_calls_of_the_judge_count_against_the_budget(
             meter.spend(Usage(requests=1))
             return await super().judge(case)
 
-    evidence = Evidence({"mail": {}}, "healthy", tmp_path, meter=Counting())
+    evidence = StateEvidence({"mail": {}}, "healthy", tmp_path, meter=Counting())
     task = task_of(Definition.model_validate(a_task()))
     with pytest.raises(BudgetExceededError):
         await evaluate(task, evidence, EvaluationRules(judge=Metered("pass")))
@@ -158,7 +158,7 @@ async def test_judge_that_takes_no_meter_is_paid_for_by_what_its_verdict_says(
             return self
 
     meter = Kept()
-    evidence = Evidence({"mail": {}}, "healthy", tmp_path, meter=meter)
+    evidence = StateEvidence({"mail": {}}, "healthy", tmp_path, meter=meter)
     task = task_of(Definition.model_validate(a_task(evals=[*a_task()["evals"], RUBRIC])))
     await evaluate(task, evidence, EvaluationRules(judge=Saying("pass")))
     assert meter.spent == [(Usage(requests=1), 0.5)] * 2
@@ -368,7 +368,7 @@ async def test_grades_made_before_are_taken_again(
 ) -> None:
     task = task_of(Definition.model_validate(a_task(evals=[TWO[0], RUBRIC])))
     grades = {"1": Verdict(case_id="x", judge="earlier", outcome="fail")}
-    evidence = Evidence({"mail": MAIL, "calendar": {}}, "healthy", tmp_path, grades=grades)
+    evidence = StateEvidence({"mail": MAIL, "calendar": {}}, "healthy", tmp_path, grades=grades)
     found = await evaluate(task, evidence, EvaluationRules())
     assert (found.score, found.status) == (0.0, None)
     assert decisions_of(found)[-1] == ("Is it the right person?", "judge", False)

@@ -16,7 +16,7 @@ from multireal_harness.states.comparison import compare_states
 from multireal_harness.states.file_checks import check_files
 from multireal_harness.states.files import load_states, read_states
 from multireal_harness.states.goal_checks import goal_symptoms
-from multireal_harness.states.health import Window, check_states, has_changes
+from multireal_harness.states.health import RunSpan, check_states, has_changes
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def codes(found: list[Symptom]) -> set[tuple[str, str]]:
 
 def test_sound_states_have_no_symptoms() -> None:
     assert (
-        check_states(TASK, sound(), window=Window(started_ms=1_000_000, finished_ms=1_000_001))
+        check_states(TASK, sound(), window=RunSpan(started_ms=1_000_000, finished_ms=1_000_001))
         == []
     )
 
@@ -73,7 +73,7 @@ def test_sound_states_have_no_symptoms() -> None:
 def broken(change: Any) -> list[Symptom]:
     states = sound()
     change(states)
-    window = Window(started_ms=1_000_000, finished_ms=1_000_001)
+    window = RunSpan(started_ms=1_000_000, finished_ms=1_000_001)
     return check_states(TASK, states, window=window, seeds={"calendar": {"kept": []}})
 
 

@@ -34,8 +34,8 @@ from bench_core.agents import (
     Wait,
 )
 from waa_client.actions import (
+    DesktopScreen,
     ReplyError,
-    Screen,
     UnknownKeyError,
     UntranslatableError,
     actions_of_reply,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from bench_core.agents import Action
 
 SIZES = [(1280, 720), (1366, 768), (1440, 900), (1920, 1080), (2560, 1440)]
-SCREEN = Screen(size=(1280, 720), rects={"0": (10, 20, 30, 40), "1": (100, 100, 201, 151)})
+SCREEN = DesktopScreen(size=(1280, 720), rects={"0": (10, 20, 30, 40), "1": (100, 100, 201, 151)})
 
 
 def landed(fraction: float, size: int) -> int:
@@ -68,7 +68,7 @@ def fractions(code: str) -> tuple[float, float]:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_column_and_row_is_hit(size: tuple[int, int]) -> None:
-    screen = Screen(size=size)
+    screen = DesktopScreen(size=size)
     middle = (size[0] // 2, size[1] // 2)
     for x in range(size[0]):
         code = translate(Move(target=Point(x=x, y=middle[1])), screen).code
@@ -80,7 +80,7 @@ def test_every_column_and_row_is_hit(size: tuple[int, int]) -> None:
 
 @given(st.integers(0, 639), st.integers(0, 359))
 def test_pixels_of_a_smaller_picture_become_pixels_of_the_screen(x: int, y: int) -> None:
-    screen = Screen(size=(1280, 720), view=(640, 360))
+    screen = DesktopScreen(size=(1280, 720), view=(640, 360))
     at = fractions(translate(Move(target=Point(x=x, y=y)), screen).code)
     hit = (landed(at[0], 1280), landed(at[1], 720))
     if (x, y) != (0, 0):

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bench_core.agents import Click, Drag, ElementRef, Move, Point, PressKeys, Scroll, TypeText
-from waa_client.actions import Screen, translate
+from waa_client.actions import DesktopScreen, translate
 from waa_client.errors import RouteMissingError, VmAnswerError
 from waa_client.observations import elements_of
 from waa_client.vm import ActionOutcome, ServerInfo, SyncVmClient, VmOptions, calls
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "PROCTOR_WAA_CHECKOUT"
 SERVER = Path("src/win-arena-container/vm/setup/server")
-SCREEN = Screen(size=(1280, 720), rects={"0": (110, 60, 150, 80)})
+SCREEN = DesktopScreen(size=(1280, 720), rects={"0": (110, 60, 150, 80)})
 
 pytest.importorskip("lxml", reason="WAA's server needs lxml")
 pytest.importorskip("flask", reason="WAA's server needs flask")

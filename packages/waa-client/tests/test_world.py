@@ -16,7 +16,7 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import WorldInfo
 from bench_core.records import Status
 from bench_core.run_folder import read_run
-from waa_client.pool import Machine
+from waa_client.pool import LeasedVm
 from waa_client.world.launch import BuiltInDesktops
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ async def test_a_desktop_ends_with_its_trial() -> None:
     world = SlowWorld()
     world.go.set()
     async with BuiltInDesktops(lambda: world).lease(make_task()) as machine:
-        assert machine == Machine(url="http://v", evaluator="http://e")
+        assert machine == LeasedVm(url="http://v", evaluator="http://e")
         assert world.asked == ["started"]
     assert world.asked == ["started", "stopped"]
 

@@ -29,7 +29,7 @@ from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.server import Service, ServiceSettings
 from waa_server_ext.server.startup import running_server
 from waa_server_ext.vanilla.checkout import find_checkout
-from waa_server_ext.vanilla.environment import Environment, Watch
+from waa_server_ext.vanilla.desktop_env import DesktopEnvStandIn, Watch
 from waa_server_ext.vanilla.evaluator_loader import load_vanilla
 from waa_server_ext.vm.local_server import make_threaded_server
 from waa_server_ext.vm.state import VmState
@@ -90,7 +90,7 @@ def bare(folder: Path) -> Iterator[str]:
         body = request.get_json()
         with turn:
             watch = Watch()
-            environment = Environment(vanilla, watch, VM_HOST, body["action_history"])
+            environment = DesktopEnvStandIn(vanilla, watch, VM_HOST, body["action_history"])
             environment.cache_dir_base = tempfile.mkdtemp(dir=folder)
             score = watch.run(lambda: environment.score(body["task"]))
         return jsonify(score=None if watch.error else float(score))

@@ -13,7 +13,7 @@ from waa_server_ext.native.setup_steps import STEPS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from waa_server_ext.native.registry import Declaration, Kind
+    from waa_server_ext.native.registry import EvaluatorDeclaration, Kind
 
 __all__ = ["fidelity_table", "reference_page"]
 
@@ -31,7 +31,7 @@ def reference_page() -> str:
     parts = [_INTRODUCTION]
     for kind, title in (("getter", "Getters"), ("metric", "Metrics")):
         parts.append(f"## {title}\n")
-        by_area: dict[str, list[Declaration]] = {}
+        by_area: dict[str, list[EvaluatorDeclaration]] = {}
         for each in declared(kind).values():  # type: ignore[arg-type]  # one of two literals
             by_area.setdefault(each.area, []).append(each)
         for area in sorted(by_area):
@@ -54,13 +54,13 @@ def fidelity_table() -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
-def _all() -> Iterator[Declaration]:
+def _all() -> Iterator[EvaluatorDeclaration]:
     kinds: tuple[Kind, ...] = ("getter", "metric")
     for kind in kinds:
         yield from sorted(declared(kind).values(), key=lambda declaration: declaration.name)
 
 
-def _lines(each: Declaration) -> Iterator[str]:
+def _lines(each: EvaluatorDeclaration) -> Iterator[str]:
     extra = f" · extra `{each.extra}`" if each.extra else ""
     yield f"`{each.name}`"
     yield f": {each.summary}"

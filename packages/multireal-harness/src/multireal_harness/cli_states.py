@@ -14,7 +14,7 @@ from bench_core.errors import NotEstimableError
 
 if TYPE_CHECKING:
     from multireal_harness.ground_truth.validation import TruthReport
-    from multireal_harness.states.comparison import Comparison
+    from multireal_harness.states.comparison import StateComparison
 
 __all__ = ["check_state", "compare", "export", "validate"]
 
@@ -143,7 +143,7 @@ def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:
     click.echo(f"{len(written)} files written to {out}")
 
 
-def _comparison_text(found: Comparison) -> str:
+def _comparison_text(found: StateComparison) -> str:
     rows = [
         (each.app, each.first, each.second, each.shared, _ratio(each.ratio)) for each in found.apps
     ]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 if TYPE_CHECKING:
     from bench_core.records import Task
 
-__all__ = ["Definition", "Eval", "EvalKind", "Site", "definition_of", "scoring_state"]
+__all__ = ["AppSite", "Definition", "Eval", "EvalKind", "definition_of", "scoring_state"]
 
 EvalKind = Literal["jmespath", "llm_boolean", "script"]
 
@@ -22,7 +22,7 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Site(_Lenient):
+class AppSite(_Lenient):
     """One web app of a task."""
 
     id: str = Field(min_length=1)
@@ -76,7 +76,7 @@ class Definition(_Lenient):
 
     id: str = Field(min_length=1)
     goal: str
-    sites: tuple[Site, ...] = Field(min_length=1)
+    sites: tuple[AppSite, ...] = Field(min_length=1)
     evals: tuple[Eval, ...] = ()
     difficulty: str = ""
     challenge_type: str = Field(default="", alias="challengeType")

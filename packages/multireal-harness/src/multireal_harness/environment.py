@@ -22,7 +22,7 @@ from multireal_harness.states.capture import (
     close_pages,
     works_elsewhere,
 )
-from multireal_harness.states.health import Window, check_states
+from multireal_harness.states.health import RunSpan, check_states
 from multireal_harness.traffic_faults import AppWatch
 from multireal_harness.world.authorship import changing_actions, unaccounted
 from multireal_harness.world.replay import disagreements, read_beginning
@@ -315,7 +315,7 @@ class AppEnvironment(TrialEnvironment):
             self.details[TRAFFIC_FAULT] = fault.model_dump(mode="json")
 
     def _note_states(self, states: dict[str, Any], captures: Sequence[Capture]) -> None:
-        window = Window(started_ms=self._started_ms, finished_ms=time.time() * 1000)
+        window = RunSpan(started_ms=self._started_ms, finished_ms=time.time() * 1000)
         symptoms = check_states(self._definition, states, window=window)
         self._artifacts.write_json(STATE_HEALTH, [e.model_dump(mode="json") for e in symptoms])
         self.details["captures"] = [each.model_dump(mode="json") for each in captures]

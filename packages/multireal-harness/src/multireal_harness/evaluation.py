@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from bench_core.protocols import Judge, Meter
     from bench_core.records import Task
     from multireal_harness.definitions import Eval
-    from multireal_harness.eval_rules.decisions import Decision, StateHealth
+    from multireal_harness.eval_rules.decisions import EvalDecision, StateHealth
 
-__all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate", "judged_case"]
+__all__ = ["Evaluation", "EvaluationRules", "StateEvidence", "evaluate", "judged_case"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class EvaluationRules:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StateEvidence:
     """What a trial left for scoring.
 
     Attributes:
@@ -113,7 +113,7 @@ class Evaluation(Record):
     error: ErrorInfo | None = None
 
 
-async def evaluate(task: Task, evidence: Evidence, rules: EvaluationRules) -> Evaluation:
+async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) -> Evaluation:
     """Score the end states and the answer of a trial.
 
     Raises:
@@ -181,7 +181,7 @@ def _checks(
 
 
 async def _grade(
-    definition: Definition, index: int, one: Eval, evidence: Evidence, rules: EvaluationRules
+    definition: Definition, index: int, one: Eval, evidence: StateEvidence, rules: EvaluationRules
 ) -> Verdict:
     if rules.judge is not None:
         case = JudgeCase(
@@ -201,7 +201,7 @@ async def _grade(
 
 async def _judgement(
     definition: Definition,
-    evidence: Evidence,
+    evidence: StateEvidence,
     rules: EvaluationRules,
     checks: tuple[Check, ...],
     *,
@@ -227,7 +227,9 @@ async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
     return verdict
 
 
-def judged_case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
+def judged_case(
+    definition: Definition, evidence: StateEvidence, checks: tuple[Check, ...]
+) -> JudgeCase:
     """Return what the judge is asked about the end states of a trial."""
     return JudgeCase(
         case_id=definition.id,
@@ -253,7 +255,7 @@ def _audited(seed: int, share: float) -> bool:
 
 
 def _error(
-    decision: Decision, verdict: Verdict | None, grades: dict[str, Verdict]
+    decision: EvalDecision, verdict: Verdict | None, grades: dict[str, Verdict]
 ) -> ErrorInfo | None:
     """Return why the judge, on which the score depended, gave none."""
     if decision.error is not Status.EVALUATION_ERROR:
@@ -272,7 +274,7 @@ def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool)
 
 
 def _fixed_side(
-    task: Task, definition: Definition, evidence: Evidence
+    task: Task, definition: Definition, evidence: StateEvidence
 ) -> dict[str, JsonValue] | None:
     """Return the score under the rewritten queries, to be recorded beside the official one."""
     fixed = _fixed(definition)

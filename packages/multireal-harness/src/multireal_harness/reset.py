@@ -10,7 +10,7 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from multireal_harness.definitions import Site
+    from multireal_harness.definitions import AppSite
 
 __all__ = ["reset_app"]
 
@@ -18,7 +18,7 @@ _BAD_STATUS = 400
 
 
 async def reset_app(
-    page: Any, site: Site, query: Mapping[str, str], *, track: bool, open_s: float
+    page: Any, site: AppSite, query: Mapping[str, str], *, track: bool, open_s: float
 ) -> None:
     """Configure an app in a fresh browser context and show its start page.
 
@@ -45,7 +45,7 @@ async def reset_app(
     await _load(page, site.origin, site, open_s)
 
 
-async def _load(page: Any, url: str, site: Site, open_s: float) -> Any:
+async def _load(page: Any, url: str, site: AppSite, open_s: float) -> Any:
     """Open a page and return Playwright's response, None where the browser has none."""
     from playwright.async_api import Error
 

@@ -10,7 +10,7 @@ from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.trial import Evaluation as TrialEvaluation
 from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH, TRAFFIC_FAULT
 from multireal_harness.eval_rules.decisions import CONFIDENCE
-from multireal_harness.evaluation import EvaluationRules, Evidence
+from multireal_harness.evaluation import EvaluationRules, StateEvidence
 from multireal_harness.stored_judgements import store_judgements, stored_grades, stored_judgement
 from multireal_harness.traffic_faults import AppTrafficFault
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Verdict
     from bench_core.redaction import Redactor
-    from bench_core.trial import Evidence as TrialEvidence
+    from bench_core.trial import Evidence
     from multireal_harness.eval_rules.decisions import StateHealth
     from multireal_harness.evaluation import Evaluation
 
@@ -29,7 +29,7 @@ _RECORD = "evaluation.json"
 _SUCCESS = 1.0
 
 
-def evidence_in(trial: TrialEvidence, rules: EvaluationRules) -> Evidence:
+def evidence_in(trial: Evidence, rules: EvaluationRules) -> StateEvidence:
     """Read the evidence of a trial from its folder.
 
     Raises:
@@ -38,7 +38,7 @@ def evidence_in(trial: TrialEvidence, rules: EvaluationRules) -> Evidence:
     folder, first = trial.folder, trial.first
     closed = CLOSED_BROWSER in trial.flags
     takes_old = first is not None and rules.judge is None and rules.keep_judgements
-    return Evidence(
+    return StateEvidence(
         # the states are lost with the browser: queries run on nothing, and the trial fails
         states={} if closed else _states(folder),
         health="suspect" if closed else _health(folder, trial.details),
@@ -59,7 +59,7 @@ def keep_evaluation(folder: Path, evaluation: Evaluation, redactor: Redactor) ->
 
 
 def as_evaluation(
-    evaluation: Evaluation, trial: TrialEvidence, rules: EvaluationRules
+    evaluation: Evaluation, trial: Evidence, rules: EvaluationRules
 ) -> TrialEvaluation:
     """Return an evaluation as the fields of a trial's record."""
     # The apps' fault where it may be why a trial failed: a right end state stays right, and an
@@ -97,7 +97,7 @@ def as_evaluation(
     )
 
 
-def _failure_mode(evaluation: Evaluation, trial: TrialEvidence) -> FailureMode | None:
+def _failure_mode(evaluation: Evaluation, trial: Evidence) -> FailureMode | None:
     """Return why a completed trial failed; None where its status says it."""
     if trial.ending.status.value != "completed" or not trial.steps:
         return None

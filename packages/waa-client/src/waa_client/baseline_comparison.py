@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = [
     "PUBLISHED",
     "BaselineComparison",
-    "Criterion",
+    "BaselineCriterion",
+    "ComparedRun",
     "PairedTask",
     "Published",
-    "Side",
     "compare_runs",
     "comparison_text",
     "write_report",
@@ -63,7 +63,7 @@ PUBLISHED = (
 _ALL_TASKS = 154
 
 
-class Side(Record):
+class ComparedRun(Record):
     """One of the two runs.
 
     Attributes:
@@ -104,7 +104,7 @@ class PairedTask(Record):
         return self.baseline == self.new
 
 
-class Criterion(Record):
+class BaselineCriterion(Record):
     """One criterion for a match and whether it is met; None where that is unknown."""
 
     name: str
@@ -125,14 +125,14 @@ class BaselineComparison(Record):
     """
 
     schema_version: Literal[1] = 1
-    baseline: Side
-    new: Side
+    baseline: ComparedRun
+    new: ComparedRun
     tasks: tuple[PairedTask, ...]
     agreement: Accuracy | None
     difference: Comparison | None
     limits: Interval | None = None
     step_ratio: float | None
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[BaselineCriterion, ...]
     verdict: Literal["matches", "differs", "undecided"]
     published: tuple[Published, ...] = ()
 
@@ -243,12 +243,12 @@ def comparison_text(found: BaselineComparison) -> str:
     return "\n\n".join(parts)
 
 
-def _side(run: RunView, folder: Path) -> Side:
+def _side(run: RunView, folder: Path) -> ComparedRun:
     results = list(run.results.values())
     scores = _scores(run)
     steps = [each.steps for each in results if each.score is not None and each.steps]
     scored = [each for each in results if each.score is not None]
-    return Side(
+    return ComparedRun(
         run=folder.resolve().name,
         agent=run.info.agent,
         model=run.info.model,
@@ -327,29 +327,29 @@ def _limits(baseline: RunView, new: RunView) -> Interval | None:
 
 
 def _criteria(
-    sides: tuple[Side, Side],
+    sides: tuple[ComparedRun, ComparedRun],
     limits: Interval | None,
     ratio: float | None,
     tolerance: float,
-) -> tuple[Criterion, ...]:
+) -> tuple[BaselineCriterion, ...]:
     baseline, new = sides
     return (
-        Criterion(
+        BaselineCriterion(
             name=f"success rates within {100 * tolerance:g} points on the tasks scored in both",
             holds=None if limits is None else limits.within(tolerance),
             found="no task is scored in both" if limits is None else _points(limits, tolerance),
         ),
-        Criterion(
+        BaselineCriterion(
             name="every task completes without a crash",
             holds=new.no_score == 0,
             found=f"{new.no_score} trials without a score (baseline: {baseline.no_score})",
         ),
-        Criterion(
+        BaselineCriterion(
             name="all scores come from a real evaluator",
             holds=new.real_evaluator,
             found="every score names its method" if new.real_evaluator else "some scores do not",
         ),
-        Criterion(
+        BaselineCriterion(
             name=f"steps within {100 * tolerance:g} % of the baseline's",
             holds=None if ratio is None else abs(ratio - 1.0) <= tolerance,
             found="no steps are known" if ratio is None else f"{ratio:.2f} times as many",
@@ -367,7 +367,7 @@ def _points(limits: Interval, tolerance: float) -> str:
     return found
 
 
-def _verdict(criteria: Sequence[Criterion]) -> Literal["matches", "differs", "undecided"]:
+def _verdict(criteria: Sequence[BaselineCriterion]) -> Literal["matches", "differs", "undecided"]:
     holds = [each.holds for each in criteria]
     if False in holds:
         return "differs"
@@ -394,6 +394,6 @@ def _outcome(value: float | None) -> str:
     return "succeeds" if value > 0.5 else "fails"  # the majority of trials
 
 
-def _criterion_row(criterion: Criterion) -> tuple[object, ...]:
+def _criterion_row(criterion: BaselineCriterion) -> tuple[object, ...]:
     holds = {True: "yes", False: "no", None: "?"}[criterion.holds]
     return criterion.name, holds, criterion.found

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from waa_client.demonstrations import Demonstrations
     from waa_client.environment import DesktopEnvironment
     from waa_client.evaluation import Verdict
-    from waa_client.pool import Machines
-    from waa_client.timing import Clock
+    from waa_client.pool import VmSource
+    from waa_client.timing import SleepClock
 
 __all__ = ["WaaBenchmark"]
 
@@ -59,12 +59,12 @@ class WaaBenchmark:
         self,
         tasks: Sequence[Task] | None = None,
         *,
-        pool: Machines | None = None,
+        pool: VmSource | None = None,
         settings: EnvironmentSettings | None = None,
         evaluator: str | None = None,
         demonstrations: Demonstrations | None = None,
         options: VmOptions | None = None,
-        clock: Clock | None = None,
+        clock: SleepClock | None = None,
         redactor: Redactor | None = None,
         folder: Path | None = None,
     ) -> None:

@@ -49,7 +49,7 @@ def run_demo(
     tasks = load_tasks(world.tasks_folder())
     wanted = tuple(resolve_task_id(each, tasks) for each in ids or world.demo_tasks())
     benchmark = WaaBenchmark(tasks, pool=BuiltInDesktops())
-    with_ = RunEnvironment(progress=progress, provenance=provenance())
+    environment = RunEnvironment(progress=progress, provenance=provenance())
     runs = []
     for agent in agents:
         spec = RunSpec(
@@ -57,7 +57,7 @@ def run_demo(
             limits=Limits(max_steps=_STEPS),
         )  # fmt: skip
         outcome = run_benchmark_sync(
-            benchmark, spec, out / agent, run_environment=with_, guard=True
+            benchmark, spec, out / agent, run_environment=environment, guard=True
         )
         runs.append(DemoRun.of(agent, outcome, expected=_EXPECTED[agent]))
         if runs[-1].stopped:

@@ -28,7 +28,7 @@ from bench_core.agents import (
 from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models import ImagePart
 from bench_core.records import Record
-from waa_client.actions import OFFERS, Block, Screen, UntranslatableError, translate
+from waa_client.actions import OFFERS, Block, DesktopScreen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
 from waa_client.observations import (
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bench_core.agents import Action, Element, Target
-    from waa_client.observations import Control
-    from waa_client.timing import Clock, Timing
-    from waa_client.vm import Picture, VmClient, WindowView
-    from waa_client.vm.wire import Call
+    from waa_client.observations import NestedElement
+    from waa_client.timing import SleepClock, Timing
+    from waa_client.vm import VmClient, VmPicture, WindowView
+    from waa_client.vm.wire import VmCall
 
 __all__ = ["Performed", "View", "WaaDesktop"]
 
@@ -133,7 +133,7 @@ class WaaDesktop:
 
     def __init__(
         self, vm: VmClient, view: View | None = None, timing: Timing = TIMINGS["fast"],
-        clock: Clock | None = None, *, simulated: bool = False,
+        clock: SleepClock | None = None, *, simulated: bool = False,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.view = view or View()
@@ -144,17 +144,17 @@ class WaaDesktop:
         self.flags: dict[str, None] = {}
         self.window: WindowView | None = None
         self._simulated = simulated
-        self._controls: dict[str, Control] = {}
+        self._controls: dict[str, NestedElement] = {}
         self._numbers = count()  # what an id named once it never names again
         self._tree_s = 0.0
         self._window_now: WindowView | None = None
         self._clock = clock or RealClock()
-        self._screen: Screen | None = None
-        self._settled: Picture | None = None
+        self._screen: DesktopScreen | None = None
+        self._settled: VmPicture | None = None
         self._sent: object = None
         self._closed = False
-        self._asked: dict[int, Call[Any]] = {}
-        self._cut_off: Call[Any] | None = None
+        self._asked: dict[int, VmCall[Any]] = {}
+        self._cut_off: VmCall[Any] | None = None
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work on a desktop; see `bench_core.agents.Offering`."""
@@ -181,18 +181,18 @@ class WaaDesktop:
         with self._in_use():
             return await self._run(block)
 
-    async def screenshot(self) -> Picture:
+    async def screenshot(self) -> VmPicture:
         """Take a screenshot, or return the one that showed that the screen does not change."""
         with self._in_use():
             return await self._screenshot()
 
-    async def picture(self) -> Picture:
+    async def picture(self) -> VmPicture:
         """Return the screenshot of the latest observation."""
         with self._in_use():
             await self._known_screen()
             return self._picture
 
-    async def ask(self, call: Call[_T]) -> _T:
+    async def ask(self, call: VmCall[_T]) -> _T:
         """Make any other call of the VM's API for the agent; see `waa_client.vm.VmClient.send`."""
         with self._in_use():
             return await self._ask(call)
@@ -269,7 +269,7 @@ class WaaDesktop:
             self.fault = self.fault or error
             raise
 
-    async def _ask(self, call: Call[_T]) -> _T:
+    async def _ask(self, call: VmCall[_T]) -> _T:
         """Make a call, and note it where the agent is cut off meanwhile."""
         key = id(call)
         self._asked[key] = call
@@ -300,7 +300,7 @@ class WaaDesktop:
             return ActionResult(ok=False, error=error)
         return ActionResult(text="; ".join(block.notes))
 
-    async def _screenshot(self) -> Picture:
+    async def _screenshot(self) -> VmPicture:
         settled, self._settled = self._settled, None
         if settled is not None:
             return settled
@@ -364,7 +364,7 @@ class WaaDesktop:
             self.flags["window_unknown"] = None
             return None
 
-    async def _tree(self, picture: Picture) -> tuple[str, tuple[Control, ...]]:
+    async def _tree(self, picture: VmPicture) -> tuple[str, tuple[NestedElement, ...]]:
         began = self._clock.now()
         # a tree that is read while windows change may be incomplete; the next one is not
         for _ in range(2):
@@ -456,7 +456,7 @@ class WaaDesktop:
         self._screen = self._shown.model_copy(update={"rects": rects})
         return None
 
-    async def _unmoved(self, controls: Iterable[Control]) -> bool:
+    async def _unmoved(self, controls: Iterable[NestedElement]) -> bool:
         """Compare the picture where the controls were, if that is quicker than to read the tree again."""
         if self._tree_s < _QUICK_TREE_S:
             return False
@@ -466,7 +466,7 @@ class WaaDesktop:
             for each in controls
         )
 
-    async def _under(self, target: Target | None) -> Control | None:
+    async def _under(self, target: Target | None) -> NestedElement | None:
         """Return what a press goes to, None where that is not known, or would take long to find out."""
         if isinstance(target, ElementRef):
             return self._controls.get(target.element)
@@ -534,7 +534,7 @@ class WaaDesktop:
             return ActionResult(ok=False, error=str(error))
         return ActionResult(image=ImagePart.from_bytes(part, "image/png"))
 
-    async def _where(self, screen: Screen) -> ActionResult:
+    async def _where(self, screen: DesktopScreen) -> ActionResult:
         """Ask where the pointer is, in pixels of the picture; it is no action of WAA's history."""
         done = await self._ask(calls.execute(["python", "-c", _POSITION]))
         found = _POINT.search(done.output or "")
@@ -547,13 +547,13 @@ class WaaDesktop:
         return ActionResult(text=f"X={x},Y={y}")
 
     @property
-    def _shown(self) -> Screen:
+    def _shown(self) -> DesktopScreen:
         """The screen that was observed last."""
         if self._screen is None:
             raise RuntimeError("the screen has not been observed yet")
         return self._screen
 
-    async def _known_screen(self) -> Screen:
+    async def _known_screen(self) -> DesktopScreen:
         if self._screen is None:
             await self._observe()
         return self._shown
@@ -593,7 +593,7 @@ class WaaDesktop:
         if not (await self._ask(calls.execute_windows(_KNOWS_SCREEN))).ok:
             raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {error}")
 
-    async def _send_screen(self, picture: Picture) -> None:
+    async def _send_screen(self, picture: VmPicture) -> None:
         """Send `/update_computer`: the elements' rects, and the size for the fractions of `move_abs`."""
         screen = self._screen
         assert screen is not None  # noqa: S101  # the callers know it
@@ -623,7 +623,7 @@ class WaaDesktop:
             before = after
         self._settled = before
 
-    async def _quick_look(self) -> Picture | None:
+    async def _quick_look(self) -> VmPicture | None:
         """Take a screenshot; return None for an incomplete one, which the next observation replaces."""
         try:
             return await self._ask(calls.screenshot())
@@ -649,7 +649,7 @@ def _folded(lines: list[str]) -> list[str]:
     ]
 
 
-def _aim(screen: Screen | None) -> object:
+def _aim(screen: DesktopScreen | None) -> object:
     """Return the part of the screen that code blocks depend on."""
     return None if screen is None else (screen.size, screen.view, screen.rects)
 
@@ -670,13 +670,13 @@ def _corners(element: Element) -> tuple[int, int, int, int]:
 
 def _screen(
     size: tuple[int, int],
-    picture: Picture,
+    picture: VmPicture,
     elements: tuple[Element, ...],
     window: WindowView | None,
-) -> Screen:
+) -> DesktopScreen:
     rects = {each.id: _corners(each) for each in elements}
     view = None if picture.size == size else picture.size
-    return Screen(size=size, view=view, rects=rects, titles=_titles(window))
+    return DesktopScreen(size=size, view=view, rects=rects, titles=_titles(window))
 
 
 def _titles(window: WindowView | None) -> tuple[str, ...]:

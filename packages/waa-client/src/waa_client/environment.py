@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from waa_client.demonstrations import Demonstration
     from waa_client.desktop import Performed
     from waa_client.evaluation import SetupReport, Verdict
-    from waa_client.pool import Machine
-    from waa_client.timing import Clock, Timing
+    from waa_client.pool import LeasedVm
+    from waa_client.timing import SleepClock, Timing
     from waa_client.vm import VmOptions
 
 __all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
@@ -86,9 +86,9 @@ class Conditions:
     task: Task
     context: TrialContext
     agent: Agent
-    machine: Machine
+    machine: LeasedVm
     settings: EnvironmentSettings
-    clock: Clock
+    clock: SleepClock
     options: VmOptions
     redactor: Redactor
     demonstration: Demonstration | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.scheduling import MachineLocks
 
-__all__ = ["Machine", "Machines", "VmPool"]
+__all__ = ["LeasedVm", "VmPool", "VmSource"]
 
 _LONGEST_REST_S = 600.0
 
@@ -48,7 +48,7 @@ def vm_urls(text: str) -> tuple[str, ...]:
 
 
 @dataclass
-class Machine:
+class LeasedVm:
     """The VM of a trial, and its evaluator, if there is one.
 
     Attributes:
@@ -62,10 +62,10 @@ class Machine:
     token: str | None = field(default=None, repr=False)
 
 
-class Machines(Protocol):
+class VmSource(Protocol):
     """A source of VMs for trials."""
 
-    def lease(self, task: Task) -> AbstractAsyncContextManager[Machine]:
+    def lease(self, task: Task) -> AbstractAsyncContextManager[LeasedVm]:
         """Reserve a VM for a trial of `task` for the time of the block.
 
         Raises what the block raises.
@@ -115,7 +115,7 @@ class VmPool:
         self._changed = asyncio.Event()
 
     @asynccontextmanager
-    async def lease(self, task: Task) -> AsyncIterator[Machine]:
+    async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Reserve a VM for the time of the block; wait until one is free.
 
         Raises what the block raises; an environment fault counts against the VM, as does the one
@@ -123,7 +123,7 @@ class VmPool:
         """
         del task  # any VM can run any task
         url = await self._take()
-        machine = Machine(url=url, evaluator=self._evaluators.get(url))
+        machine = LeasedVm(url=url, evaluator=self._evaluators.get(url))
         try:
             locked = await self._locks.acquire([Resource(name=vm_resource(url))], lambda _: None)
             try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task, World
     from bench_core.run_spec import RunSpec
     from bench_core.trial import Benchmark
-    from waa_client.world.launch import Found
+    from waa_client.world.launch import ServerAnswers
 
 __all__ = ["preflight"]
 
@@ -91,7 +91,7 @@ def _look_around(
     return world, [*corrected, *silent]
 
 
-def _silent(urls: Sequence[str], found: Found) -> list[str]:
+def _silent(urls: Sequence[str], found: ServerAnswers) -> list[str]:
     """Return warnings about the VMs that do not answer.
 
     Raises:
@@ -105,7 +105,7 @@ def _silent(urls: Sequence[str], found: Found) -> list[str]:
     return [f"{fault}; the others are used meanwhile" for fault in found.faults.values()]
 
 
-def _world(found: Found, asked: World) -> tuple[World, list[str]]:
+def _world(found: ServerAnswers, asked: World) -> tuple[World, list[str]]:
     """Return the world of a run, from the answers rather than from options, and warnings.
 
     Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bench_core.run_spec import RunSpec
     from bench_core.runs import RunOptions
     from waa_client.demonstrations import Demonstrations
-    from waa_client.pool import Machines
+    from waa_client.pool import VmSource
 
 __all__ = ["VMS_VARIABLE", "prepared_run"]
 
@@ -157,7 +157,7 @@ def _recipe(options: WaaRunOptions) -> Recipe | None:
     )
 
 
-def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Machines | None:
+def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> VmSource | None:
     """Return the source of VMs for trials; None where nothing is to run.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bench_core.agents import Move, Point
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, InputError
-from waa_client.actions import Screen, translate
+from waa_client.actions import DesktopScreen, translate
 from waa_client.errors import RouteMissingError, VmError
 from waa_client.evaluation import EvaluationClient, evaluator_url
 from waa_client.observations import TreeError, elements_of
@@ -133,7 +133,7 @@ def _act(vm: SyncVmClient) -> CheckResult:
     # before it a block cannot use `computer`
     vm.send(calls.update_computer([], (0, 0, *size), picture.data))
     middle = Move(target=Point(x=size[0] // 2, y=size[1] // 2))
-    outcome = vm.send(calls.execute_windows(translate(middle, Screen(size=size)).code))
+    outcome = vm.send(calls.execute_windows(translate(middle, DesktopScreen(size=size)).code))
     if outcome.ok:
         return ok("a code block moved the pointer")
     return failed(f"the code block failed: {outcome.error}", _ACTION)

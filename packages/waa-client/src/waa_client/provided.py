@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.machines import JournaledProvider, Lease
-    from bench_core.machines import Machine as Provided
+    from bench_core.machines import JournaledProvider, Lease, Machine
     from bench_core.records import Task
     from bench_core.runs import KeepEvent
-    from waa_client.pool import Machine
+    from waa_client.pool import LeasedVm
 
 __all__ = ["ProvidedVms", "provided_vms", "read_vm_spec"]
 
@@ -109,7 +108,7 @@ class ProvidedVms:
         self._settings = dict(settings or {})
         # it takes turns among the numbers of VMs; the provider excludes other processes
         self._pool = VmPool([str(slot) for slot in range(count)], NoLocks())
-        self._there: dict[int, Provided] = {}
+        self._there: dict[int, Machine] = {}
         self._kept: dict[str, Lease] = {}
         self._opened: JournaledProvider | None = None
         self._keep: KeepEvent | None = None
@@ -137,7 +136,7 @@ class ProvidedVms:
             )
 
     @asynccontextmanager
-    async def lease(self, task: Task) -> AsyncIterator[Machine]:
+    async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Reserve a VM that was just reset, for the time of the block; wait until one is free.
 
         Raises what the block raises.
@@ -184,14 +183,14 @@ class ProvidedVms:
             for key, lease in self._kept.items():
                 await give_back(self._name, key, self._spec, lease, self._folder)
 
-    async def _clean(self, slot: int) -> Provided:
+    async def _clean(self, slot: int) -> Machine:
         """Return the VM of a slot as it was saved; another one where it cannot be reset."""
         for _ in range(_TRIES - 1):
             with suppress(MachineError):
                 return await self._reset(slot)
         return await self._reset(slot)
 
-    async def _reset(self, slot: int) -> Provided:
+    async def _reset(self, slot: int) -> Machine:
         # without an entry `start` adopts, or replaces what may not be used any more
         machine = self._there.pop(slot, None) or await self._start(slot)
         began = time.monotonic()
@@ -208,7 +207,7 @@ class ProvidedVms:
         self._report(slot, "reset", seconds=round(time.monotonic() - began, 3))
         return again
 
-    async def _start(self, slot: int) -> Provided:
+    async def _start(self, slot: int) -> Machine:
         began = time.monotonic()
         try:
             machine = await start_vm(self._provider(), self._spec, slot, self._count, self._kept)

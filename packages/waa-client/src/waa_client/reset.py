@@ -15,7 +15,7 @@ from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from bench_core.records import World
-    from waa_client.timing import Clock, Timing
+    from waa_client.timing import SleepClock, Timing
     from waa_client.vm import ServerInfo, VmClient
 
 __all__ = ["reset", "run_hook", "wait_for_vm"]
@@ -27,7 +27,7 @@ _SHOWN = 500
 async def reset(
     vm: VmClient,
     timing: Timing,
-    clock: Clock,
+    clock: SleepClock,
     world: World = "real",
     hook: str | None = None,
     *,
@@ -63,7 +63,7 @@ async def reset(
 
 
 async def wait_for_vm(
-    vm: VmClient, timing: Timing, clock: Clock, longest_s: float = 300.0
+    vm: VmClient, timing: Timing, clock: SleepClock, longest_s: float = 300.0
 ) -> ServerInfo:
     """Wait until the VM's server answers, and return its answer.
 

@@ -9,7 +9,7 @@ import httpx
 
 from bench_core.errors import EvaluationError
 from waa_client.evaluation import EvaluationClient
-from waa_client.task_health import TaskNote, files_of
+from waa_client.task_health import HealthNote, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _BAD_STATUS = 400
 _NO_HEAD = frozenset({403, 405, 501})
 
 
-def check_files(tasks: Sequence[Task]) -> tuple[TaskNote, ...]:
+def check_files(tasks: Sequence[Task]) -> tuple[HealthNote, ...]:
     """Ask for every file that set-up and evaluation fetch and return a note on each that is not there."""
     wanted = [
         (task.task_id, kind, url)
@@ -35,7 +35,7 @@ def check_files(tasks: Sequence[Task]) -> tuple[TaskNote, ...]:
     ]
     faults = asyncio.run(_faults(dict.fromkeys(url for _, _, url in wanted)))
     return tuple(
-        TaskNote(
+        HealthNote(
             task_id=task_id,
             kind="gold-host" if kind == "gold-host" else "setup-host",
             reason=f"{url}: {faults[url]}",
@@ -46,7 +46,7 @@ def check_files(tasks: Sequence[Task]) -> tuple[TaskNote, ...]:
     )
 
 
-def check_idle(tasks: Sequence[Task], url: str) -> tuple[TaskNote, ...]:
+def check_idle(tasks: Sequence[Task], url: str) -> tuple[HealthNote, ...]:
     """Evaluate tasks on a VM where nothing was done and return a note on each that is no zero.
 
     Evaluation runs the tasks' own last steps on the VM, such as pressing Ctrl+S.
@@ -84,14 +84,16 @@ async def _fault(http: httpx.AsyncClient, url: str) -> str:
     return f"answers {answer.status_code}" if answer.status_code >= _BAD_STATUS else ""
 
 
-async def _idle(tasks: Sequence[Task], url: str) -> tuple[TaskNote, ...]:
+async def _idle(tasks: Sequence[Task], url: str) -> tuple[HealthNote, ...]:
     found = []
     async with EvaluationClient(url, tries=4) as evaluator:
         for task in tasks:
             kind, reason = await _idle_note(evaluator, task)
             if kind:
                 check = f"waa-client evaluate {task.task_id} --evaluate {url}"
-                found.append(TaskNote(task_id=task.task_id, kind=kind, reason=reason, check=check))
+                found.append(
+                    HealthNote(task_id=task.task_id, kind=kind, reason=reason, check=check)
+                )
     return tuple(found)
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEANINGS",
+    "HealthNote",
     "NoteKind",
-    "TaskNote",
     "task_notes",
 ]
 
@@ -77,7 +77,7 @@ _LIVE = frozenset({"active_tab_info", "open_tabs_info", "page_info", "pdf_from_u
 """Getters that ask the browser itself, over its DevTools port."""
 
 
-class TaskNote(Record):
+class HealthNote(Record):
     """A note on a task.
 
     Attributes:
@@ -90,7 +90,7 @@ class TaskNote(Record):
     check: str
 
 
-def task_notes(tasks: Iterable[Task]) -> tuple[TaskNote, ...]:
+def task_notes(tasks: Iterable[Task]) -> tuple[HealthNote, ...]:
     """Return the notes on tasks, by task and then by kind, the gravest first."""
     return tuple(note for task in tasks for note in _notes(task))
 
@@ -110,7 +110,7 @@ def task_warnings(tasks: Sequence[Task]) -> list[str]:
     ]
 
 
-def health_text(notes: Sequence[TaskNote], tasks: Sequence[Task]) -> str:
+def health_text(notes: Sequence[HealthNote], tasks: Sequence[Task]) -> str:
     """Return the notes as tables: how many tasks have each kind, and those that few tasks have."""
     found = _by_kind(notes)
     rows = [(kind, str(len(found[kind])), MEANINGS[kind]) for kind in MEANINGS if kind in found]
@@ -131,7 +131,7 @@ def health_text(notes: Sequence[TaskNote], tasks: Sequence[Task]) -> str:
     return "\n\n".join(parts)
 
 
-def _by_kind(notes: Iterable[TaskNote]) -> dict[NoteKind, set[str]]:
+def _by_kind(notes: Iterable[HealthNote]) -> dict[NoteKind, set[str]]:
     found: dict[NoteKind, set[str]] = {}
     for note in notes:
         found.setdefault(note.kind, set()).add(note.task_id)
@@ -161,9 +161,9 @@ def files_of(task: Task) -> dict[str, tuple[str, ...]]:
     return {"setup-host": tuple(setup), "gold-host": tuple(gold)}
 
 
-def _notes(task: Task) -> list[TaskNote]:
+def _notes(task: Task) -> list[HealthNote]:
     found = [
-        TaskNote(
+        HealthNote(
             task_id=task.task_id,
             kind=kind,
             reason=reason,

@@ -23,7 +23,7 @@ from waa_client.vm import calls
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from waa_client.timing import Clock
+    from waa_client.timing import SleepClock
     from waa_client.vm import SetupOutcome, VmClient
 
 __all__ = ["Preparer", "refuse_abandoned"]
@@ -50,7 +50,7 @@ class Preparer:
         cache: Folder that caches downloads under vanilla's own names; by default nothing is cached.
     """
 
-    def __init__(self, vm: VmClient, clock: Clock, cache: Path | None = None) -> None:
+    def __init__(self, vm: VmClient, clock: SleepClock, cache: Path | None = None) -> None:
         self._vm = vm
         self._clock = clock
         self._cache = cache

@@ -16,7 +16,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from bench_core.errors import InputError
 from bench_core.records import Record
 
-__all__ = ["TIMINGS", "Clock", "Timing"]
+__all__ = ["TIMINGS", "SleepClock", "Timing"]
 
 
 class Timing(Record):
@@ -77,7 +77,7 @@ def timing_of(timing: str | None) -> Timing:
     return TIMINGS[name]
 
 
-class Clock(Protocol):
+class SleepClock(Protocol):
     """A clock that sleeps; that of a test or benchmark may only count."""
 
     async def sleep(self, seconds: float) -> None:

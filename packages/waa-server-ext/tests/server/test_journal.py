@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError
-from waa_server_ext.server.journal import Journal, KeyRefusedError, stored_verdicts
+from waa_server_ext.server.journal import EvaluationJournal, KeyRefusedError, stored_verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def state_of(journal: Journal, key: str) -> str:
+def state_of(journal: EvaluationJournal, key: str) -> str:
     try:
         claim = journal.claim(key, "digest")
     except KeyRefusedError as error:
@@ -24,7 +24,7 @@ def state_of(journal: Journal, key: str) -> str:
 
 
 def written(folder: Path) -> bytes:
-    journal = Journal(folder)
+    journal = EvaluationJournal(folder)
     journal.finish(journal.claim("done", "digest"), {"score": 1.0})
     journal.release(journal.claim("released", "digest"))
     journal.claim("started", "digest")
@@ -34,7 +34,7 @@ def written(folder: Path) -> bytes:
 
 def test_a_crash_leaves_answered_released_and_interrupted_keys(tmp_path: Path) -> None:
     written(tmp_path)
-    journal = Journal(tmp_path)
+    journal = EvaluationJournal(tmp_path)
     states = {key: state_of(journal, key) for key in ("done", "released", "started", "other")}
     journal.close()
     assert states == {
@@ -43,7 +43,7 @@ def test_a_crash_leaves_answered_released_and_interrupted_keys(tmp_path: Path) -
 
 
 def test_a_key_in_use_is_refused_until_it_has_an_answer(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = EvaluationJournal(tmp_path)
     claim = journal.claim("k", "digest")
     during = state_of(journal, "k")
     journal.finish(claim, {"score": 0.5})
@@ -60,7 +60,7 @@ def test_cut_anywhere_no_key_that_was_acknowledged_as_started_is_ever_new_before
     whole = written(folder)
     kept = whole[: cut % (len(whole) + 1)]
     (folder / "journal.jsonl").write_bytes(kept)
-    journal = Journal(folder)
+    journal = EvaluationJournal(folder)
     states = {key: state_of(journal, key) for key in ("done", "released", "started")}
     journal.close()
     lines = kept[: kept.rfind(b"\n") + 1]
@@ -76,11 +76,11 @@ def test_a_damaged_line_in_the_middle_is_refused(tmp_path: Path) -> None:
     content = written(tmp_path)
     (tmp_path / "journal.jsonl").write_bytes(b"{broken\n" + content)
     with pytest.raises(InputError, match="is damaged at byte 0"):
-        Journal(tmp_path)
+        EvaluationJournal(tmp_path)
 
 
 def test_stored_verdicts_are_read_beside_a_running_server(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = EvaluationJournal(tmp_path)
     journal.finish(journal.claim("k", "digest"), {"score": 1.0}, task={"id": "t"})
     found = list(stored_verdicts(tmp_path))
     journal.close()

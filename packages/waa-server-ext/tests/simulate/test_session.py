@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from bench_core.errors import InputError
-from waa_server_ext.built_in.session import Session, run_session
+from waa_server_ext.built_in.session import DesktopSession, run_session
 from waa_server_ext.cli import main
 from waa_server_ext.simulate import load_scene
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _ran(session: Session, use: str, *, times: int = 1) -> list[str]:
+def _ran(session: DesktopSession, use: str, *, times: int = 1) -> list[str]:
     lines: list[str] = []
     ready, over = threading.Event(), threading.Event()
 
@@ -51,7 +51,7 @@ def _ran(session: Session, use: str, *, times: int = 1) -> list[str]:
 
 def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> None:
     film, end = tmp_path / "film.webp", tmp_path / "end.yaml"
-    lines = _ran(Session(port=0, record=film, snapshot=end), "notepad")
+    lines = _ran(DesktopSession(port=0, record=film, snapshot=end), "notepad")
     assert "never WAA scores" in lines[0]
     assert lines[-1] == "stopped"
     with Image.open(film) as frames:
@@ -61,7 +61,7 @@ def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> No
 
 def test_a_film_goes_on_after_a_reset(tmp_path: Path) -> None:
     film = tmp_path / "film.webp"
-    _ran(Session(port=0, record=film), "notepad", times=2)
+    _ran(DesktopSession(port=0, record=film), "notepad", times=2)
     with Image.open(film) as frames:
         assert getattr(frames, "n_frames", 1) == 4
 
@@ -69,13 +69,13 @@ def test_a_film_goes_on_after_a_reset(tmp_path: Path) -> None:
 def test_a_task_is_set_up_before_it_listens(tmp_path: Path) -> None:
     end = tmp_path / "end.yaml"
     task = "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"
-    _ran(Session(port=0, task=task, snapshot=end), "calc")
+    _ran(DesktopSession(port=0, task=task, snapshot=end), "calc")
     assert [window.title for window in load_scene(end).build().windows] == ["Clock", "Calculator"]
 
 
 def test_an_unknown_task_and_a_taken_port_are_said() -> None:
     with pytest.raises(InputError, match="notepad/none"):
-        run_session(Session(port=0, task="notepad/none"), say=lambda _: None)
+        run_session(DesktopSession(port=0, task="notepad/none"), say=lambda _: None)
     result = CliRunner().invoke(main, ["simulate", "--host", "0.0.0.0"])
     assert (result.exit_code, "loopback only" in result.output) == (2, True)
 
@@ -83,7 +83,7 @@ def test_an_unknown_task_and_a_taken_port_are_said() -> None:
 @pytest.mark.parametrize("what", ["record", "snapshot"])
 def test_a_file_that_cannot_be_written_is_told_before_it_listens(what: str, tmp_path: Path) -> None:
     lines: list[str] = []
-    session = Session.model_validate({"port": 0, what: tmp_path})
+    session = DesktopSession.model_validate({"port": 0, what: tmp_path})
     with pytest.raises(IsADirectoryError):
         run_session(session, say=lines.append)
     assert lines == []
@@ -109,7 +109,7 @@ def test_desktop_and_scorer_answer_together() -> None:
         lines.append(text)
         ready.set()
 
-    session = Session(port=0, evaluate=0)
+    session = DesktopSession(port=0, evaluate=0)
     thread = threading.Thread(
         target=run_session, args=(session,), kwargs={"say": say, "until": over}
     )

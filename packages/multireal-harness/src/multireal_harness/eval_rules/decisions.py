@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "Confidence",
-    "Decision",
+    "EvalDecision",
     "Judgement",
     "Queries",
     "StateHealth",
@@ -40,7 +40,7 @@ CONFIDENCE: dict[Confidence, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 """The number in a record for each level: an order, not a probability."""
 
 
-class Decision(Record):
+class EvalDecision(Record):
     """The decision on a trial.
 
     Attributes:
@@ -58,7 +58,7 @@ class Decision(Record):
 
 def decide(
     queries: Queries, judgement: Judgement, state: StateHealth, *, defective: bool = False
-) -> Decision:
+) -> EvalDecision:
     """Return the decision from queries, judge and state.
 
     Args:
@@ -72,7 +72,7 @@ def decide(
     'llm_judge'
     """
     if state == "incomplete":
-        return Decision(
+        return EvalDecision(
             score=None,
             error=Status.ENVIRONMENT_ERROR,
             method="none",
@@ -88,7 +88,9 @@ def decide(
     return decision.model_copy(update={"flags": flags})
 
 
-def with_grades(decision: Decision, grades: Sequence[Judgement], *, alone: bool) -> Decision:
+def with_grades(
+    decision: EvalDecision, grades: Sequence[Judgement], *, alone: bool
+) -> EvalDecision:
     """Return the decision where the task also has the agent's answer graded.
 
     Args:
@@ -129,14 +131,14 @@ def _decision(
     method: Literal["jmespath", "llm_judge", "hybrid"],
     confidence: Confidence,
     *flags: str,
-) -> Decision:
+) -> EvalDecision:
     error = Status.EVALUATION_ERROR if score is None else None
-    return Decision(score=score, error=error, method=method, confidence=confidence, flags=flags)
+    return EvalDecision(score=score, error=error, method=method, confidence=confidence, flags=flags)
 
 
 _UNKNOWN = {"abstain": "judge_abstained", "error": "judge_error"}
 
-_PASSED: dict[tuple[Judgement, bool], Decision] = {
+_PASSED: dict[tuple[Judgement, bool], EvalDecision] = {
     ("not asked", False): _decision(1.0, "jmespath", "high"),
     ("not asked", True): _decision(1.0, "jmespath", "medium"),
     ("pass", False): _decision(1.0, "hybrid", "high"),
@@ -150,7 +152,7 @@ _PASSED: dict[tuple[Judgement, bool], Decision] = {
 }
 """Decisions where the queries pass: a judge that disagrees lowers the confidence alone."""
 
-_FAILED: dict[tuple[Judgement, bool], Decision] = {
+_FAILED: dict[tuple[Judgement, bool], EvalDecision] = {
     ("not asked", False): _decision(0.0, "jmespath", "medium"),
     ("not asked", True): _decision(0.0, "jmespath", "low"),
     ("pass", False): _decision(1.0, "llm_judge", "low", "disagree"),

@@ -9,7 +9,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from bench_core.records import Record
 
-__all__ = ["CODES", "EvalReport", "Finding", "Fix", "Severity", "finding"]
+__all__ = ["CODES", "EvalReport", "Fix", "LintFinding", "Severity", "finding"]
 
 Severity = Literal["fatal", "warning", "info"]
 
@@ -21,7 +21,7 @@ CODES = TypeAdapter(dict[str, tuple[Severity, str]]).validate_json(
 """Every code with its severity and its message, which begins with `The query`."""
 
 
-class Finding(Record):
+class LintFinding(Record):
     """One thing that is wrong with an eval.
 
     Attributes:
@@ -67,7 +67,7 @@ class EvalReport(Record):
     query: str
     expected_value: JsonValue = None
     criterion: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     fix: Fix | None = None
 
     @property
@@ -76,8 +76,8 @@ class EvalReport(Record):
         return any(each.severity == "fatal" for each in self.findings)
 
 
-def finding(code: str, detail: str = "", where: str = "") -> Finding:
+def finding(code: str, detail: str = "", where: str = "") -> LintFinding:
     """Make a finding of a known code."""
     severity, says = CODES[code]
     message = f"The query {says}" + (f": {detail}" if detail else "")
-    return Finding(code=code, severity=severity, message=message, where=where)
+    return LintFinding(code=code, severity=severity, message=message, where=where)

@@ -15,7 +15,7 @@ from multireal_harness.lint.syntax import (
 
 if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
-    from multireal_harness.lint.findings import Finding
+    from multireal_harness.lint.findings import LintFinding
     from multireal_harness.lint.syntax import Node
 
 __all__ = ["fix_of"]
@@ -24,7 +24,7 @@ _IDENTITY = node("identity")
 _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})
 
 
-def fix_of(one: Eval, tree: Node, found: list[Finding], *, positive: bool) -> Fix | None:
+def fix_of(one: Eval, tree: Node, found: list[LintFinding], *, positive: bool) -> Fix | None:
     """Return the corrected eval, or None when no rewrite is known.
 
     Args:

@@ -8,12 +8,12 @@ from jmespath.functions import Functions
 
 from multireal_harness.lint.findings import finding
 from multireal_harness.lint.syntax import PROJECTIONS, Node, starts_with_index, unparse
-from multireal_harness.states.shapes import ANY, KINDS, NOTHING, Shape, learn, merge
+from multireal_harness.states.shapes import ANY, KINDS, NOTHING, ValueShape, learn, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from multireal_harness.lint.findings import Finding
+    from multireal_harness.lint.findings import LintFinding
 
 __all__ = ["infer"]
 
@@ -25,13 +25,13 @@ _GIVES = {
     **dict.fromkeys(("keys", "map", "sort", "sort_by", "to_array", "values"), "array"),
     "merge": "object",
 }
-_NULL = Shape(frozenset({"null"}))
-_BOOLEAN = Shape(frozenset({"boolean"}))
-_OBJECT = Shape(frozenset({"object"}))
+_NULL = ValueShape(frozenset({"null"}))
+_BOOLEAN = ValueShape(frozenset({"boolean"}))
+_OBJECT = ValueShape(frozenset({"object"}))
 _ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 
-def infer(tree: Node, root: Shape = ANY) -> tuple[Shape, list[Finding]]:
+def infer(tree: Node, root: ValueShape = ANY) -> tuple[ValueShape, list[LintFinding]]:
     """Return the shape of a query's result on a state of the shape `root`, and findings about the query."""
     walk = _Walk(root)
     return walk.result(tree), walk.findings
@@ -40,15 +40,15 @@ def infer(tree: Node, root: Shape = ANY) -> tuple[Shape, list[Finding]]:
 class _Walk:
     """One walk through a query, which collects `findings`."""
 
-    def __init__(self, root: Shape) -> None:
-        self.findings: list[Finding] = []
+    def __init__(self, root: ValueShape) -> None:
+        self.findings: list[LintFinding] = []
         self._root = root
 
-    def result(self, tree: Node) -> Shape:
+    def result(self, tree: Node) -> ValueShape:
         """Return the shape of the query's result."""
         return self._visit(tree, self._root)
 
-    def _visit(self, tree: Node, at: Shape) -> Shape:
+    def _visit(self, tree: Node, at: ValueShape) -> ValueShape:
         return _VISITORS[tree["type"]](self, tree, at)
 
     def _note(self, code: str, tree: Node, detail: str = "") -> None:
@@ -56,7 +56,7 @@ class _Walk:
         if found not in self.findings:
             self.findings.append(found)
 
-    def on_field(self, tree: Node, at: Shape) -> Shape:
+    def on_field(self, tree: Node, at: ValueShape) -> ValueShape:
         if tree["value"] == "null":  # a common way to write the literal: no state has such a field
             return _NULL
         below = at.name(tree["value"])
@@ -65,25 +65,25 @@ class _Walk:
             return _NULL
         return ANY if below == NOTHING else below
 
-    def on_current(self, _: Node, at: Shape) -> Shape:
+    def on_current(self, _: Node, at: ValueShape) -> ValueShape:
         return at
 
-    def on_chain(self, tree: Node, at: Shape) -> Shape:
+    def on_chain(self, tree: Node, at: ValueShape) -> ValueShape:
         for child in tree["children"]:
             at = self._visit(child, at)
         return at
 
-    def on_index(self, tree: Node, at: Shape) -> Shape:
+    def on_index(self, tree: Node, at: ValueShape) -> ValueShape:
         if not at.unknown and "array" not in at.kinds:
             self._wrong_container(tree, at)
             return _NULL
         return at.item if at.item is not None and at.item != NOTHING else ANY
 
-    def on_slice(self, tree: Node, at: Shape) -> Shape:
+    def on_slice(self, tree: Node, at: ValueShape) -> ValueShape:
         self.on_index(tree, at)
         return at
 
-    def on_projection(self, tree: Node, at: Shape) -> Shape:
+    def on_projection(self, tree: Node, at: ValueShape) -> ValueShape:
         left, right, *condition = tree["children"]
         base = self._visit(left, at)
         if tree["type"] != "value_projection" and not base.unknown and "array" not in base.kinds:
@@ -98,19 +98,19 @@ class _Walk:
         if condition and starts_with_index(right):
             self._note("index_in_projection", tree)
             item = ANY
-        return Shape(frozenset({"array"}), item=self._visit(right, item))
+        return ValueShape(frozenset({"array"}), item=self._visit(right, item))
 
-    def _wrong_container(self, tree: Node, at: Shape) -> None:
+    def _wrong_container(self, tree: Node, at: ValueShape) -> None:
         if "object" in at.kinds:
             self._note("list_op_on_dict", tree, "it has ids or positions for keys; use values()")
         elif at.kinds != {"null"}:  # what led to null was reported where it happened
             self._note("dead_field", tree, f"a {_kinds(at)} has no elements")
 
-    def on_flatten(self, tree: Node, at: Shape) -> Shape:
+    def on_flatten(self, tree: Node, at: ValueShape) -> ValueShape:
         self._visit(tree["children"][0], at)
-        return Shape(frozenset({"array"}))
+        return ValueShape(frozenset({"array"}))
 
-    def on_comparator(self, tree: Node, at: Shape) -> Shape:
+    def on_comparator(self, tree: Node, at: ValueShape) -> ValueShape:
         sides = [self._visit(child, at) for child in tree["children"]]
         known = [each for each in sides if not each.unknown and each.kinds != {"null"}]
         if tree["value"] in _ORDERINGS and any("number" not in each.kinds for each in known):
@@ -123,15 +123,15 @@ class _Walk:
             self._note("never_equal", tree, f"{_kinds(known[0])} and {_kinds(known[1])}")
         return _BOOLEAN
 
-    def on_and(self, tree: Node, at: Shape) -> Shape:
+    def on_and(self, tree: Node, at: ValueShape) -> ValueShape:
         """Return the shape of the last operand: an earlier one is the result only when it is falsy."""
         return [self._visit(child, at) for child in tree["children"]][-1]
 
-    def on_or(self, tree: Node, at: Shape) -> Shape:
+    def on_or(self, tree: Node, at: ValueShape) -> ValueShape:
         found = [self._visit(child, at) for child in tree["children"]]
         return ANY if any(each.unknown for each in found) else merge(found[0], found[1])
 
-    def on_function(self, tree: Node, at: Shape) -> Shape:
+    def on_function(self, tree: Node, at: ValueShape) -> ValueShape:
         name = tree["value"]
         arguments = [self._visit(child, at) for child in tree["children"]]
         if name not in _FUNCTIONS:
@@ -152,33 +152,33 @@ class _Walk:
                     self._note("wrong_arguments", tree, f"{wanted} wanted, not {_kinds(shape)}")
         if name == "values" and arguments:
             item = arguments[0].item or _field_values(arguments[0])
-            return Shape(frozenset({"array"}), item=item)
-        return Shape(frozenset({_GIVES[name]})) if name in _GIVES else ANY
+            return ValueShape(frozenset({"array"}), item=item)
+        return ValueShape(frozenset({_GIVES[name]})) if name in _GIVES else ANY
 
-    def on_literal(self, tree: Node, _: Shape) -> Shape:
+    def on_literal(self, tree: Node, _: ValueShape) -> ValueShape:
         return learn([tree["value"]])
 
-    def on_boolean(self, tree: Node, at: Shape) -> Shape:
+    def on_boolean(self, tree: Node, at: ValueShape) -> ValueShape:
         self._chain_apart(tree, at)
         return _BOOLEAN
 
-    def _chain_apart(self, tree: Node, at: Shape) -> None:
+    def _chain_apart(self, tree: Node, at: ValueShape) -> None:
         for child in tree["children"]:
             self._visit(child, at)
 
-    def on_expref(self, tree: Node, at: Shape) -> Shape:
+    def on_expref(self, tree: Node, at: ValueShape) -> ValueShape:
         # it is applied to elements, not to the surrounding value, so that its fields cannot be checked
         del at
         self._chain_apart(tree, ANY)
         return ANY
 
-    def on_list(self, tree: Node, at: Shape) -> Shape:
+    def on_list(self, tree: Node, at: ValueShape) -> ValueShape:
         self._chain_apart(tree, at)
-        return Shape(frozenset({"array"}))
+        return ValueShape(frozenset({"array"}))
 
-    def on_object(self, tree: Node, at: Shape) -> Shape:
+    def on_object(self, tree: Node, at: ValueShape) -> ValueShape:
         fields = {pair["value"]: self._visit(pair["children"][0], at) for pair in tree["children"]}
-        return Shape(frozenset({"object"}), fields, closed=True)
+        return ValueShape(frozenset({"object"}), fields, closed=True)
 
 
 def _reads_fields(tree: Node) -> bool:
@@ -190,25 +190,25 @@ def _reads_fields(tree: Node) -> bool:
     return any(_reads_fields(each) for each in tree["children"] if isinstance(each, dict))
 
 
-def _field_values(shape: Shape) -> Shape:
+def _field_values(shape: ValueShape) -> ValueShape:
     item = NOTHING
     for each in shape.fields.values():
         item = merge(item, each)
     return item if shape.closed and item != NOTHING else ANY
 
 
-def _kinds(shape: Shape) -> str:
+def _kinds(shape: ValueShape) -> str:
     return " or ".join(sorted(shape.kinds & KINDS)) or "value"
 
 
-def _inventory(shape: Shape) -> str:
+def _inventory(shape: ValueShape) -> str:
     names = sorted(shape.fields)
     if not names:
         return f"the fields of a {_kinds(shape)}"
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")  # one line
 
 
-_VISITORS: dict[str, Callable[[_Walk, Node, Shape], Shape]] = {
+_VISITORS: dict[str, Callable[[_Walk, Node, ValueShape], ValueShape]] = {
     "field": _Walk.on_field,
     "current": _Walk.on_current,
     "identity": _Walk.on_current,

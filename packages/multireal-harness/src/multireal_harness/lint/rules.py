@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multireal_harness.definitions import Definition, Eval
-    from multireal_harness.lint.findings import Finding, Fix
+    from multireal_harness.lint.findings import Fix, LintFinding
     from multireal_harness.lint.syntax import Node
     from multireal_harness.states.schemas import Schemas
-    from multireal_harness.states.shapes import Shape
+    from multireal_harness.states.shapes import ValueShape
 
 __all__ = ["lint_eval", "lint_task"]
 
@@ -97,7 +97,7 @@ def _checked(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | Non
 
 def _findings(
     definition: Definition, one: Eval, tree: Node, schemas: Schemas | None
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     whole = ANY if schemas is None else schemas.state(definition.apps)
     split = schemas is not None and not definition.multi
     result, found = infer(tree, whole.fields[definition.apps[0]] if split else whole)
@@ -113,7 +113,7 @@ def _findings(
         yield from _on_untouched(definition, one, tree, schemas)
 
 
-def _wrong_result(one: Eval, result: Shape) -> Iterator[Finding]:
+def _wrong_result(one: Eval, result: ValueShape) -> Iterator[LintFinding]:
     wanted = _KINDS[type(one.expected_value)]
     if one.is_todo or result.unknown or wanted in result.kinds:
         return
@@ -128,7 +128,7 @@ def _wrong_result(one: Eval, result: Shape) -> Iterator[Finding]:
         yield finding("value_result", f"{' or '.join(sorted(result.kinds))}, not {wanted}")
 
 
-def _foreign_apps(definition: Definition, tree: Node) -> Iterator[Finding]:
+def _foreign_apps(definition: Definition, tree: Node) -> Iterator[LintFinding]:
     if not definition.multi:
         return
     for name in _roots(tree):
@@ -136,7 +136,7 @@ def _foreign_apps(definition: Definition, tree: Node) -> Iterator[Finding]:
             yield finding("foreign_app", f"{name!r} is not one of {', '.join(definition.apps)}")
 
 
-def _contradictions(tree: Node) -> Iterator[Finding]:
+def _contradictions(tree: Node) -> Iterator[LintFinding]:
     """Yield paths from the root that are used as a list in one place and as an object in another."""
     lists, objects = set(), set()
     for each in walk(tree):
@@ -170,7 +170,7 @@ def _is_positive(one: Eval) -> bool:
 
 
 # 48 published evals take the first of `values()`, which finds a left-over event as well as the new one.
-def _unordered(tree: Node) -> Iterator[Finding]:
+def _unordered(tree: Node) -> Iterator[LintFinding]:
     for each in walk(tree):
         if each["type"] == "index_expression":
             first, *rest = each["children"]
@@ -181,7 +181,7 @@ def _unordered(tree: Node) -> Iterator[Finding]:
                 return
 
 
-def _literals(definition: Definition, tree: Node) -> Iterator[Finding]:
+def _literals(definition: Definition, tree: Node) -> Iterator[LintFinding]:
     goal = definition.goal.casefold()
     for each in walk(tree):
         value = each.get("value")
@@ -196,7 +196,7 @@ def _literals(definition: Definition, tree: Node) -> Iterator[Finding]:
 
 def _on_untouched(
     definition: Definition, one: Eval, tree: Node, schemas: Schemas
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     # of the 230 published evals 17 pass on untouched states, and 40 raise
     names = {each["value"] for each in walk(tree) if each["type"] == "field"}
     if names & _SEEDED or not set(definition.apps) <= set(schemas.apps):

@@ -23,7 +23,7 @@ from bench_core.scheduling import Backoff
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from multireal_harness.definitions import Site
+    from multireal_harness.definitions import AppSite
 
 __all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages", "works_elsewhere"]
 
@@ -75,7 +75,7 @@ class Capture(Record):
 
 
 async def capture_states(
-    context: Any, sites: Sequence[Site], settings: CaptureSettings
+    context: Any, sites: Sequence[AppSite], settings: CaptureSettings
 ) -> tuple[dict[str, Any], tuple[Capture, ...]]:
     """Return the states of all apps that gave one, by id, and the outcome of each capture."""
     # at once: three apps take 2.4 s together and 3.1 s one after the other
@@ -84,7 +84,7 @@ async def capture_states(
     return states, tuple(capture for _, capture in found)
 
 
-async def works_elsewhere(context: Any, site: Site, settings: CaptureSettings) -> bool:
+async def works_elsewhere(context: Any, site: AppSite, settings: CaptureSettings) -> bool:
     """Whether an app gives a state in a fresh context and, after that, still none in `context`.
 
     The second look leaves out an app that was down and works again.
@@ -107,7 +107,7 @@ async def works_elsewhere(context: Any, site: Site, settings: CaptureSettings) -
                     await fresh.close()
 
 
-async def _gives_state(context: Any, site: Site, settings: CaptureSettings) -> bool:
+async def _gives_state(context: Any, site: AppSite, settings: CaptureSettings) -> bool:
     try:
         await _state_of(_Page(context), site, settings.try_s / 3, settings.quiet_s)
     except _NoStateError:
@@ -138,7 +138,7 @@ async def _close(context: Any, page: Any) -> None:
             await session.send("Page.close")
 
 
-async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple[Any, Capture]:
+async def _capture(context: Any, site: AppSite, settings: CaptureSettings) -> tuple[Any, Capture]:
     began, tries = settings.clock(), 0
     ends, error = began + settings.app_s, ""
     page = _Page(context)
@@ -163,7 +163,7 @@ async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple
 
 
 async def _state_of(
-    page: _Page, site: Site, within_s: float, quiet_s: float
+    page: _Page, site: AppSite, within_s: float, quiet_s: float
 ) -> tuple[dict[str, Any], int]:
     """Return the state that an app shows now, and the length of its text."""
     text = await page.text_of(f"{site.origin}/finish", within_s, quiet_s)

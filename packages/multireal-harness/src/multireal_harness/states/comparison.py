@@ -19,7 +19,7 @@ from multireal_harness.states.health import FINISH_NOISE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["AppComparison", "Comparison", "changes_of", "compare_states"]
+__all__ = ["AppComparison", "StateComparison", "changes_of", "compare_states"]
 
 _MASK = "*"
 _ID = re.compile(
@@ -53,14 +53,14 @@ class AppComparison(Record):
     second_only: tuple[str, ...] = ()
 
 
-class Comparison(Record):
+class StateComparison(Record):
     """How similar the changes of all apps are; `ratio` is over all leaves, None without any."""
 
     ratio: float | None
     apps: tuple[AppComparison, ...]
 
 
-def compare_states(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
+def compare_states(first: Mapping[str, Any], second: Mapping[str, Any]) -> StateComparison:
     """Compare the end states of two runs, app by app.
 
     >>> added = {"differences": {"emails": {"added": [{"id": "7", "to": ["a@b.c"]}]}}}
@@ -74,7 +74,7 @@ def compare_states(first: Mapping[str, Any], second: Mapping[str, Any]) -> Compa
     )
     shared = sum(each.shared for each in apps)
     total = sum(each.first + each.second for each in apps)
-    return Comparison(ratio=2 * shared / total if total else None, apps=apps)
+    return StateComparison(ratio=2 * shared / total if total else None, apps=apps)
 
 
 def changes_of(state: Any) -> Counter[_Leaf]:

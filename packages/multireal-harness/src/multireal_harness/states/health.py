@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Definition
 
-__all__ = ["FINISH_NOISE", "Symptom", "Window", "check_states", "has_changes"]
+__all__ = ["FINISH_NOISE", "RunSpan", "Symptom", "check_states", "has_changes"]
 
 _CLOCK_SLACK_MS = 120_000
 _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
@@ -44,7 +44,7 @@ class Symptom(Record):
     serious: bool = True
 
 
-class Window(Record):
+class RunSpan(Record):
     """Start and end of a run in milliseconds since 1970, the unit of the apps' action history."""
 
     started_ms: float
@@ -55,7 +55,7 @@ def check_states(
     definition: Definition,
     states: Mapping[str, Any],
     *,
-    window: Window | None = None,
+    window: RunSpan | None = None,
     seeds: Mapping[str, Any] | None = None,
 ) -> list[Symptom]:
     """Return what is wrong with the end states of a task, serious symptoms first.
@@ -157,7 +157,7 @@ def _resemblance(app: str, state: Any) -> float:
 
 
 def _of_app(
-    definition: Definition, app: str, state: Any, window: Window | None, seed: Any
+    definition: Definition, app: str, state: Any, window: RunSpan | None, seed: Any
 ) -> Iterator[Symptom]:
     if not isinstance(state, dict):
         return
@@ -192,7 +192,7 @@ def _configs(value: Any) -> Iterator[dict[str, Any]]:
             yield from _configs(each)
 
 
-def _history(app: str, state: Any, window: Window | None) -> Iterator[Symptom]:
+def _history(app: str, state: Any, window: RunSpan | None) -> Iterator[Symptom]:
     actions = state.get("actionhistory")
     if not isinstance(actions, list):
         return

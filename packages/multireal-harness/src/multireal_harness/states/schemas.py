@@ -11,7 +11,7 @@ from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
 from multireal_harness.states.shapes import (
     ANY,
-    Shape,
+    ValueShape,
     difference_of,
     from_json,
     learn,
@@ -34,12 +34,12 @@ _SKIPPED = frozenset({"actionhistory", "router", "ui", "_persist", "state", "ini
 class Schemas:
     """App id to the shape of its end state; the states of other apps may have any content."""
 
-    apps: Mapping[str, Shape] = field(default_factory=dict)
+    apps: Mapping[str, ValueShape] = field(default_factory=dict)
 
-    def state(self, apps: Iterable[str]) -> Shape:
+    def state(self, apps: Iterable[str]) -> ValueShape:
         """Return the shape of the object of all end states of a task with these apps."""
         fields = {app: self.apps.get(app, ANY) for app in apps}
-        return Shape(frozenset({"object"}), fields, closed=True)
+        return ValueShape(frozenset({"object"}), fields, closed=True)
 
     def untouched(self, apps: Iterable[str]) -> dict[str, Any]:
         """Return end states in which nothing has changed, as far as the shapes show it."""
@@ -95,7 +95,7 @@ def _is_copy(app: str, state: Any, states: Mapping[str, Any]) -> bool:
     return app not in json.dumps(state.get("finalstate", {}).get("config", ""))
 
 
-def _learned(states: list[dict[str, Any]]) -> Shape:
+def _learned(states: list[dict[str, Any]]) -> ValueShape:
     final = [each.get("finalstate") for each in states if each.get("finalstate")]
     # the fields of an untouched app exist, even where no end state has them
     seeds = [each.get("initialstate") for each in states if each.get("initialstate")]
@@ -104,7 +104,7 @@ def _learned(states: list[dict[str, Any]]) -> Shape:
     fields = {key: _alike(each) for key, each in shape.fields.items()}
     fields["finalstate"] = learn([_without_noise(each) for each in [*final, *seeds]])
     fields |= {"initialstate": ANY, "state": ANY, "actionhistory": ANY}
-    return Shape(frozenset({"object"}), fields, closed=True)
+    return ValueShape(frozenset({"object"}), fields, closed=True)
 
 
 def _without_noise(value: Any) -> Any:
@@ -113,7 +113,7 @@ def _without_noise(value: Any) -> Any:
     return {key: each for key, each in value.items() if key not in {"router", "ui", "_persist"}}
 
 
-def _alike(shape: Shape) -> Shape:
+def _alike(shape: ValueShape) -> ValueShape:
     """Give added, deleted and updated items one shape, because few states have all three."""
     fields = {key: _alike(each) for key, each in shape.fields.items()}
     if set(_BRANCHES) <= set(fields):
@@ -121,22 +121,22 @@ def _alike(shape: Shape) -> Shape:
         for branch in _BRANCHES[1:]:
             whole = merge(whole, fields[branch])
         fields |= dict.fromkeys(_BRANCHES, whole)
-    return Shape(shape.kinds, fields, shape.closed, shape.item)
+    return ValueShape(shape.kinds, fields, shape.closed, shape.item)
 
 
-def _completed(shape: Shape) -> Shape:
+def _completed(shape: ValueShape) -> ValueShape:
     """Derive the shape of a difference from the shape of the state."""
     final = shape.fields.get("finalstate", ANY)
     known = shape.fields.get("initialfinaldiff")
     if final.unknown or known is None or (known.fields and not set(_BRANCHES) & set(known.fields)):
         return shape
     branch = difference_of(final)
-    both = Shape(frozenset({"object"}), dict.fromkeys(_BRANCHES, branch), closed=True)
+    both = ValueShape(frozenset({"object"}), dict.fromkeys(_BRANCHES, branch), closed=True)
     fields = {**shape.fields, "initialfinaldiff": both}
-    return Shape(shape.kinds, fields, shape.closed, shape.item)
+    return ValueShape(shape.kinds, fields, shape.closed, shape.item)
 
 
-def _untouched(shape: Shape) -> Any:
+def _untouched(shape: ValueShape) -> Any:
     """Return empty containers; an untouched app's other content is not known from its shape."""
     if "array" in shape.kinds and "object" not in shape.kinds:
         return []

@@ -17,7 +17,16 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["ANY", "NOTHING", "Shape", "difference_of", "from_json", "learn", "merge", "to_json"]
+__all__ = [
+    "ANY",
+    "NOTHING",
+    "ValueShape",
+    "difference_of",
+    "from_json",
+    "learn",
+    "merge",
+    "to_json",
+]
 
 KINDS = frozenset({"null", "boolean", "number", "string", "array", "object"})
 _SCALARS = KINDS - {"array", "object"}
@@ -27,7 +36,7 @@ _LIST, _MAP, _OPEN = "[]", "{}", "..."
 
 
 @dataclass(frozen=True)
-class Shape:
+class ValueShape:
     """The kinds of JSON a value may be, and what is inside.
 
     Attributes:
@@ -38,16 +47,16 @@ class Shape:
     """
 
     kinds: frozenset[str] = frozenset()
-    fields: Mapping[str, Shape] = field(default_factory=dict)
+    fields: Mapping[str, ValueShape] = field(default_factory=dict)
     closed: bool = False
-    item: Shape | None = None
+    item: ValueShape | None = None
 
     @property
     def unknown(self) -> bool:
         """Whether nothing is known."""
         return self.kinds in {frozenset(), KINDS} and not self.fields and self.item is None
 
-    def name(self, key: str) -> Shape | None:
+    def name(self, key: str) -> ValueShape | None:
         """Return the shape of the value of `key`; None when an object of this shape never has it."""
         if key in self.fields:
             return self.fields[key]
@@ -60,13 +69,13 @@ class Shape:
         return self.item if self.item is not None and _ID.fullmatch(key) else None
 
 
-ANY = Shape(KINDS)
+ANY = ValueShape(KINDS)
 """The shape of any value."""
-NOTHING = Shape()
+NOTHING = ValueShape()
 """The shape of values none of which was ever seen."""
 
 
-def learn(values: Iterable[Any]) -> Shape:
+def learn(values: Iterable[Any]) -> ValueShape:
     """Return the shape that all `values` fit.
 
     >>> to_json(learn([{"to": ["a@b.c"]}, {"to": [], "sent": True}]))
@@ -75,14 +84,14 @@ def learn(values: Iterable[Any]) -> Shape:
     return functools.reduce(merge, map(_shape_of, values), NOTHING)
 
 
-def merge(one: Shape, other: Shape) -> Shape:
+def merge(one: ValueShape, other: ValueShape) -> ValueShape:
     """Return the shape of values that fit one or the other."""
     if other in (one, NOTHING):
         return one
     if one == NOTHING:
         return other
     names = {**one.fields, **other.fields}
-    return Shape(
+    return ValueShape(
         one.kinds | other.kinds,
         {key: merge(one.fields.get(key, NOTHING), other.fields.get(key, NOTHING)) for key in names},
         # an object that was always empty has no known names either
@@ -91,7 +100,7 @@ def merge(one: Shape, other: Shape) -> Shape:
     )
 
 
-def difference_of(shape: Shape) -> Shape:
+def difference_of(shape: ValueShape) -> ValueShape:
     """Return the shape of one branch of `initialfinaldiff`: parts of it, lists as objects.
 
     The apps' difference keeps the position as a key where the state has a list.
@@ -100,14 +109,14 @@ def difference_of(shape: Shape) -> Shape:
         return ANY
     if "array" in shape.kinds:
         item = difference_of(shape.item) if shape.item else ANY
-        return Shape(frozenset({"object", "array"}), {}, closed=False, item=item)
+        return ValueShape(frozenset({"object", "array"}), {}, closed=False, item=item)
     if "object" not in shape.kinds:
         return shape
     fields = {key: difference_of(each) for key, each in shape.fields.items()}
     return replace(shape, fields=fields, item=shape.item and difference_of(shape.item))
 
 
-def to_json(shape: Shape) -> Any:
+def to_json(shape: ValueShape) -> Any:
     """Return the shape as files have it."""
     if shape.unknown:
         return "any"
@@ -128,7 +137,7 @@ def to_json(shape: Shape) -> Any:
     return inner
 
 
-def from_json(value: Any) -> Shape:
+def from_json(value: Any) -> ValueShape:
     """Return the shape that `to_json` wrote.
 
     Raises:
@@ -137,7 +146,7 @@ def from_json(value: Any) -> Shape:
     if value == "any":
         return ANY
     if isinstance(value, str) and set(value.split("|")) <= KINDS:
-        return Shape(frozenset(value.split("|")))
+        return ValueShape(frozenset(value.split("|")))
     if not isinstance(value, dict):
         raise InputError(f"{value!r} is no shape: write a JSON type, 'any' or an object")
     kinds = set(str(value.get("|", "")).split("|")) - {""}
@@ -147,7 +156,7 @@ def from_json(value: Any) -> Shape:
     kinds |= {"array"} if _LIST in value else set()
     if _MAP in value or fields or _OPEN in value or not items:
         kinds.add("object")
-    return Shape(
+    return ValueShape(
         frozenset(kinds),
         fields,
         closed=_OPEN not in value and not items,
@@ -155,17 +164,17 @@ def from_json(value: Any) -> Shape:
     )
 
 
-def _shape_of(value: Any) -> Shape:
+def _shape_of(value: Any) -> ValueShape:
     if isinstance(value, list):
-        return Shape(frozenset({"array"}), item=learn(value))
+        return ValueShape(frozenset({"array"}), item=learn(value))
     if not isinstance(value, dict):
-        return Shape(frozenset({_kind(value)}))
+        return ValueShape(frozenset({_kind(value)}))
     if not value:
-        return Shape(frozenset({"object"}))
+        return ValueShape(frozenset({"object"}))
     if all(map(_ID.fullmatch, value)):
-        return Shape(frozenset({"object"}), item=learn(value.values()))
+        return ValueShape(frozenset({"object"}), item=learn(value.values()))
     fields = {key: _shape_of(each) for key, each in value.items()}
-    return Shape(frozenset({"object"}), fields, closed=True)
+    return ValueShape(frozenset({"object"}), fields, closed=True)
 
 
 def _kind(value: Any) -> str:

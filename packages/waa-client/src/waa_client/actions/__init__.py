@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from waa_client.actions.code import OFFERS, Block, Screen, UntranslatableError, translate
+from waa_client.actions.code import OFFERS, Block, DesktopScreen, UntranslatableError, translate
 from waa_client.actions.keys import UnknownKeyError, key_name
 from waa_client.actions.replies import ReplyError, actions_of_reply, parse_block, parse_reply
 
 __all__ = [
     "OFFERS",
     "Block",
+    "DesktopScreen",
     "ReplyError",
-    "Screen",
     "UnknownKeyError",
     "UntranslatableError",
     "actions_of_reply",

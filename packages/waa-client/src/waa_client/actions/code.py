@@ -35,7 +35,7 @@ from waa_client.actions.text import typing_of
 if TYPE_CHECKING:
     from bench_core.agents import Action, Target
 
-__all__ = ["OFFERS", "SPECIAL", "Block", "Screen", "UntranslatableError", "translate"]
+__all__ = ["OFFERS", "SPECIAL", "Block", "DesktopScreen", "UntranslatableError", "translate"]
 
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
 """Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""
@@ -64,7 +64,7 @@ class UntranslatableError(ValueError):
     """An action that WAA cannot do; the agent gets the message."""
 
 
-class Screen(Record):
+class DesktopScreen(Record):
     """The screen with which actions are translated.
 
     Attributes:
@@ -105,7 +105,7 @@ class Block(Record):
         return self.code in SPECIAL
 
 
-def translate(action: Action, screen: Screen) -> Block:
+def translate(action: Action, screen: DesktopScreen) -> Block:
     """Return the code that does `action` on `screen`.
 
     Every pixel is hit exactly: `move_abs` takes fractions and rounds down, so pixel x of W is sent as
@@ -131,7 +131,7 @@ def translate(action: Action, screen: Screen) -> Block:
 class _Writer:
     """Writer of the lines of one code block."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: DesktopScreen) -> None:
         self._screen = screen
         self._lines: list[str] = []
         self._imports: dict[str, None] = {}

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
     from waa_client.desktop import WaaDesktop
-    from waa_client.vm.wire import Call
+    from waa_client.vm.wire import VmCall
 
 __all__ = ["USAGE_UNKNOWN", "CheckoutAgent"]
 
@@ -273,7 +273,7 @@ class _Trial:
         return AgentOutcome(status=self.status, steps=self._steps, error=self._error)
 
 
-def _update_call(given: dict[str, Any]) -> Call[None]:
+def _update_call(given: dict[str, Any]) -> VmCall[None]:
     picture = io.BytesIO()
     given["screenshot"].save(picture, "PNG")
     clipboard = given.get("clipboard_content")

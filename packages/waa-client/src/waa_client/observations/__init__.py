@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waa_client.observations.accessibility import (
-    Control,
+    NestedElement,
     TreeError,
     control_at,
     controls_of,
@@ -14,7 +14,7 @@ from waa_client.observations.accessibility import (
 from waa_client.observations.marks import enlarged, is_still, looks_as_before
 
 __all__ = [
-    "Control",
+    "NestedElement",
     "TreeError",
     "control_at",
     "controls_of",

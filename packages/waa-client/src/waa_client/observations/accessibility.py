@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
-    "Control",
+    "NestedElement",
     "TreeError",
     "control_at",
     "controls_of",
@@ -94,7 +94,7 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
 
-class Control(NamedTuple):
+class NestedElement(NamedTuple):
     """An element, and the roles and names of what it is in, from its window down."""
 
     element: Element
@@ -106,7 +106,7 @@ def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
     return tuple(each.element for each in controls_of(xml, size))
 
 
-def same_control(wanted: Control, now: Sequence[Control]) -> Control | None:
+def same_control(wanted: NestedElement, now: Sequence[NestedElement]) -> NestedElement | None:
     """Return the control of a later tree that `wanted` is, None where it is gone or cannot be distinguished from others.
 
     It has the same role and name in the same place of the tree. Of several, or where a field or text changed
@@ -126,7 +126,7 @@ def same_control(wanted: Control, now: Sequence[Control]) -> Control | None:
     return None
 
 
-def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> Control | None:
+def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> NestedElement | None:
     """Return what a press at a point goes to, None where the tree has nothing there.
 
     Raises:
@@ -139,13 +139,15 @@ def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> C
         there = [(rect, each) for rect, each in rects if rect is not None and _in(rect, point)]
         if there:
             rect, node = min(there, key=lambda each: _area(each[0]))
-            return Control(_element(0, rect, node), node.path)
+            return NestedElement(_element(0, rect, node), node.path)
         if window.rect is not None and _in(window.rect, point):
             return None  # it hides the windows below
     return None
 
 
-def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tuple[Control, ...]:
+def controls_of(
+    xml: str, size: tuple[int, int], *, covered: bool = False
+) -> tuple[NestedElement, ...]:
     """Return the elements on a screen of `size`, ids from 0; with `covered` also those below other windows.
 
     Those of the window that has the focus, and of menus on it, come first; each window's are in the order of the tree.
@@ -188,14 +190,14 @@ def controls_of(xml: str, size: tuple[int, int], *, covered: bool = False) -> tu
             if node.role != "text" or node.value or node.name.strip()  # a blank text says nothing
         ]
     return tuple(
-        Control(_element(number, rect, node, title), node.path)
+        NestedElement(_element(number, rect, node, title), node.path)
         for number, (title, rect, node) in enumerate(placed[:_MOST_ELEMENTS])
     )
 
 
 def numbered(
-    before: Iterable[Control], now: Sequence[Control], numbers: Iterator[int]
-) -> tuple[Control, ...]:
+    before: Iterable[NestedElement], now: Sequence[NestedElement], numbers: Iterator[int]
+) -> tuple[NestedElement, ...]:
     """Return the controls of a later tree with the ids that they had before; new ones get the next of `numbers`."""
     known = {_identity(each): each for each in before}
     ids: dict[int, str] = {}
@@ -215,7 +217,7 @@ def numbered(
     )
 
 
-def _identity(control: Control) -> tuple[object, ...]:
+def _identity(control: NestedElement) -> tuple[object, ...]:
     element = control.element
     return element.role, element.name, element.rect, control.path
 

@@ -6,26 +6,26 @@ from waa_client.vm.answers import (
     ActionOutcome,
     CommandOutcome,
     DirectoryEntry,
-    Picture,
     ServerInfo,
     SetupOutcome,
+    VmPicture,
     WindowView,
 )
 from waa_client.vm.client import SyncVmClient, VmClient, VmOptions, vm_url
-from waa_client.vm.wire import Answer, Call
+from waa_client.vm.wire import VmAnswer, VmCall
 
 __all__ = [
     "ActionOutcome",
-    "Answer",
-    "Call",
     "CommandOutcome",
     "DirectoryEntry",
-    "Picture",
     "ServerInfo",
     "SetupOutcome",
     "SyncVmClient",
+    "VmAnswer",
+    "VmCall",
     "VmClient",
     "VmOptions",
+    "VmPicture",
     "WindowView",
     "vm_url",
 ]

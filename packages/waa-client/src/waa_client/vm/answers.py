@@ -14,9 +14,9 @@ __all__ = [
     "ActionOutcome",
     "CommandOutcome",
     "DirectoryEntry",
-    "Picture",
     "ServerInfo",
     "SetupOutcome",
+    "VmPicture",
     "WindowView",
     "png_size",
 ]
@@ -37,7 +37,7 @@ class ServerInfo(Record):
     world: World = "real"
 
 
-class Picture(Record):
+class VmPicture(Record):
     """A PNG that is complete, and its width and height in pixels."""
 
     data: bytes

@@ -13,7 +13,7 @@ import base64
 from typing import TYPE_CHECKING, Any, Literal
 
 from waa_client.vm import readers
-from waa_client.vm.wire import Call
+from waa_client.vm.wire import VmCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         ActionOutcome,
         CommandOutcome,
         DirectoryEntry,
-        Picture,
         ServerInfo,
         SetupOutcome,
+        VmPicture,
         WindowView,
     )
 
@@ -87,35 +87,35 @@ _QUICK_S = 10.0
 Backend = Literal["win32", "uia"]
 
 
-def probe() -> Call[ServerInfo]:
+def probe() -> VmCall[ServerInfo]:
     """Ask whether the server answers, and for its world."""
-    return Call("GET", "/probe", readers.server_info, repeatable=True, timeout_s=_QUICK_S)
+    return VmCall("GET", "/probe", readers.server_info, repeatable=True, timeout_s=_QUICK_S)
 
 
-def platform() -> Call[str]:
+def platform() -> VmCall[str]:
     """Ask for the operating system: `Windows`."""
-    return Call("GET", "/platform", readers.text, repeatable=True, timeout_s=_QUICK_S)
+    return VmCall("GET", "/platform", readers.text, repeatable=True, timeout_s=_QUICK_S)
 
 
-def screenshot() -> Call[Picture]:
+def screenshot() -> VmCall[VmPicture]:
     """Take a screenshot of the whole screen with the pointer; the server sends it as raw PNG."""
-    return Call("GET", "/screenshot", readers.picture, repeatable=True)
+    return VmCall("GET", "/screenshot", readers.picture, repeatable=True)
 
 
-def screen_size() -> Call[tuple[int, int]]:
+def screen_size() -> VmCall[tuple[int, int]]:
     """Ask for width and height of the screen in pixels."""
-    return Call("POST", "/screen_size", readers.size, repeatable=True, timeout_s=_QUICK_S)
+    return VmCall("POST", "/screen_size", readers.size, repeatable=True, timeout_s=_QUICK_S)
 
 
-def obs_winagent() -> Call[WindowView]:
+def obs_winagent() -> VmCall[WindowView]:
     """Ask for the foreground window; fails while Windows shows its secure desktop."""
-    return Call("GET", "/obs_winagent", readers.window_view, repeatable=True)
+    return VmCall("GET", "/obs_winagent", readers.window_view, repeatable=True)
 
 
-def accessibility(backend: Backend = "win32", *, timeout_s: float = _TREE_S) -> Call[str]:
+def accessibility(backend: Backend = "win32", *, timeout_s: float = _TREE_S) -> VmCall[str]:
     """Read the accessibility tree as XML; `uia` finds more and takes up to minutes."""
     params = {"backend": backend}
-    return Call(
+    return VmCall(
         "GET", "/accessibility", readers.tree, params=params, repeatable=True, timeout_s=timeout_s
     )
 
@@ -128,7 +128,7 @@ def update_computer(
     scale: tuple[float, float] = (1.0, 1.0),
     clipboard_content: str | None = None,
     swap_ctrl_alt: bool = False,
-) -> Call[None]:
+) -> VmCall[None]:
     """Send the elements' rects for code blocks, as WAA's own agent does before it acts.
 
     Args:
@@ -148,22 +148,22 @@ def update_computer(
         "clipboard_content": clipboard_content,
         "swap_ctrl_alt": swap_ctrl_alt,
     }
-    return Call("POST", "/update_computer", readers.nothing, json=body, repeatable=True)
+    return VmCall("POST", "/update_computer", readers.nothing, json=body, repeatable=True)
 
 
-def execute_windows(code: str, *, timeout_s: float = _CODE_S) -> Call[ActionOutcome]:
+def execute_windows(code: str, *, timeout_s: float = _CODE_S) -> VmCall[ActionOutcome]:
     """Run a code block in the server, where `computer` is defined; its output is not returned.
 
     The server reports a failure when it raises, and also when it prints "error".
     """
-    return Call(
+    return VmCall(
         "POST", "/execute_windows", readers.action, json={"command": code}, timeout_s=timeout_s
     )
 
 
 def execute(
     command: Sequence[str] | str, *, shell: bool = False, timeout_s: float = _COMMAND_S
-) -> Call[CommandOutcome]:
+) -> VmCall[CommandOutcome]:
     """Run a command in a new process, for at most 120 s.
 
     A string without `shell` is split as on POSIX, which drops backslashes: pass a list.
@@ -173,217 +173,221 @@ def execute(
 
 def setup_execute(
     command: Sequence[str] | str, *, shell: bool | str = False
-) -> Call[CommandOutcome]:
+) -> VmCall[CommandOutcome]:
     """Do what `execute` does, under the name set-up steps use."""
     return _execute("/setup/execute", command, shell=shell, timeout_s=_COMMAND_S)
 
 
-def desktop_path() -> Call[str | None]:
+def desktop_path() -> VmCall[str | None]:
     """Ask for the user's desktop folder; None where the server does not know it."""
-    return Call("POST", "/desktop_path", readers.field_or_null("desktop_path"), repeatable=True)
+    return VmCall("POST", "/desktop_path", readers.field_or_null("desktop_path"), repeatable=True)
 
 
-def documents_path() -> Call[str | None]:
+def documents_path() -> VmCall[str | None]:
     """Ask for the user's documents folder; None where the server does not know it."""
-    return Call("POST", "/documents_path", readers.field_or_null("documents_path"), repeatable=True)
+    return VmCall(
+        "POST", "/documents_path", readers.field_or_null("documents_path"), repeatable=True
+    )
 
 
-def list_directory(path: str) -> Call[DirectoryEntry | None]:
+def list_directory(path: str) -> VmCall[DirectoryEntry | None]:
     """List a folder and all below it; None when it is no folder."""
-    return Call(
+    return VmCall(
         "POST", "/list_directory", readers.directory, json={"path": path}, repeatable=True,
         timeout_s=_FILE_S,
     )  # fmt: skip
 
 
-def file(path: str) -> Call[bytes | None]:
+def file(path: str) -> VmCall[bytes | None]:
     """Fetch a file; None when there is none. Variables like %APPDATA% and `~` are expanded.
 
     A locked file or a folder is a 500, hence an error.
     """
     form = {"file_path": path}
-    return Call("POST", "/file", readers.file, form=form, repeatable=True, timeout_s=_FILE_S)
+    return VmCall("POST", "/file", readers.file, form=form, repeatable=True, timeout_s=_FILE_S)
 
 
-def file_exists(folder: str, name: str) -> Call[bool]:
+def file_exists(folder: str, name: str) -> VmCall[bool]:
     """Ask whether a file is in a folder."""
     return _question("/file_exists", path=folder, file_name=name)
 
 
-def folder_exists(folder: str, name: str) -> Call[bool]:
+def folder_exists(folder: str, name: str) -> VmCall[bool]:
     """Ask whether a folder is in a folder."""
     return _question("/folder_exists", path=folder, folder_name=name)
 
 
-def is_details_view(path: str) -> Call[bool]:
+def is_details_view(path: str) -> VmCall[bool]:
     """Ask whether File Explorer shows a folder in details view."""
     return _question("/is_details_view", path=path)
 
 
-def are_files_sorted_by_modified_time(folder: str) -> Call[bool]:
+def are_files_sorted_by_modified_time(folder: str) -> VmCall[bool]:
     """Ask whether File Explorer shows a folder's files sorted by time."""
     return _question("/are_files_sorted_by_modified_time", directory=folder)
 
 
-def is_directory_read_only_for_user(folder: str, user: str) -> Call[bool]:
+def is_directory_read_only_for_user(folder: str, user: str) -> VmCall[bool]:
     """Ask whether a user may only read a folder."""
     return _question("/is_directory_read_only_for_user", directory=folder, user=user)
 
 
-def are_all_images_tagged(folder: str, tag: str) -> Call[bool]:
+def are_all_images_tagged(folder: str, tag: str) -> VmCall[bool]:
     """Ask whether all JPEG and TIFF files of a folder have a tag."""
     return _question("/are_all_images_tagged", directory=folder, tag=tag)
 
 
-def check_if_timer_started(hours: str, minutes: str, seconds: str) -> Call[bool]:
+def check_if_timer_started(hours: str, minutes: str, seconds: str) -> VmCall[bool]:
     """Ask whether the Clock has a timer of this length."""
     return _question("/check_if_timer_started", hours=hours, minutes=minutes, seconds=seconds)
 
 
-def check_if_world_clock_exists(city: str, country: str) -> Call[bool]:
+def check_if_world_clock_exists(city: str, country: str) -> VmCall[bool]:
     """Ask whether the Clock shows this city."""
     return _question("/check_if_world_clock_exists", city=city, country=country)
 
 
-def library_folders(name: str) -> Call[tuple[str, ...] | None]:
+def library_folders(name: str) -> VmCall[tuple[str, ...] | None]:
     """List the folders of a Windows library; None when there is no such library."""
     body = {"library_name": name}
-    return Call("POST", "/library_folders", readers.library, json=body, repeatable=True)
+    return VmCall("POST", "/library_folders", readers.library, json=body, repeatable=True)
 
 
-def wallpaper() -> Call[bytes]:
+def wallpaper() -> VmCall[bytes]:
     """Fetch the wallpaper's file; where there is none the server fails."""
-    return Call("POST", "/wallpaper", readers.content, repeatable=True, timeout_s=_FILE_S)
+    return VmCall("POST", "/wallpaper", readers.content, repeatable=True, timeout_s=_FILE_S)
 
 
-def launch(command: Sequence[str] | str, *, shell: bool | str = False) -> Call[SetupOutcome]:
+def launch(command: Sequence[str] | str, *, shell: bool | str = False) -> VmCall[SetupOutcome]:
     """Start a program in a shell; succeeds even where there is no such program."""
     # the server runs it in a shell whatever `shell` is
     return _setup("/setup/launch", command=_listed(command), shell=shell)
 
 
-def open_file(path: str) -> Call[SetupOutcome]:
+def open_file(path: str) -> VmCall[SetupOutcome]:
     """Open a file with its program; takes five seconds."""
     return _setup("/setup/open_file", path=path)
 
 
 def activate_window(
     name: str, *, strict: bool = False, by_class: bool = False
-) -> Call[SetupOutcome]:
+) -> VmCall[SetupOutcome]:
     """Bring the first window to the front whose title contains `name`; not strict, it does nothing."""
     return _setup("/setup/activate_window", window_name=name, strict=strict, by_class=by_class)
 
 
-def close_window(name: str, *, strict: bool = False, by_class: bool = False) -> Call[SetupOutcome]:
+def close_window(
+    name: str, *, strict: bool = False, by_class: bool = False
+) -> VmCall[SetupOutcome]:
     """Close the first window whose title contains `name`; strict, it never finds one."""
     return _setup("/setup/close_window", window_name=name, strict=strict, by_class=by_class)
 
 
-def close_all() -> Call[SetupOutcome]:
+def close_all() -> VmCall[SetupOutcome]:
     """Close all windows; the server often fails half-way, which WAA ignores."""
     return _setup("/setup/close_all")
 
 
-def clear_task_files() -> Call[SetupOutcome]:
+def clear_task_files() -> VmCall[SetupOutcome]:
     """Delete the files, not the folders, in the user's downloads."""
     return _setup("/setup/clear_task_files")
 
 
-def upload(path: str, data: bytes) -> Call[SetupOutcome]:
+def upload(path: str, data: bytes) -> VmCall[SetupOutcome]:
     """Write a file; its folder must exist."""
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return Call(
+    return VmCall(
         "POST", "/setup/upload", readers.setup_outcome, form={"file_path": path}, file=(name, data),
         timeout_s=_FILE_S,
     )  # fmt: skip
 
 
-def download_file(url: str, path: str) -> Call[SetupOutcome]:
+def download_file(url: str, path: str) -> VmCall[SetupOutcome]:
     """Have the VM download a URL into a file; three tries."""
     return _setup("/setup/download_file", url=url, path=path)
 
 
-def create_folder(path: str) -> Call[SetupOutcome]:
+def create_folder(path: str) -> VmCall[SetupOutcome]:
     """Make a folder; one that exists is fine."""
     return _setup("/setup/create_folder", path=path)
 
 
-def create_file(path: str, content: str = "") -> Call[SetupOutcome]:
+def create_file(path: str, content: str = "") -> VmCall[SetupOutcome]:
     """Write a text file."""
     return _setup("/setup/create_file", path=path, content=content)
 
 
-def recycle(path: str) -> Call[SetupOutcome]:
+def recycle(path: str) -> VmCall[SetupOutcome]:
     """Move a file to the recycle bin."""
     return _setup("/setup/recycle", path=path)
 
 
-def change_wallpaper(path: str) -> Call[SetupOutcome]:
+def change_wallpaper(path: str) -> VmCall[SetupOutcome]:
     """Show a picture as wallpaper."""
     return _setup("/setup/change_wallpaper", path=path)
 
 
-def start_recording() -> Call[SetupOutcome]:
+def start_recording() -> VmCall[SetupOutcome]:
     """Start recording the screen to a file on the VM."""
     return _setup("/start_recording")
 
 
-def end_recording() -> Call[SetupOutcome]:
+def end_recording() -> VmCall[SetupOutcome]:
     """Stop recording; the message names the file on the VM, the video is not returned."""
     return _setup("/end_recording")
 
 
-def revert_to_snapshot() -> Call[bool]:
+def revert_to_snapshot() -> VmCall[bool]:
     """Ask for a reset; WAA's server has none and answers 501, for which this returns False."""
-    return Call("POST", "/revert_to_snapshot", readers.reverted)
+    return VmCall("POST", "/revert_to_snapshot", readers.reverted)
 
 
-def reset_simulation() -> Call[None]:
+def reset_simulation() -> VmCall[None]:
     """Reset a simulated desktop to its initial state; no real VM has this route."""
-    return Call("POST", "/simulation/reset", readers.nothing, json={}, repeatable=True)
+    return VmCall("POST", "/simulation/reset", readers.nothing, json={}, repeatable=True)
 
 
-def save_state(name: str) -> Call[SetupOutcome]:
+def save_state(name: str) -> VmCall[SetupOutcome]:
     """Ask for a snapshot; WAA's server has a bug there and always fails."""
     form = {"snapshot_name": name}
-    return Call("POST", "/save_state", readers.setup_outcome, form=form, timeout_s=_COMMAND_S)
+    return VmCall("POST", "/save_state", readers.setup_outcome, form=form, timeout_s=_COMMAND_S)
 
 
-def shutdown() -> Call[str]:
+def shutdown() -> VmCall[str]:
     """Turn the VM off, two seconds from now."""
-    return Call("POST", "/shutdown", readers.message)
+    return VmCall("POST", "/shutdown", readers.message)
 
 
-def terminal() -> Call[str]:
+def terminal() -> VmCall[str]:
     """Read the terminal's text; on Windows the server always fails."""
-    return Call("GET", "/terminal", readers.field("output"), repeatable=True)
+    return VmCall("GET", "/terminal", readers.field("output"), repeatable=True)
 
 
-def cursor_position() -> Call[tuple[int, int]]:
+def cursor_position() -> VmCall[tuple[int, int]]:
     """Ask where the pointer is; WAA's server has a bug there and always fails."""
-    return Call("GET", "/cursor_position", readers.pair, repeatable=True)
+    return VmCall("GET", "/cursor_position", readers.pair, repeatable=True)
 
 
-def window_size(app_class_name: str) -> Call[tuple[int, int]]:
+def window_size(app_class_name: str) -> VmCall[tuple[int, int]]:
     """Ask for a window's size by its X11 class; on Windows the server always fails."""
     form = {"app_class_name": app_class_name}
-    return Call("POST", "/window_size", readers.size, form=form, repeatable=True)
+    return VmCall("POST", "/window_size", readers.size, form=form, repeatable=True)
 
 
 def _execute(
     path: str, command: Sequence[str] | str, *, shell: bool | str, timeout_s: float
-) -> Call[CommandOutcome]:
+) -> VmCall[CommandOutcome]:
     # some tasks send "true" for `shell`, which the server takes as true
     body = {"command": _listed(command), "shell": shell}
-    return Call("POST", path, readers.command, json=body, timeout_s=timeout_s)
+    return VmCall("POST", path, readers.command, json=body, timeout_s=timeout_s)
 
 
-def _question(route: str, /, **body: str) -> Call[bool]:
-    return Call("POST", route, readers.yes_or_no, json=body, repeatable=True, timeout_s=_FILE_S)
+def _question(route: str, /, **body: str) -> VmCall[bool]:
+    return VmCall("POST", route, readers.yes_or_no, json=body, repeatable=True, timeout_s=_FILE_S)
 
 
-def _setup(route: str, /, **body: Any) -> Call[SetupOutcome]:
-    return Call("POST", route, readers.setup_outcome, json=body, timeout_s=_COMMAND_S)
+def _setup(route: str, /, **body: Any) -> VmCall[SetupOutcome]:
+    return VmCall("POST", route, readers.setup_outcome, json=body, timeout_s=_COMMAND_S)
 
 
 def _listed(command: Sequence[str] | str) -> str | list[str]:

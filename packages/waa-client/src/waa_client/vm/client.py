@@ -17,14 +17,14 @@ import httpx
 
 from bench_core.errors import InputError
 from waa_client.errors import VmAnswerError, VmTimeoutError, VmUnreachableError
-from waa_client.vm.wire import Answer
+from waa_client.vm.wire import VmAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from typing_extensions import Self
 
-    from waa_client.vm.wire import Call
+    from waa_client.vm.wire import VmCall
 
 __all__ = ["VM_PORT", "SyncVmClient", "VmClient", "VmOptions", "vm_url"]
 
@@ -103,7 +103,7 @@ class VmClient:
         self.options = options or VmOptions()
         self._http = httpx.AsyncClient(transport=transport, **_settings(self.options))
 
-    async def send(self, call: Call[T]) -> T:
+    async def send(self, call: VmCall[T]) -> T:
         """Make a call and return its result.
 
         Raises:
@@ -120,7 +120,7 @@ class VmClient:
             await asyncio.sleep(self.options.wait_s * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
 
-    async def _ask(self, call: Call[Any]) -> Answer:
+    async def _ask(self, call: VmCall[Any]) -> VmAnswer:
         request = _request(self._http, self.url, call, self.options)
         began = time.monotonic()
         answer = await self._http.send(request, stream=True)
@@ -159,7 +159,7 @@ class SyncVmClient:
         self.options = options or VmOptions()
         self._http = httpx.Client(transport=transport, **_settings(self.options))
 
-    def send(self, call: Call[T]) -> T:
+    def send(self, call: VmCall[T]) -> T:
         """Make a call and return its result; see `VmClient.send`."""
         for number in range(1, self.options.tries + 1):
             try:
@@ -170,7 +170,7 @@ class SyncVmClient:
             time.sleep(self.options.wait_s * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
 
-    def _ask(self, call: Call[Any]) -> Answer:
+    def _ask(self, call: VmCall[Any]) -> VmAnswer:
         request = _request(self._http, self.url, call, self.options)
         began = time.monotonic()
         # in pieces, so that size and total time can be limited
@@ -201,7 +201,7 @@ def _settings(options: VmOptions) -> dict[str, Any]:
 
 
 def _request(
-    http: httpx.Client | httpx.AsyncClient, base: str, call: Call[Any], options: VmOptions
+    http: httpx.Client | httpx.AsyncClient, base: str, call: VmCall[Any], options: VmOptions
 ) -> httpx.Request:
     given: dict[str, Any] = {"params": dict(call.params) or None}
     if call.json is not None:
@@ -214,23 +214,23 @@ def _request(
     return http.build_request(call.method, base + call.path, timeout=timeout, **given)
 
 
-def _answer(answer: httpx.Response, body: bytes) -> Answer:
+def _answer(answer: httpx.Response, body: bytes) -> VmAnswer:
     kind = answer.headers.get("content-type", "")
-    return Answer(str(answer.url), answer.status_code, body, kind)
+    return VmAnswer(str(answer.url), answer.status_code, body, kind)
 
 
-def _may_repeat(call: Call[Any], error: Exception, number: int, options: VmOptions) -> bool:
+def _may_repeat(call: VmCall[Any], error: Exception, number: int, options: VmOptions) -> bool:
     safe = call.repeatable or isinstance(error, _NEVER_SENT)
     return safe and number < options.tries
 
 
-def _unreachable(url: str, call: Call[Any], error: Exception) -> VmUnreachableError:
+def _unreachable(url: str, call: VmCall[Any], error: Exception) -> VmUnreachableError:
     reason = str(error) or type(error).__name__
     kind = VmTimeoutError if isinstance(error, httpx.ReadTimeout) else VmUnreachableError
     return kind(url, f"{call.method} {call.path} got no answer: {reason}")
 
 
-def _refuse_oversize(url: str, call: Call[Any], body: bytearray, options: VmOptions) -> None:
+def _refuse_oversize(url: str, call: VmCall[Any], body: bytearray, options: VmOptions) -> None:
     """Refuse an answer that is too large."""
     if len(body) > options.most_bytes:
         raise VmAnswerError(
@@ -238,7 +238,9 @@ def _refuse_oversize(url: str, call: Call[Any], body: bytearray, options: VmOpti
         )
 
 
-def _refuse_slow(request: httpx.Request, call: Call[Any], began: float, options: VmOptions) -> None:
+def _refuse_slow(
+    request: httpx.Request, call: VmCall[Any], began: float, options: VmOptions
+) -> None:
     """End an answer that arrives too slowly: httpx's own limit is for each piece of it."""
     limit = call.timeout_s * options.slack
     if time.monotonic() - began > limit:

@@ -10,13 +10,13 @@ from waa_client.vm.answers import (
     ActionOutcome,
     CommandOutcome,
     DirectoryEntry,
-    Picture,
     ServerInfo,
     SetupOutcome,
+    VmPicture,
     WindowView,
     png_size,
 )
-from waa_client.vm.wire import Answer, refusal
+from waa_client.vm.wire import VmAnswer, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,37 +52,37 @@ _FAILED = 500
 _SNAPSHOTS_MISSING = 501
 
 
-def text(answer: Answer) -> str:
+def text(answer: VmAnswer) -> str:
     """Read text."""
     return answer.demand().text
 
 
-def content(answer: Answer) -> bytes:
+def content(answer: VmAnswer) -> bytes:
     """Read raw bytes."""
     return answer.demand().content
 
 
-def nothing(answer: Answer) -> None:
+def nothing(answer: VmAnswer) -> None:
     """Demand success and read nothing."""
     answer.demand()
 
 
-def message(answer: Answer) -> str:
+def message(answer: VmAnswer) -> str:
     """Read the `message` of a JSON object."""
     return str(answer.demand().object().get("message", ""))
 
 
-def server_info(answer: Answer) -> ServerInfo:
+def server_info(answer: VmAnswer) -> ServerInfo:
     """Read a server's report of itself."""
     body = answer.demand().object()
     world: World = "built-in" if body.get("world") == "built-in" else "real"
     return ServerInfo(message=str(body.get("message", "")), world=world)
 
 
-def field(name: str) -> Callable[[Answer], str]:
+def field(name: str) -> Callable[[VmAnswer], str]:
     """Return a reader of the text `name` of a JSON object."""
 
-    def read(answer: Answer) -> str:
+    def read(answer: VmAnswer) -> str:
         value = answer.demand().object().get(name)
         if not isinstance(value, str):
             raise VmAnswerError(answer.url, f"no {name} in {answer.shown()}")
@@ -91,26 +91,26 @@ def field(name: str) -> Callable[[Answer], str]:
     return read
 
 
-def field_or_null(name: str) -> Callable[[Answer], str | None]:
+def field_or_null(name: str) -> Callable[[VmAnswer], str | None]:
     """Return a reader of the text `name`; 400 and 404 mean that there is none."""
 
-    def read(answer: Answer) -> str | None:
+    def read(answer: VmAnswer) -> str | None:
         return None if answer.status in {_BAD_REQUEST, _NOT_FOUND} else field(name)(answer)
 
     return read
 
 
-def picture(answer: Answer) -> Picture:
+def picture(answer: VmAnswer) -> VmPicture:
     """Read a raw PNG and check that it is complete."""
     data = answer.demand().content
     try:
         # a torn picture would be a wrong observation, and no sign of it reaches the agent
-        return Picture(data=data, size=png_size(data))
+        return VmPicture(data=data, size=png_size(data))
     except ValueError as error:
         raise VmAnswerError(answer.url, str(error)) from error
 
 
-def size(answer: Answer) -> tuple[int, int]:
+def size(answer: VmAnswer) -> tuple[int, int]:
     """Read width and height."""
     body = answer.demand().object()
     width, height = body.get("width"), body.get("height")
@@ -119,7 +119,7 @@ def size(answer: Answer) -> tuple[int, int]:
     return width, height
 
 
-def pair(answer: Answer) -> tuple[int, int]:
+def pair(answer: VmAnswer) -> tuple[int, int]:
     """Read two numbers."""
     value = answer.demand().json()
     if not (isinstance(value, list) and [type(each) for each in value] == [int, int]):
@@ -127,7 +127,7 @@ def pair(answer: Answer) -> tuple[int, int]:
     return value[0], value[1]
 
 
-def window_view(answer: Answer) -> WindowView:
+def window_view(answer: VmAnswer) -> WindowView:
     """Read the foreground window."""
     body = answer.demand().object()
     try:
@@ -152,12 +152,12 @@ def _text_or_null(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def tree(answer: Answer) -> str:
+def tree(answer: VmAnswer) -> str:
     """Read the XML, which the server wraps in JSON."""
     return field("AT")(answer)
 
 
-def action(answer: Answer) -> ActionOutcome:
+def action(answer: VmAnswer) -> ActionOutcome:
     """Read a block's outcome: a 500 in the server's own form is the code's failure, not the VM's."""
     if answer.status == _FAILED and answer.object().get("status") == "error":
         return ActionOutcome(ok=False, error=refusal(answer))
@@ -165,7 +165,7 @@ def action(answer: Answer) -> ActionOutcome:
     return ActionOutcome()
 
 
-def command(answer: Answer) -> CommandOutcome:
+def command(answer: VmAnswer) -> CommandOutcome:
     """Read a command's outcome: a failure is a 200 with its return code, a 500 a command that did not end."""
     if answer.status == _FAILED and answer.object().get("status") == "error":
         return CommandOutcome(started=False, error=refusal(answer))
@@ -177,7 +177,7 @@ def command(answer: Answer) -> CommandOutcome:
     return CommandOutcome(output=output, error=error, returncode=code)
 
 
-def yes_or_no(answer: Answer) -> bool:
+def yes_or_no(answer: VmAnswer) -> bool:
     """Read an answer of yes or no, of which no is a 400, as for missing fields, which calls never have."""
     if answer.status == _BAD_REQUEST and answer.object().get("status") == "error":
         return False
@@ -185,7 +185,7 @@ def yes_or_no(answer: Answer) -> bool:
     return True
 
 
-def library(answer: Answer) -> tuple[str, ...] | None:
+def library(answer: VmAnswer) -> tuple[str, ...] | None:
     """Read the folders of a library; 400 means that there is none."""
     if answer.status == _BAD_REQUEST:
         return None
@@ -195,19 +195,19 @@ def library(answer: Answer) -> tuple[str, ...] | None:
     return tuple(map(str, folders))
 
 
-def file(answer: Answer) -> bytes | None:
+def file(answer: VmAnswer) -> bytes | None:
     """Read a file; 404 means that there is none."""
     return None if answer.status == _NOT_FOUND else answer.demand().content
 
 
-def directory(answer: Answer) -> DirectoryEntry | None:
+def directory(answer: VmAnswer) -> DirectoryEntry | None:
     """Read a folder with all below it; 400 means that it is none."""
     if answer.status == _BAD_REQUEST:
         return None
     return _entry(answer, answer.demand().object().get("directory_tree"))
 
 
-def _entry(answer: Answer, node: Any) -> DirectoryEntry:
+def _entry(answer: VmAnswer, node: Any) -> DirectoryEntry:
     if not isinstance(node, dict):
         raise VmAnswerError(answer.url, f"no folder tree: {answer.shown()}")
     # a folder that cannot be read is an `error` among its siblings, not a failure of the call
@@ -218,13 +218,13 @@ def _entry(answer: Answer, node: Any) -> DirectoryEntry:
     return DirectoryEntry(name=str(node.get("name", "")), folder=folder, children=children)
 
 
-def setup_outcome(answer: Answer) -> SetupOutcome:
+def setup_outcome(answer: VmAnswer) -> SetupOutcome:
     """Read whether a set-up route succeeded; no answer of it is an error, because vanilla ignores failures."""
     shown = answer.text.strip() if answer.ok else refusal(answer)
     return SetupOutcome(ok=answer.ok, status=answer.status, message=shown)
 
 
-def reverted(answer: Answer) -> bool:
+def reverted(answer: VmAnswer) -> bool:
     """Read whether there are snapshots."""
     if answer.status == _SNAPSHOTS_MISSING:
         return False

@@ -14,7 +14,7 @@ from waa_client.errors import RouteMissingError, VmAnswerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Answer", "Call", "refusal"]
+__all__ = ["VmAnswer", "VmCall", "refusal"]
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True)
-class Answer:
+class VmAnswer:
     """An answer: its URL, status, type and body."""
 
     url: str
@@ -69,7 +69,7 @@ class Answer:
         """Return the beginning of the body for a message."""
         return repr(self.text[:_SHOWN])
 
-    def demand(self) -> Answer:
+    def demand(self) -> VmAnswer:
         """Return the answer itself when the server reports success.
 
         Raises:
@@ -81,7 +81,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Call(Generic[T]):
+class VmCall(Generic[T]):
     """One call; `read` converts the answer to the caller's result.
 
     Attributes:
@@ -91,7 +91,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    read: Callable[[Answer], T]
+    read: Callable[[VmAnswer], T]
     json: Any = None
     form: Mapping[str, str] | None = None
     file: tuple[str, bytes] | None = None
@@ -99,7 +99,7 @@ class Call(Generic[T]):
     repeatable: bool = False
     timeout_s: float = 30.0
 
-    def result(self, answer: Answer) -> T:
+    def result(self, answer: VmAnswer) -> T:
         """Read an answer.
 
         Raises:
@@ -111,7 +111,7 @@ class Call(Generic[T]):
         return self.read(answer)
 
 
-def refusal(answer: Answer) -> str:
+def refusal(answer: VmAnswer) -> str:
     """Return the server's own reason for a failure, which it puts in several places."""
     try:
         body = json.loads(answer.content)
@@ -124,7 +124,7 @@ def refusal(answer: Answer) -> str:
     return answer.text[:_SHOWN]
 
 
-def _route_is_missing(answer: Answer) -> bool:
+def _route_is_missing(answer: VmAnswer) -> bool:
     """Return whether the route is missing: WAA's global error handler answers with 500 and the 404 as text."""
     if answer.status == _FAILED:
         # a method that is not allowed means another server, too

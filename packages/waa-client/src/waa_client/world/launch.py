@@ -12,7 +12,7 @@ from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record, World
 from waa_client.errors import VmError
 from waa_client.evaluation import EvaluationClient, world_of_vm
-from waa_client.pool import Machine
+from waa_client.pool import LeasedVm
 from waa_client.vm import VmClient, VmOptions, calls
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from bench_core.records import Task
 
-__all__ = ["BuiltInDesktops", "Found", "built_in_world"]
+__all__ = ["BuiltInDesktops", "ServerAnswers", "built_in_world"]
 
 
-class Found(Record):
+class ServerAnswers(Record):
     """The answers of VMs and evaluators before a run.
 
     Attributes:
@@ -53,7 +53,7 @@ class BuiltInDesktops:
         self._spare: _Desktop | None = None
 
     @asynccontextmanager
-    async def lease(self, task: Task) -> AsyncIterator[Machine]:
+    async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Run a desktop and an evaluator with the reference files of `task` during the block.
 
         Raises what the block raises.
@@ -103,13 +103,13 @@ class _Desktop:
     async def started(self) -> None:
         await asyncio.wait({self._starting})
 
-    async def machine(self) -> Machine:
+    async def machine(self) -> LeasedVm:
         try:
             # a start that is cancelled half-way would leave processes that are never stopped
             info = await asyncio.shield(self._starting)
         except (InputError, OSError) as error:
             raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
-        return Machine(
+        return LeasedVm(
             url=info.urls["vm"],
             evaluator=info.urls["evaluate"],
             token=getattr(self.world, "token", None),
@@ -129,12 +129,12 @@ def built_in_world() -> Any:
     return world
 
 
-def look_around(vms: Sequence[str], evaluators: Sequence[str]) -> Found:
+def look_around(vms: Sequence[str], evaluators: Sequence[str]) -> ServerAnswers:
     """Ask VMs and evaluators, all at once, whether they answer and for their worlds."""
     return asyncio.run(_look_around(vms, evaluators))
 
 
-async def _look_around(vms: Sequence[str], evaluators: Sequence[str]) -> Found:
+async def _look_around(vms: Sequence[str], evaluators: Sequence[str]) -> ServerAnswers:
     answers = await asyncio.gather(*map(_vm, vms))
     seen = await asyncio.gather(*map(_evaluator, evaluators))
     worlds = {url: world for url, world in zip(evaluators, seen, strict=True) if world}
@@ -144,7 +144,7 @@ async def _look_around(vms: Sequence[str], evaluators: Sequence[str]) -> Found:
             faults[url] = str(answer)
         else:
             worlds[url] = answer
-    return Found(worlds=worlds, faults=faults)
+    return ServerAnswers(worlds=worlds, faults=faults)
 
 
 async def _vm(url: str) -> World | VmError:

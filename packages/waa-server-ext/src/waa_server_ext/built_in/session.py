@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-__all__ = ["Session", "run_session"]
+__all__ = ["DesktopSession", "run_session"]
 
 
-class Session(Record):
+class DesktopSession(Record):
     """What the command line asked for."""
 
     scene: Path | None = None
@@ -44,7 +44,7 @@ class Session(Record):
 
 
 def run_session(
-    session: Session, *, say: Callable[[str], None], until: threading.Event | None = None
+    session: DesktopSession, *, say: Callable[[str], None], until: threading.Event | None = None
 ) -> None:
     """Listen until a signal, or until `until` is set.
 
@@ -94,14 +94,14 @@ def run_session(
     say("stopped")
 
 
-def _task(session: Session) -> dict[str, Any] | None:
+def _task(session: DesktopSession) -> dict[str, Any] | None:
     if session.task is None:
         return None
     return (TaskFolder(session.tasks) if session.tasks else built_in_tasks()).load(session.task)
 
 
 @contextlib.contextmanager
-def _evaluator(session: Session, vm: SimulatedVm, folder: Path) -> Iterator[str | None]:
+def _evaluator(session: DesktopSession, vm: SimulatedVm, folder: Path) -> Iterator[str | None]:
     """Serve `/evaluate` for the desktop where the command line asks for it, and yield where."""
     if session.evaluate is None:
         yield None

@@ -37,10 +37,10 @@ def simulate(
     It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
     With --evaluate it is desktop and scorer in one command.
     """
-    from waa_server_ext.built_in.session import Session, run_session
+    from waa_server_ext.built_in.session import DesktopSession, run_session
 
     run_session(
-        Session(
+        DesktopSession(
             scene=scene, host=host, port=port, seed=seed, task=task, tasks=tasks, record=record,
             snapshot=snapshot, evaluate=evaluate_port if evaluate else None,
         ),

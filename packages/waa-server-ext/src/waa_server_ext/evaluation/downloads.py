@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 from bench_core.errors import EnvironmentFaultError
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.vm.client import BodyStore, vm_address
-from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.exchanges import VmExchange
 
 if TYPE_CHECKING:
     import ssl
@@ -103,7 +103,7 @@ class Downloads:
     settings: EvaluatorSettings
     rule: HostRule
     deadline: float | None = None
-    record: list[Exchange] = field(default_factory=list)
+    record: list[VmExchange] = field(default_factory=list)
     bodies: BodyStore = field(default_factory=BodyStore)
 
     def fetch(self, url: str) -> bytes:
@@ -125,7 +125,7 @@ class Downloads:
             body = self.bodies.keep(data) if status is not None else None
             seconds = round(time.monotonic() - started, 6)
             self.record.append(
-                Exchange(
+                VmExchange(
                     target="web", method="GET", path=url, status=status, body=body,
                     seconds=seconds, error=fault,
                 )

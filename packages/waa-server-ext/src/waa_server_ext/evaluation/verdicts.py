@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from bench_core.records import SUCCESS_SCORE, Record
-from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.exchanges import VmExchange
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -97,7 +97,7 @@ class Verdict(Record):
     fidelity: str
     notes: tuple[str, ...] = ()
     timings: Timings = Timings()
-    transcript: tuple[Exchange, ...] = ()
+    transcript: tuple[VmExchange, ...] = ()
 
     @model_validator(mode="after")
     def _score_or_error(self) -> Self:
@@ -132,4 +132,4 @@ class SetupReport(Record):
     evaluator: str
     fidelity: str
     notes: tuple[str, ...] = ()
-    transcript: tuple[Exchange, ...] = ()
+    transcript: tuple[VmExchange, ...] = ()

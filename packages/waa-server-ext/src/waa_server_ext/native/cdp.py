@@ -18,7 +18,7 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Browser", "CdpError", "Tab", "connect"]
+__all__ = ["CdpBrowser", "CdpError", "CdpTab", "connect"]
 
 DEBUGGING_PORT = 9222
 """Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
@@ -34,7 +34,7 @@ class CdpError(Exception):
 
 
 @dataclass
-class Browser:
+class CdpBrowser:
     """An open debugging connection.
 
     Attributes:
@@ -97,17 +97,17 @@ class Browser:
         targets = self.call("Target.getTargets")["targetInfos"]
         return [each for each in targets if each["type"] == "page"]
 
-    def attach(self, target: str) -> Tab:
+    def attach(self, target: str) -> CdpTab:
         """Attach to a page and let it report what it loads."""
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        tab = Tab(self, session, target)
+        tab = CdpTab(self, session, target)
         for method in ("Page.enable", "Runtime.enable"):
             self.call(method, session)
         self.call("Page.setLifecycleEventsEnabled", session, enabled=True)
         return tab
 
     @contextlib.contextmanager
-    def new_tab(self, *, private: bool) -> Iterator[Tab]:
+    def new_tab(self, *, private: bool) -> Iterator[CdpTab]:
         """Open a blank page, in a profile of its own where it is private; closed afterwards."""
         context = self.call("Target.createBrowserContext")["browserContextId"] if private else None
         where = {"browserContextId": context} if context else {}
@@ -154,10 +154,10 @@ class Browser:
 
 
 @dataclass
-class Tab:
+class CdpTab:
     """One page that we are attached to."""
 
-    browser: Browser
+    browser: CdpBrowser
     session: str
     target: str
 
@@ -241,7 +241,7 @@ class Tab:
         return base64.b64decode(answer["data"])
 
 
-def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None) -> Browser:
+def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None) -> CdpBrowser:
     """Connect to the browser that debugs on a port.
 
     Raises:
@@ -266,4 +266,4 @@ def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None
         )
     except (httpx.HTTPError, OSError, WebSocketException, KeyError, TypeError, ValueError) as error:
         raise CdpError(f"no browser debugs on {host}:{port}: {error}") from error
-    return Browser(socket, deadline, held)
+    return CdpBrowser(socket, deadline, held)

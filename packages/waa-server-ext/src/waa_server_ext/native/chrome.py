@@ -28,7 +28,7 @@ from waa_server_ext.native.urls import same_url
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["HISTORY"]
 
@@ -59,13 +59,13 @@ _ENGINES = {
 
 
 @getter(failure="'Google'", source="chrome.py")
-def default_search_engine(env: Environment, config: Mapping[str, Any]) -> str:
+def default_search_engine(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The name of the default search engine."""
     return str(preference(env, _PREFERENCES, _engine, "Google"))
 
 
 @default_search_engine.differs("fixed", "'Microsoft Bing', as Chrome now says, is 'Bing'")
-def _default_search_engine_fixed(env: Environment, config: Mapping[str, Any]) -> str:
+def _default_search_engine_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     name = str(preference(env, _PREFERENCES, _engine, "Google"))
     if name == "Microsoft Bing":
         env.note("fixed: 'Microsoft Bing' is read as 'Bing'")
@@ -78,19 +78,19 @@ def _default_search_engine_fixed(env: Environment, config: Mapping[str, Any]) ->
     source="chrome.py",
     notes="Only whether rows are there counts; values are encrypted and not looked at.",
 )
-def cookie_data(env: Environment, config: Mapping[str, Any]) -> Any:
+def cookie_data(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The rows of Chrome's cookie store."""
     return cookies(env, cookie_path(env, config, _COOKIES), config["dest"])
 
 
 @getter(failure="None for an absent, locked or damaged store", source="chrome.py")
-def history(env: Environment, config: Mapping[str, Any]) -> Any:
+def history(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Chrome's history: URL, title and time of each page."""
     return visited(env, locate(env, HISTORY), config["dest"])
 
 
 @getter(failure="an empty list", source="chrome.py")
-def enabled_experiments(env: Environment, config: Mapping[str, Any]) -> Any:
+def enabled_experiments(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The experiments of chrome://flags that are not at their default."""
     return preference(
         env, _LOCAL_STATE, lambda data: data.get("browser", {}).get("enabled_labs_experiments", []), []
@@ -98,7 +98,7 @@ def enabled_experiments(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="None", source="chrome.py")
-def profile_name(env: Environment, config: Mapping[str, Any]) -> Any:
+def profile_name(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The name of the profile."""
     return preference(
         env, _PREFERENCES, lambda data: data.get("profile", {}).get("name", None), None
@@ -106,7 +106,7 @@ def profile_name(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="'en-US'", source="chrome.py")
-def chrome_language(env: Environment, config: Mapping[str, Any]) -> Any:
+def chrome_language(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The language of Chrome's own pages."""
     return preference(
         env, _LOCAL_STATE, lambda data: data.get("intl", {}).get("app_locale", "en-US"), "en-US"
@@ -114,7 +114,7 @@ def chrome_language(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="Chrome's defaults", source="chrome.py")
-def chrome_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
+def chrome_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The font sizes of web pages."""
     usual = {**FONT_SIZES, "minimum_font_size": 13}
     return preference(
@@ -126,13 +126,13 @@ def chrome_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="an empty list without the file; raises for what is no JSON", source="chrome.py")
-def bookmarks(env: Environment, config: Mapping[str, Any]) -> Any:
+def bookmarks(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The roots of the bookmarks."""
     return bookmark_roots(env, _BOOKMARKS)
 
 
 @getter(failure="'false'", source="chrome.py")
-def enable_do_not_track(env: Environment, config: Mapping[str, Any]) -> str:
+def enable_do_not_track(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether pages are asked not to track: the strings 'true' and 'false'."""
     return str(
         preference(
@@ -142,7 +142,7 @@ def enable_do_not_track(env: Environment, config: Mapping[str, Any]) -> str:
 
 
 @getter(failure="'Google'", source="chrome.py")
-def enable_enhanced_safety_browsing(env: Environment, config: Mapping[str, Any]) -> str:
+def enable_enhanced_safety_browsing(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether enhanced safe browsing is on: the strings 'true' and 'false'."""
     return str(
         preference(
@@ -155,7 +155,7 @@ def enable_enhanced_safety_browsing(env: Environment, config: Mapping[str, Any])
 
 
 @getter(failure="'Google'", source="chrome.py")
-def new_startup_page(env: Environment, config: Mapping[str, Any]) -> str:
+def new_startup_page(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether Chrome starts with a new tab: the strings 'true' and 'false'."""
     return str(preference(env, _PREFERENCES, _fresh_start, "Google"))
 
@@ -165,7 +165,7 @@ def new_startup_page(env: Environment, config: Mapping[str, Any]) -> str:
     source="chrome.py",
     notes="Any site setting at all counts as deleting data on exit.",
 )
-def data_delete_automacally(env: Environment, config: Mapping[str, Any]) -> str:
+def data_delete_automacally(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether data is deleted when Chrome closes: the strings 'true' and 'false'."""
     return str(
         preference(
@@ -180,7 +180,7 @@ def data_delete_automacally(env: Environment, config: Mapping[str, Any]) -> str:
 
 
 @getter(failure="'Google'", source="chrome.py")
-def find_unpacked_extension_path(env: Environment, config: Mapping[str, Any]) -> Any:
+def find_unpacked_extension_path(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The paths of all extensions in the profile."""
     return preference(
         env, _PREFERENCES, lambda data: [each["path"] for each in _extensions(data)], "Google"
@@ -188,7 +188,7 @@ def find_unpacked_extension_path(env: Environment, config: Mapping[str, Any]) ->
 
 
 @getter(failure="'Google'", source="chrome.py")
-def find_installed_extension_name(env: Environment, config: Mapping[str, Any]) -> Any:
+def find_installed_extension_name(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The names of all extensions in the profile."""
     return preference(
         env,
@@ -203,7 +203,7 @@ def find_installed_extension_name(env: Environment, config: Mapping[str, Any]) -
     source="chrome.py",
     needs=("LnkParse3",),
 )
-def shortcuts_on_desktop(env: Environment, config: Mapping[str, Any]) -> Any:
+def shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The shortcuts on the desktop: name to content; .lnk files as JSON."""
     suffix = {"Windows": ".lnk", "Darwin": ".webloc", "Linux": ".desktop"}.get(env.platform)
     if suffix is None:

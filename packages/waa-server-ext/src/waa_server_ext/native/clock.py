@@ -9,20 +9,20 @@ from waa_server_ext.native.registry import getter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 
 
 @getter(failure="'False', also where the VM fails", source="windows_clock.py")
-def check_if_timer_started(env: Environment, config: Mapping[str, Any]) -> str:
+def check_if_timer_started(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a timer of that length runs: the strings 'True' and 'False'."""
     asked = {key: config[key] for key in ("hours", "minutes", "seconds")}
     return str(env.holds("/check_if_timer_started", asked))
 
 
 @getter(failure="'False', also where the VM fails", source="windows_clock.py")
-def check_if_world_clock_exists(env: Environment, config: Mapping[str, Any]) -> str:
+def check_if_world_clock_exists(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the world clock has a city: the strings 'True' and 'False'."""
     asked = {key: config[key] for key in ("city", "country")}
     return str(env.holds("/check_if_world_clock_exists", asked))

@@ -9,7 +9,7 @@ from waa_server_ext.native.registry import getter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 
@@ -17,25 +17,25 @@ _OK = 200
 
 
 @getter(failure="None where the VM cannot run it", source="general.py")
-def vm_command_line(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_command_line(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """What a command writes to its standard output."""
     return _stream(env, config, "output")
 
 
 @getter(failure="None where the VM cannot run it", source="general.py")
-def vm_command_error(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_command_error(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """What a command writes to its standard error."""
     return _stream(env, config, "error")
 
 
 @getter(failure="None: Windows has no such endpoint", source="general.py")
-def vm_terminal_output(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_terminal_output(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The text of a terminal."""
     answer = env.vm.get("/terminal")
     return answer.json()["output"] if answer.status == _OK else None
 
 
-def _stream(env: Environment, config: Mapping[str, Any], stream: str) -> Any:
+def _stream(env: EvaluationContext, config: Mapping[str, Any], stream: str) -> Any:
     payload = {"command": config["command"], "shell": config.get("shell", False)}
     answer = env.vm.post("/execute", json=payload)
     return answer.json()[stream] if answer.status == _OK else None

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import Fidelity
     from waa_server_ext.evaluation.verdicts import Stage
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["Plan", "StageError", "Trace", "plan", "score"]
+__all__ = ["MetricPlan", "StageError", "Trace", "plan", "score"]
 
 _GIVEN_UP = "FAIL"
 
@@ -35,7 +35,7 @@ class StageError(Exception):
 
 
 @dataclass
-class Step:
+class MetricStep:
     """What became of one metric, for the verdict."""
 
     metric: str
@@ -51,13 +51,13 @@ class Step:
 class Trace:
     """What was seen on the way to a score."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[MetricStep] = field(default_factory=list)
     getters_s: float = 0.0
     metrics_s: float = 0.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class MetricPlan:
     """A task's evaluator with every name resolved; lists where `func` is one."""
 
     evaluator: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Plan:
     conjunction: Any
 
 
-def plan(task: Mapping[str, Any], fidelity: Fidelity) -> Plan:
+def plan(task: Mapping[str, Any], fidelity: Fidelity) -> MetricPlan:
     """Resolve what a task names before anything is asked of the VM.
 
     Raises:
@@ -84,7 +84,7 @@ def plan(task: Mapping[str, Any], fidelity: Fidelity) -> Plan:
     several = isinstance(func, list)
     metrics = _each(func, lambda name: registry.find("metric", name).bind(fidelity))
     count = len(metrics) if several else None
-    made = Plan(
+    made = MetricPlan(
         evaluator=evaluator,
         names=func,
         metrics=metrics,
@@ -99,7 +99,7 @@ def plan(task: Mapping[str, Any], fidelity: Fidelity) -> Plan:
     return made
 
 
-def score(made: Plan, env: Environment, history: Sequence[str], trace: Trace) -> Any:
+def score(made: MetricPlan, env: EvaluationContext, history: Sequence[str], trace: Trace) -> Any:
     """Return the score of the VM's state as it is; `postconfig` has been run.
 
     Raises:
@@ -141,7 +141,7 @@ def _options(evaluator: Mapping[str, Any], count: int | None) -> Any:
     return [each or {} for each in options] if isinstance(options, list) else options
 
 
-def _score_single(made: Plan, env: Environment, trace: Trace) -> float | int | bool:
+def _score_single(made: MetricPlan, env: EvaluationContext, trace: Trace) -> float | int | bool:
     step = _begin(trace, made, None)
     try:
         step.actual = _timed(trace, made.result_getters, env, _at(made.evaluator, "result", None))
@@ -162,7 +162,7 @@ def _score_single(made: Plan, env: Environment, trace: Trace) -> float | int | b
     return 0
 
 
-def _score_list(made: Plan, env: Environment, trace: Trace) -> Any:
+def _score_list(made: MetricPlan, env: EvaluationContext, trace: Trace) -> Any:
     """Score several metrics; a missing file is a zero under `and`, and under `or` leaves the last."""
     every = made.conjunction == "and"
     scores: list[Any] = []
@@ -198,9 +198,9 @@ def _score_list(made: Plan, env: Environment, trace: Trace) -> Any:
         raise StageError("metric", last) from error
 
 
-def _begin(trace: Trace, made: Plan, index: int | None) -> Step:
+def _begin(trace: Trace, made: MetricPlan, index: int | None) -> MetricStep:
     name = made.names if index is None else made.names[index]
-    step = Step(
+    step = MetricStep(
         metric=name,
         getter=_type_of(_at(made.evaluator, "result", index)),
         expected_getter=_type_of(_at(made.evaluator, "expected", index)),
@@ -220,7 +220,9 @@ def _type_of(config: Any) -> str | None:
     return config.get("type") if isinstance(config, dict) else None
 
 
-def _expect_one(step: Step, trace: Trace, made: Plan, env: Environment, index: int) -> None:
+def _expect_one(
+    step: MetricStep, trace: Trace, made: MetricPlan, env: EvaluationContext, index: int
+) -> None:
     try:
         config = made.evaluator["expected"][index]
     except Exception as error:
@@ -230,14 +232,14 @@ def _expect_one(step: Step, trace: Trace, made: Plan, env: Environment, index: i
         _expect(step, trace, made.expected_getters[index], env, config)
 
 
-def _expect(step: Step, trace: Trace, get: Any, env: Environment, config: Any) -> None:
+def _expect(step: MetricStep, trace: Trace, get: Any, env: EvaluationContext, config: Any) -> None:
     try:
         step.expected = _timed(trace, get, env, config)
     except Exception as error:
         raise _failed(step, "expected", step.expected_getter, error) from error
 
 
-def _measure(step: Step, trace: Trace, metric: Any, options: Any) -> Any:
+def _measure(step: MetricStep, trace: Trace, metric: Any, options: Any) -> Any:
     started = time.monotonic()
     try:
         # upstream's test is `is not None`: an expected 0, "" or [] is passed on
@@ -250,7 +252,7 @@ def _measure(step: Step, trace: Trace, metric: Any, options: Any) -> Any:
     return step.score
 
 
-def _timed(trace: Trace, get: Any, env: Environment, config: Any) -> Any:
+def _timed(trace: Trace, get: Any, env: EvaluationContext, config: Any) -> Any:
     started = time.monotonic()
     try:
         return get(env, config)
@@ -258,13 +260,13 @@ def _timed(trace: Trace, get: Any, env: Environment, config: Any) -> Any:
         trace.getters_s += time.monotonic() - started
 
 
-def _number(step: Step, value: Any) -> float:
+def _number(step: MetricStep, value: Any) -> float:
     try:
         return float(value)
     except Exception as error:
         raise _failed(step, "metric", step.metric, error) from error
 
 
-def _failed(step: Step, stage: Stage, func: str | None, error: BaseException) -> StageError:
+def _failed(step: MetricStep, stage: Stage, func: str | None, error: BaseException) -> StageError:
     step.error = error
     return StageError(stage, func)

@@ -24,7 +24,7 @@ from waa_server_ext.native.registry import getter, metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["HISTORY"]
 
@@ -66,7 +66,7 @@ _INSTALLED = (
 
 
 @getter(failure="raises where a shortcut cannot be read, which counts as zero", source="edge.py")
-def url_shortcuts_on_desktop(env: Environment, config: Mapping[str, Any]) -> Any:
+def url_shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The .url shortcuts on the desktop: name to text."""
     if env.platform != "Windows":
         return []
@@ -78,7 +78,7 @@ def url_shortcuts_on_desktop(env: Environment, config: Mapping[str, Any]) -> Any
     source="edge.py",
     notes="Exactly seven of the eight kinds of data must be cleared, app data not.",
 )
-def data_delete_automacally_from_edge(env: Environment, config: Mapping[str, Any]) -> float:
+def data_delete_automacally_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> float:
     """Whether data is deleted when Edge closes: 1.0 and 0.0."""
     return float(
         _preference(
@@ -93,13 +93,13 @@ def data_delete_automacally_from_edge(env: Environment, config: Mapping[str, Any
     failure="'Unknown', also for an engine that the user added",
     source="edge.py",
 )
-def default_search_engine_from_edge(env: Environment, config: Mapping[str, Any]) -> Any:
+def default_search_engine_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The name of the default search engine."""
     return _preference(env, _engine, "Unknown")
 
 
 @default_search_engine_from_edge.differs("fixed", "an engine that the user added has its own name")
-def _engine_fixed(env: Environment, config: Mapping[str, Any]) -> Any:
+def _engine_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     def pick(data: Any) -> Any:
         known = _engine(data)
         own = data.get("default_search_provider_data", {}).get("template_url_data", {})
@@ -112,7 +112,7 @@ def _engine_fixed(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="Edge's defaults", source="edge.py")
-def edge_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
+def edge_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The font sizes of web pages."""
     return _preference(
         env,
@@ -122,7 +122,9 @@ def edge_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="0.0", source="edge.py")
-def enable_enhanced_safety_browsing_from_edge(env: Environment, config: Mapping[str, Any]) -> float:
+def enable_enhanced_safety_browsing_from_edge(
+    env: EvaluationContext, config: Mapping[str, Any]
+) -> float:
     """Whether enhanced security is on: 1.0 and 0.0."""
     return float(
         _preference(env, lambda data: bool(data["edge"]["super_duper_secure_mode"]["enabled"]), 0.0)
@@ -130,25 +132,25 @@ def enable_enhanced_safety_browsing_from_edge(env: Environment, config: Mapping[
 
 
 @getter(failure="0.0", source="edge.py")
-def enable_do_not_track_from_edge(env: Environment, config: Mapping[str, Any]) -> float:
+def enable_do_not_track_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> float:
     """Whether pages are asked not to track: 1.0 and 0.0."""
     return float(_preference(env, lambda data: bool(data.get("enable_do_not_track", {})), 0.0))
 
 
 @getter(failure="None", source="edge.py")
-def profile_name_from_edge(env: Environment, config: Mapping[str, Any]) -> Any:
+def profile_name_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The name of the profile."""
     return _preference(env, lambda data: data.get("profile", {}).get("name", None), None)
 
 
 @getter(failure="an empty list without the file; raises for what is no JSON", source="edge.py")
-def favorites(env: Environment, config: Mapping[str, Any]) -> Any:
+def favorites(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The roots of the favorites."""
     return bookmark_roots(env, _FAVORITES)
 
 
 @getter(failure="None for an absent, locked or damaged store", source="edge.py")
-def history_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
+def history_for_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Edge's history: URL, title and time of each page."""
     return visited(env, locate(env, HISTORY), config["dest"])
 
@@ -158,7 +160,7 @@ def history_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
     source="edge.py",
     notes="Ends Edge on the VM first, because it holds the store open.",
 )
-def cookie_data_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
+def cookie_data_for_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The rows of Edge's cookie store."""
     path = cookie_path(env, config, _COOKIES)
     ended = or_else(None, env.python, "import os; os.system('taskkill /F /IM msedge.exe /T')")
@@ -166,7 +168,7 @@ def cookie_data_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="'error', 'False' without a home page", source="msedge.py")
-def edge_home_page(env: Environment, config: Mapping[str, Any]) -> Any:
+def edge_home_page(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The home page without scheme and slashes."""
     path = env.python(
         "import os; print(os.path.join(os.getenv('LOCALAPPDATA'), "
@@ -176,13 +178,13 @@ def edge_home_page(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="'error' where the VM fails", source="msedge.py")
-def validate_pwa_installed(env: Environment, config: Mapping[str, Any]) -> str:
+def validate_pwa_installed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a pwabuilder app is installed: 'app_installed' and 'app_not_installed'."""
     return str(or_else("error", _pwa, env))
 
 
 @getter(failure="'error', 'False' without a folder", source="msedge.py")
-def edge_default_download_folder(env: Environment, config: Mapping[str, Any]) -> Any:
+def edge_default_download_folder(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The folder that downloads go to."""
     path = env.python(
         "import os; print(os.path.join(os.getenv('LOCALAPPDATA'), "
@@ -213,7 +215,7 @@ def is_url_shortcut_on_desktop(shortcuts: Any, rule: Mapping[str, Any]) -> float
     return float(any(rule["url_content"] in text for text in shortcuts.values()))
 
 
-def _preference(env: Environment, pick: Callable[[Any], Any], default: Any) -> Any:
+def _preference(env: EvaluationContext, pick: Callable[[Any], Any], default: Any) -> Any:
     return preference(env, _ON_WINDOWS, pick, default)
 
 
@@ -229,7 +231,7 @@ def _home_page(data: Any) -> str:
     return str(page.replace("https://", "").replace("http://", "").replace("/", ""))
 
 
-def _pwa(env: Environment) -> str:
+def _pwa(env: EvaluationContext) -> str:
     output = env.shell(_INSTALLED)["output"]
     packages = json.loads(output) if output else []
     found = any("pwabuilder" in package["Name"].lower() for package in packages)

@@ -26,7 +26,7 @@ from waa_server_ext.evaluation.verdicts import (
     Verdict,
 )
 from waa_server_ext.native import control_flow as flow
-from waa_server_ext.native.environment import Environment
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.registry import EXTRAS, declared
 from waa_server_ext.native.setup_steps import STEPS, run_step
 from waa_server_ext.vm.client import BodyStore, VmHttp
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity
-    from waa_server_ext.vm.exchanges import Exchange
+    from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["NativeEvaluator", "RunEnvironment"]
+__all__ = ["NativeEvaluator", "VmConnections"]
 
 _MESSAGE = 2000
 _VANILLA_NAMES = {
@@ -49,7 +49,7 @@ _VANILLA_NAMES = {
 
 
 @dataclass
-class RunEnvironment:
+class VmConnections:
     """How one evaluation reaches the VM and the web; a replay puts something else here.
 
     Attributes:
@@ -58,7 +58,7 @@ class RunEnvironment:
 
     vm: Any
     download: Callable[[str], bytes]
-    record: list[Exchange] = field(default_factory=list)
+    record: list[VmExchange] = field(default_factory=list)
     replayed: bool = False
 
 
@@ -87,7 +87,7 @@ class NativeEvaluator:
         self,
         task: Mapping[str, Any],
         action_history: Sequence[str],
-        run_environment: RunEnvironment,
+        run_environment: VmConnections,
         *,
         deadline: float | None = None,
     ) -> Verdict:
@@ -153,10 +153,10 @@ class NativeEvaluator:
         )  # fmt: skip
 
     @contextlib.contextmanager
-    def _reaching(self, vm: str, deadline: float | None) -> Iterator[RunEnvironment]:
+    def _reaching(self, vm: str, deadline: float | None) -> Iterator[VmConnections]:
         settings = self._settings
         bodies = BodyStore(settings.cache / "bodies")
-        record: list[Exchange] = []
+        record: list[VmExchange] = []
         downloads = Downloads(
             settings, HostRule.of(settings, vm), deadline, record=record, bodies=bodies
         )
@@ -169,18 +169,18 @@ class NativeEvaluator:
             bodies,
             settings.vm_token,
         ) as client:
-            yield RunEnvironment(client, downloads.fetch, record)
+            yield VmConnections(client, downloads.fetch, record)
 
     @contextlib.contextmanager
     def _environment(
-        self, run_environment: RunEnvironment, deadline: float | None
-    ) -> Iterator[Environment]:
+        self, run_environment: VmConnections, deadline: float | None
+    ) -> Iterator[EvaluationContext]:
         cache = self._settings.cache
         cache.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix="evaluation-", dir=cache))
         pause = _pause(deadline) if not self._settings.skip_sleeps else _no_pause
         try:
-            yield Environment(
+            yield EvaluationContext(
                 run_environment.vm,
                 scratch,
                 run_environment.download,
@@ -204,7 +204,7 @@ class _Run:
         self._score: float | None = None
         self._fault: EvaluationFault | None = None
 
-    def go(self, env: Environment) -> None:
+    def go(self, env: EvaluationContext) -> None:
         try:
             plan = flow.plan(self._task, env.fidelity)
         except Exception as error:  # noqa: BLE001  # a border: a task may be anything
@@ -222,7 +222,7 @@ class _Run:
         if self._fault is None:
             self._measure(plan, env)
 
-    def verdict(self, env: Environment, record: Sequence[Exchange]) -> Verdict:
+    def verdict(self, env: EvaluationContext, record: Sequence[VmExchange]) -> Verdict:
         score, fault, vanilla_score = self._score, self._fault, None
         lost = next((each for each in record if each.error), None)
         if lost is not None and (fault is None or fault.phase == "evaluate"):
@@ -254,7 +254,7 @@ class _Run:
             transcript=tuple(record),
         )
 
-    def _measure(self, plan: flow.Plan, env: Environment) -> None:
+    def _measure(self, plan: flow.MetricPlan, env: EvaluationContext) -> None:
         try:
             value = flow.score(plan, env, self._history, self._trace)
         except flow.StageError as error:
@@ -267,7 +267,7 @@ class _Run:
             self._fault = _fault("evaluate", "metric", None, error)
 
 
-def _run_setup(env: Environment, steps: Any) -> tuple[list[SetupStep], bool]:
+def _run_setup(env: EvaluationContext, steps: Any) -> tuple[list[SetupStep], bool]:
     """Run steps and say how each went, and whether one raised, which is the last."""
     done: list[SetupStep] = []
     started = time.monotonic()
@@ -317,7 +317,7 @@ def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> Ev
     )
 
 
-def _detail(step: flow.Step) -> MetricDetail:
+def _detail(step: flow.MetricStep) -> MetricDetail:
     error = step.error
     return MetricDetail(
         metric=str(step.metric),

@@ -7,14 +7,14 @@ import json
 import posixpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.environment import OK
+from waa_server_ext.native.context import OK
 from waa_server_ext.native.refusals import MAX_DOCUMENT_BYTES, RefusedFileError
 from waa_server_ext.native.registry import getter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["shortcuts"]
 
@@ -23,21 +23,21 @@ _MAX_IN_7Z = 64 * 1024 * 1024
 
 
 @getter(failure="False", source="fileexplorer.py")
-def vm_folder_exists_in_documents(env: Environment, config: Mapping[str, Any]) -> bool:
+def vm_folder_exists_in_documents(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether the Documents folder has a folder of that name."""
     path = env.documents()
     return env.holds("/folder_exists", {"folder_name": config["folder_name"], "path": path})
 
 
 @getter(failure="False", source="fileexplorer.py")
-def vm_file_exists_in_desktop(env: Environment, config: Mapping[str, Any]) -> bool:
+def vm_file_exists_in_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether the desktop has a file of that name."""
     path = env.desktop()
     return env.holds("/file_exists", {"file_name": config["file_name"], "path": path})
 
 
 @getter(failure="False", source="fileexplorer.py")
-def are_files_sorted_by_modified_time(env: Environment, config: Mapping[str, Any]) -> bool:
+def are_files_sorted_by_modified_time(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether Explorer shows a folder by modification time."""
     if not config["directory"]:
         return False
@@ -45,20 +45,20 @@ def are_files_sorted_by_modified_time(env: Environment, config: Mapping[str, Any
 
 
 @getter(failure="'false'", source="fileexplorer.py")
-def is_file_saved_desktop(env: Environment, config: Mapping[str, Any]) -> str:
+def is_file_saved_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a text file on the desktop contains a text: the strings 'true' and 'false'."""
     text = env.text(_on_desktop(env, config["filename"]))
     return "true" if text is not None and config["textcontent"] in text else "false"
 
 
 @getter(failure="'false'", source="fileexplorer.py", notes="An empty file exists here.")
-def is_file_desktop(env: Environment, config: Mapping[str, Any]) -> str:
+def is_file_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the desktop has a file that can be read: the strings 'true' and 'false'."""
     return "true" if env.file(_on_desktop(env, config["filename"])) is not None else "false"
 
 
 @getter(failure="False", source="fileexplorer.py")
-def is_details_view(env: Environment, config: Mapping[str, Any]) -> bool:
+def is_details_view(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether Explorer shows a folder in the details view."""
     path = config["folder_path"]
     return bool(path) and env.holds("/is_details_view", {"path": path})
@@ -69,7 +69,7 @@ def is_details_view(env: Environment, config: Mapping[str, Any]) -> bool:
     source="fileexplorer.py",
     notes="The list is read as Windows reads it, in code page 1252, whatever the editor wrote.",
 )
-def all_png_file_names(env: Environment, config: Mapping[str, Any]) -> str:
+def all_png_file_names(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a text file lists exactly the .png files of a folder: 'true' and 'false'."""
     listed = env.file(config["file_path"])
     folder = env.directory(config["folder_path"]) if listed is not None else None
@@ -85,7 +85,7 @@ def all_png_file_names(env: Environment, config: Mapping[str, Any]) -> str:
     source="fileexplorer.py",
     needs=("py7zr",),
 )
-def zipped_folder_in_desktop(env: Environment, config: Mapping[str, Any]) -> str:
+def zipped_folder_in_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a .7z archive is locked with the password and has the expected file."""
     import py7zr
 
@@ -102,7 +102,7 @@ def zipped_folder_in_desktop(env: Environment, config: Mapping[str, Any]) -> str
     source="fileexplorer.py",
     notes="An empty Archive folder does not count; nor does a name with a comma in it.",
 )
-def is_all_docx_in_archive(env: Environment, config: Mapping[str, Any]) -> str:
+def is_all_docx_in_archive(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the folder's `Archive` has .docx files only and the folder itself none."""
     folder = env.directory(config["folder_path"]) if config["folder_path"] else None
     children = folder["children"] if folder is not None else []
@@ -115,7 +115,7 @@ def is_all_docx_in_archive(env: Environment, config: Mapping[str, Any]) -> str:
 
 
 @getter(failure="'false', also for an absent file", source="fileexplorer.py")
-def is_file_hidden(env: Environment, config: Mapping[str, Any]) -> str:
+def is_file_hidden(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a file is hidden, by its attribute or a leading dot: 'true' and 'false'."""
     if not config or "file_path" not in config:
         return "false"
@@ -128,26 +128,26 @@ def is_file_hidden(env: Environment, config: Mapping[str, Any]) -> str:
 
 
 @getter(failure="an empty title", source="fileexplorer.py")
-def vm_active_window_title(env: Environment, config: Mapping[str, Any]) -> str:
+def vm_active_window_title(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The title of the window in front."""
     return env.python("import pyautogui; print(pyautogui.getActiveWindowTitle())").strip()
 
 
 @getter(failure="False", source="fileexplorer.py")
-def is_directory_read_only_for_user(env: Environment, config: Mapping[str, Any]) -> bool:
+def is_directory_read_only_for_user(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether a user may only read a folder."""
     asked = _required(config, ("directory", "user"))
     return env.holds("/is_directory_read_only_for_user", asked)
 
 
 @getter(failure="False", source="fileexplorer.py")
-def are_all_images_tagged(env: Environment, config: Mapping[str, Any]) -> bool:
+def are_all_images_tagged(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether every image of a folder has a tag."""
     return env.holds("/are_all_images_tagged", _required(config, ("directory", "tag")))
 
 
 @getter(failure="'false'; a TypeError without OldDownloads", source="fileexplorer.py")
-def is_files_moved_downloads(env: Environment, config: Mapping[str, Any]) -> str:
+def is_files_moved_downloads(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a folder with a file went from Downloads to OldDownloads: 'true' and 'false'."""
     file, folder = config["file_name"], config["folder_name"]
     downloads = json.dumps(env.directory(r"C:\Users\Docker\Downloads"))
@@ -165,7 +165,7 @@ def is_files_moved_downloads(env: Environment, config: Mapping[str, Any]) -> str
 
 
 @getter(failure="None for an unknown library", source="fileexplorer.py")
-def vm_library_folders(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_library_folders(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The folders of a library, sorted."""
     if "library_name" not in config:
         raise ValueError("library_name is required")
@@ -173,7 +173,7 @@ def vm_library_folders(env: Environment, config: Mapping[str, Any]) -> Any:
     return answer.json()["output"] if answer.status == OK else None
 
 
-def shortcuts(env: Environment, suffix: str) -> dict[str, Any]:
+def shortcuts(env: EvaluationContext, suffix: str) -> dict[str, Any]:
     """Return the shortcuts on the desktop: name to content, None for what cannot be read.
 
     Raises:
@@ -188,7 +188,7 @@ def shortcuts(env: Environment, suffix: str) -> dict[str, Any]:
     return {name: env.file(posixpath.join(desktop, name)) for name in names}
 
 
-def _on_desktop(env: Environment, name: str) -> str:
+def _on_desktop(env: EvaluationContext, name: str) -> str:
     desktop = env.desktop()
     if desktop is None:
         raise TypeError("the VM does not say where its desktop is")

@@ -19,7 +19,7 @@ from waa_server_ext.native.rules import matches_rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["fetch", "read_text"]
 
@@ -29,13 +29,13 @@ __all__ = ["fetch", "read_text"]
     source="file.py",
     notes="With `multi`, the files of `gives` (default: the first); one path where there is one.",
 )
-def vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """A file of the VM, fetched; its local path."""
     return fetch(env, config)
 
 
 @vm_file.differs("fixed", "looks for DownloadsBackup.zip where a task says DownloadssBackup.zip")
-def _vm_file_fixed(env: Environment, config: Mapping[str, Any]) -> Any:
+def _vm_file_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     path = config["path"]
     if isinstance(path, str) and "DownloadssBackup" in path:
         env.note("fixed: DownloadssBackup.zip in the task is read as DownloadsBackup.zip")
@@ -48,7 +48,7 @@ def _vm_file_fixed(env: Environment, config: Mapping[str, Any]) -> Any:
     source="file.py",
     notes="A `dest` that is there already is not fetched again in the same evaluation.",
 )
-def cloud_file(env: Environment, config: Mapping[str, Any]) -> Any:
+def cloud_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """A reference file of the web, fetched or from the cache; its local path."""
     given = []
     gives = set(config.get("gives", [0]))
@@ -62,7 +62,7 @@ def cloud_file(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="AssertionError for a file that no step has put there", source="file.py")
-def cache_file(env: Environment, config: Mapping[str, Any]) -> str:
+def cache_file(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """A file that an earlier step of the same task left in the cache."""
     path = env.scratch_path(config["path"])
     if not path.exists():
@@ -75,13 +75,13 @@ def cache_file(env: Environment, config: Mapping[str, Any]) -> str:
     source="file.py",
     notes="An empty file counts as absent. Folder and name are joined with a slash.",
 )
-def vm_file_exists_in_vm_folder(env: Environment, config: Mapping[str, Any]) -> float:
+def vm_file_exists_in_vm_folder(env: EvaluationContext, config: Mapping[str, Any]) -> float:
     """Whether a folder of the VM has a file of that name: 1.0 or 0.0."""
     return float(bool(_in_folder(env, config)))
 
 
 @vm_file_exists_in_vm_folder.differs("fixed", "an empty file exists")
-def _vm_file_exists_fixed(env: Environment, config: Mapping[str, Any]) -> float:
+def _vm_file_exists_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> float:
     content = _in_folder(env, config)
     if content == b"":
         env.note("fixed: an empty file exists")
@@ -93,7 +93,7 @@ def _vm_file_exists_fixed(env: Environment, config: Mapping[str, Any]) -> float:
     source="file.py",
     needs=("openpyxl", "defusedxml"),
 )
-def content_from_vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
+def content_from_vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The last row of a spreadsheet of the VM, as strings."""
     path = fetch(env, {"path": config["path"], "dest": posixpath.basename(config["path"])})
     if config["file_type"] != "xlsx":
@@ -110,7 +110,7 @@ def content_from_vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
     source="calc.py",
     notes="Upstream reads the file after closing it, so it can only fail.",
 )
-def conference_city_in_order(env: Environment, config: Mapping[str, Any]) -> list[str]:
+def conference_city_in_order(env: EvaluationContext, config: Mapping[str, Any]) -> list[str]:
     """The third column of a table that lies on the evaluating machine."""
     with Path(config["csv_path"]).open(encoding="utf-8"):
         raise ValueError("I/O operation on closed file.")
@@ -212,7 +212,7 @@ def run_sqlite3(result: str, rules: Mapping[str, Any]) -> float:
     return query_number(check_size(result), rules["sql"])
 
 
-def fetch(env: Environment, config: Mapping[str, Any]) -> Any:
+def fetch(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Fetch files of the VM: the local path of those that `gives` names, None for absent ones."""
     given: list[str | None] = []
     gives = set(config.get("gives", [0]))
@@ -251,7 +251,7 @@ def _with_stamp(name: str, stamp: str) -> str:
     return f"{parts[0]}{stamp}.{parts[1]}" if len(parts) > 1 else name
 
 
-def _in_folder(env: Environment, config: Mapping[str, Any]) -> bytes | None:
+def _in_folder(env: EvaluationContext, config: Mapping[str, Any]) -> bytes | None:
     folder, name = config["folder_name"], config["file_name"]
     if not folder or not name:
         return None

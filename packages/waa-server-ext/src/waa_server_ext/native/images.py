@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["open_image"]
 
@@ -39,7 +39,7 @@ _WHITE_SHARE = 0.8
     needs=("PIL", "numpy"),
     notes="Any red at all makes the centre; four fifths of the square around it must be white.",
 )
-def is_red_circle_present_on_canvas(env: Environment, config: Mapping[str, Any]) -> Any:
+def is_red_circle_present_on_canvas(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Whether a picture has a red circle with a white inside."""
     if not config["filepath"]:
         return False
@@ -52,7 +52,7 @@ def is_red_circle_present_on_canvas(env: Environment, config: Mapping[str, Any])
     source="microsoftpaint.py",
     needs=("PIL",),
 )
-def image_dimension_matches_input(env: Environment, config: Mapping[str, Any]) -> bool:
+def image_dimension_matches_input(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
     """Whether a picture of the VM has the width and height."""
     path = config["filepath"]
     if not path or not config["width"] or not config["height"]:

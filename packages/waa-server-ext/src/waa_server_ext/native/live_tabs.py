@@ -6,7 +6,7 @@ import base64
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.environment import OK
+from waa_server_ext.native.context import OK
 from waa_server_ext.native.registry import getter
 from waa_server_ext.native.tabs import active_url
 from waa_server_ext.native.urls import same_url
@@ -15,8 +15,8 @@ from waa_server_ext.vm.client import browser_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from waa_server_ext.native.cdp import Browser, Tab
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.cdp import CdpBrowser, CdpTab
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["close_tabs", "open_tabs"]
 
@@ -33,7 +33,7 @@ _NO_ANSWER = 500
     notes="Waits for each page until its network is quiet; one that is not within 30 s counts by "
     "its URL.",
 )
-def open_tabs_info(env: Environment, config: Mapping[str, Any]) -> list[dict[str, str]]:
+def open_tabs_info(env: EvaluationContext, config: Mapping[str, Any]) -> list[dict[str, str]]:
     """Title and URL of every open page."""
     found: list[dict[str, str]] = _recorded(env, "open_tabs_info", config, lambda: _tabs(env))
     return found
@@ -45,7 +45,7 @@ def open_tabs_info(env: Environment, config: Mapping[str, Any]) -> list[dict[str
     needs=("websockets",),
     notes="Opens the page in the user's own profile.",
 )
-def page_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str]:
+def page_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[str, str]:
     """Title, URL and HTML of a page that is opened for this."""
     url, state = config["url"], config.get("load_state", "load")
     found: dict[str, str] = _recorded(env, "page_info", config, lambda: _page(env, url, state))
@@ -59,7 +59,7 @@ def page_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str]:
     notes="The URL of the address bar is opened once more, in a fresh profile: what needs a login "
     "or a form is not seen.",
 )
-def active_tab_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str] | None:
+def active_tab_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[str, str] | None:
     """Title, URL and HTML of the page in the active tab."""
     url = active_url(env, config)
     if url is None:
@@ -76,7 +76,7 @@ def active_tab_info(env: Environment, config: Mapping[str, Any]) -> dict[str, st
     needs=("websockets",),
     notes="Only a headless Chrome prints; others refuse, as upstream.",
 )
-def pdf_from_url(env: Environment, config: Mapping[str, Any]) -> str:
+def pdf_from_url(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """A page of the web printed to a PDF file; its local path."""
     path, url = env.scratch_path(config["dest"]), config["path"]
     printed = _recorded(env, "pdf_from_url", config, lambda: _printed(env, url))
@@ -84,7 +84,7 @@ def pdf_from_url(env: Environment, config: Mapping[str, Any]) -> str:
     return str(path)
 
 
-def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
+def open_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
     """Open pages in the browser, and close the first tab; whether it could be reached."""
     from waa_server_ext.native.cdp import CdpError
 
@@ -102,7 +102,7 @@ def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: floa
     return True
 
 
-def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
+def close_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
     """Close one tab of each page; whether the browser could be reached."""
     with _with_retries(env, tries, wait_s) as browser:
         if browser is None:
@@ -116,7 +116,7 @@ def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: flo
 
 
 @contextlib.contextmanager
-def _with_retries(env: Environment, tries: int, wait_s: float) -> Iterator[Browser | None]:
+def _with_retries(env: EvaluationContext, tries: int, wait_s: float) -> Iterator[CdpBrowser | None]:
     from waa_server_ext.native.cdp import CdpError, connect
 
     for left in reversed(range(tries)):
@@ -133,7 +133,7 @@ def _with_retries(env: Environment, tries: int, wait_s: float) -> Iterator[Brows
 
 
 def _recorded(
-    env: Environment, name: str, config: Mapping[str, Any], ask: Callable[[], Any]
+    env: EvaluationContext, name: str, config: Mapping[str, Any], ask: Callable[[], Any]
 ) -> Any:
     """Return what the open browser answers and record it; in a replay, what was recorded.
 
@@ -157,7 +157,7 @@ def _recorded(
     return answer
 
 
-def _tabs(env: Environment) -> list[dict[str, str]]:
+def _tabs(env: EvaluationContext) -> list[dict[str, str]]:
     from waa_server_ext.native.cdp import CdpError
 
     try:
@@ -168,7 +168,7 @@ def _tabs(env: Environment) -> list[dict[str, str]]:
         return [_tab_info(browser, each) for each in browser.tabs()]
 
 
-def _page(env: Environment, url: str, state: str) -> dict[str, str]:
+def _page(env: EvaluationContext, url: str, state: str) -> dict[str, str]:
     from waa_server_ext.native.cdp import CdpError
 
     with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=False) as tab:
@@ -180,7 +180,7 @@ def _page(env: Environment, url: str, state: str) -> dict[str, str]:
             return _described(tab, "Error encountered")
 
 
-def _opened_again(env: Environment, url: str) -> dict[str, str] | None:
+def _opened_again(env: EvaluationContext, url: str) -> dict[str, str] | None:
     from waa_server_ext.native.cdp import CdpError, connect
 
     try:
@@ -196,14 +196,14 @@ def _opened_again(env: Environment, url: str) -> dict[str, str] | None:
         return _described(tab, tab.title())
 
 
-def _printed(env: Environment, url: str) -> str:
+def _printed(env: EvaluationContext, url: str) -> str:
     """Return a page printed to PDF, in base64."""
     with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=True) as tab:
         tab.goto(url)
         return base64.b64encode(tab.pdf()).decode("ascii")
 
 
-def _reach(env: Environment) -> Browser:
+def _reach(env: EvaluationContext) -> CdpBrowser:
     """Connect to the browser; where none runs, have Chrome started and try once more."""
     from waa_server_ext.native.cdp import CdpError, connect
 
@@ -215,13 +215,13 @@ def _reach(env: Environment) -> Browser:
         return connect(_host(env))
 
 
-def _host(env: Environment) -> str:
+def _host(env: EvaluationContext) -> str:
     from waa_server_ext.vm.client import vm_address  # httpx
 
     return vm_address(env.vm.vm)[0]
 
 
-def _tab_info(browser: Browser, target: Mapping[str, Any]) -> dict[str, str]:
+def _tab_info(browser: CdpBrowser, target: Mapping[str, Any]) -> dict[str, str]:
     from waa_server_ext.native.cdp import CdpError
 
     try:
@@ -232,5 +232,5 @@ def _tab_info(browser: Browser, target: Mapping[str, Any]) -> dict[str, str]:
         return {"title": "Error encountered", "url": target["url"]}
 
 
-def _described(tab: Tab, title: str) -> dict[str, str]:
+def _described(tab: CdpTab, title: str) -> dict[str, str]:
     return {"title": title, "url": tab.url(), "content": tab.content()}

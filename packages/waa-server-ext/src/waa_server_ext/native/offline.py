@@ -23,9 +23,9 @@ from waa_server_ext.evaluation.downloads import Downloads, HostRule
 from waa_server_ext.evaluation.tasks import TaskFolder, read_task_file
 from waa_server_ext.evaluation.verdicts import Verdict
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.native.evaluator import NativeEvaluator, RunEnvironment
+from waa_server_ext.native.evaluator import NativeEvaluator, VmConnections
 from waa_server_ext.vm.client import BodyStore, VmHttp, VmResponse, VmTransportError
-from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.exchanges import VmExchange
 from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def evaluate_files(
     described["files"] = {**described.get("files", {}), **files}
     state, knows_all = VmState.load(described), path.is_file()
     evaluator = NativeEvaluator(settings.model_copy(update={"skip_sleeps": True}))
-    record: list[Exchange] = []
+    record: list[VmExchange] = []
     with contextlib.ExitStack() as stack:
         fixture = stack.enter_context(FixtureVm(state, port=0))
         live = stack.enter_context(VmHttp(fixture.address, record=record))
@@ -96,7 +96,7 @@ def evaluate_files(
         vm = _FilesVm(live, state, held, record, knows_all=knows_all)
         download = _downloads(settings, folder, held, record)
         return evaluator.evaluate_in(
-            task, action_history, RunEnvironment(vm, download, record, replayed=True)
+            task, action_history, VmConnections(vm, download, record, replayed=True)
         )
 
 
@@ -122,7 +122,7 @@ class _FilesVm:
         live: VmHttp,
         state: VmState,
         recorded: _Recorded,
-        record: list[Exchange],
+        record: list[VmExchange],
         *,
         knows_all: bool,
     ) -> None:
@@ -156,7 +156,7 @@ class _FilesVm:
         reason = (
             "neither the files nor the transcript answer this; add vm_state.json or the transcript"
         )
-        self._record.append(Exchange(method=method, path=path, request=sent, error=reason))
+        self._record.append(VmExchange(method=method, path=path, request=sent, error=reason))
         raise VmTransportError(method, path, reason)
 
     def _is_file(self, path: str, sent: Any) -> bool:
@@ -175,14 +175,14 @@ class _FilesVm:
 class _Recorded:
     """The calls of a transcript by what was asked, in their order; the last answer repeats."""
 
-    def __init__(self, exchanges: Sequence[Exchange], bodies: BodyStore) -> None:
+    def __init__(self, exchanges: Sequence[VmExchange], bodies: BodyStore) -> None:
         self._bodies = bodies
-        self._held: dict[str, list[Exchange]] = {}
+        self._held: dict[str, list[VmExchange]] = {}
         for each in exchanges:
             if each.status is not None and each.body is not None:
                 self._held.setdefault(_key(each.method, each.path, each.request), []).append(each)
 
-    def take(self, method: str, path: str, sent: Any) -> tuple[Exchange, VmResponse] | None:
+    def take(self, method: str, path: str, sent: Any) -> tuple[VmExchange, VmResponse] | None:
         left = self._held.get(_key(method, path, sent))
         if not left:
             return None
@@ -233,7 +233,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _downloads(
-    settings: EvaluatorSettings, folder: Path, recorded: _Recorded, record: list[Exchange]
+    settings: EvaluatorSettings, folder: Path, recorded: _Recorded, record: list[VmExchange]
 ) -> Callable[[str], bytes]:
     """Return what fetches a reference file: from `gold`, the transcript, the assets, the web."""
     web = Downloads(settings, HostRule.of(settings, "127.0.0.1"), record=record)

@@ -12,7 +12,7 @@ from waa_server_ext.native.refusals import check_size, or_else
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = [
     "FONT_SIZES",
@@ -39,7 +39,7 @@ class UnsupportedSystemError(Exception):
     """It is not known where a program keeps its files on the VM's operating system."""
 
 
-def locate(env: Environment, places: Mapping[str, Location]) -> str:
+def locate(env: EvaluationContext, places: Mapping[str, Location]) -> str:
     """Return the path of a file of the VM; by system, as `os.path.join` makes it there.
 
     Raises:
@@ -53,7 +53,7 @@ def locate(env: Environment, places: Mapping[str, Location]) -> str:
     return env.python(f"import os; print(os.path.join(os.getenv('{variable}'), {joined}))").strip()
 
 
-def preferences(env: Environment, path: str) -> Any:
+def preferences(env: EvaluationContext, path: str) -> Any:
     """Return a JSON file of a profile; raises where it is absent or no JSON."""
     content = env.file(path)
     if content is None:
@@ -62,14 +62,14 @@ def preferences(env: Environment, path: str) -> Any:
 
 
 def preference(
-    env: Environment, places: Mapping[str, Location], pick: Callable[[Any], Any], default: Any
+    env: EvaluationContext, places: Mapping[str, Location], pick: Callable[[Any], Any], default: Any
 ) -> Any:
     """Return what `pick` finds in the JSON file at `places`; `default` where anything fails."""
     path = locate(env, places)
     return or_else(default, lambda: pick(preferences(env, path)))
 
 
-def bookmark_roots(env: Environment, places: Mapping[str, Location]) -> Any:
+def bookmark_roots(env: EvaluationContext, places: Mapping[str, Location]) -> Any:
     """Return the roots of a profile's bookmarks; an empty list without the file."""
     content = env.file(locate(env, places))
     return json.loads(content).get("roots", {}) if content else []
@@ -86,7 +86,9 @@ def history_of(on_windows: tuple[str, ...], on_mac: str, on_linux: str) -> dict[
     }  # fmt: skip
 
 
-def cookie_path(env: Environment, config: Mapping[str, Any], places: Mapping[str, Location]) -> str:
+def cookie_path(
+    env: EvaluationContext, config: Mapping[str, Any], places: Mapping[str, Location]
+) -> str:
     """Return the path of the cookie store, in the `user_data_dir` of `config` where it has one.
 
     Raises:
@@ -102,19 +104,19 @@ def cookie_path(env: Environment, config: Mapping[str, Any], places: Mapping[str
     ).strip()
 
 
-def visited(env: Environment, path: str, dest: str) -> list[Any] | None:
+def visited(env: EvaluationContext, path: str, dest: str) -> list[Any] | None:
     """Return the history (URL, title, time) of a profile; None where it cannot be read."""
     return or_else(
         None, _rows, env, path, dest, "urls", "SELECT url, title, last_visit_time FROM urls"
     )
 
 
-def cookies(env: Environment, path: str, dest: str) -> list[Any] | None:
+def cookies(env: EvaluationContext, path: str, dest: str) -> list[Any] | None:
     """Return the cookies of a profile; None where they cannot be read."""
     return or_else(None, _rows, env, path, dest, "cookies", "SELECT * FROM cookies")
 
 
-def _rows(env: Environment, path: str, dest: str, table: str, query: str) -> list[Any]:
+def _rows(env: EvaluationContext, path: str, dest: str, table: str, query: str) -> list[Any]:
     content = env.file(path)
     local = env.scratch_path(dest)
     if content is None:

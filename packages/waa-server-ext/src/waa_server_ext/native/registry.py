@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import Fidelity
 
-__all__ = ["Declaration", "Kind", "declared", "find", "getter", "metric"]
+__all__ = ["EvaluatorDeclaration", "Kind", "declared", "find", "getter", "metric"]
 
 Kind = Literal["getter", "metric"]
 
@@ -60,7 +60,7 @@ _AREAS = (
 
 
 @dataclass(frozen=True)
-class Declaration:
+class EvaluatorDeclaration:
     """What is known of one getter or metric.
 
     Attributes:
@@ -109,12 +109,12 @@ class Declaration:
         return register
 
 
-_DECLARED: dict[Kind, dict[str, Declaration]] = {"getter": {}, "metric": {}}
+_DECLARED: dict[Kind, dict[str, EvaluatorDeclaration]] = {"getter": {}, "metric": {}}
 
 
 def getter(
     *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
-) -> Callable[[Callable[..., Any]], Declaration]:
+) -> Callable[[Callable[..., Any]], EvaluatorDeclaration]:
     """Declare a function `(env, config) -> value` as the getter of its name."""
     return functools.partial(
         _declare, "getter", failure=failure, source=f"getters/{source}", needs=needs, notes=notes
@@ -123,14 +123,14 @@ def getter(
 
 def metric(
     *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
-) -> Callable[[Callable[..., Any]], Declaration]:
+) -> Callable[[Callable[..., Any]], EvaluatorDeclaration]:
     """Declare a function `(result, expected?, **options) -> number` as the metric of its name."""
     return functools.partial(
         _declare, "metric", failure=failure, source=f"metrics/{source}", needs=needs, notes=notes
     )
 
 
-def find(kind: Kind, name: str) -> Declaration:
+def find(kind: Kind, name: str) -> EvaluatorDeclaration:
     """Return a declaration.
 
     Raises:
@@ -145,7 +145,7 @@ def find(kind: Kind, name: str) -> Declaration:
         ) from None
 
 
-def declared(kind: Kind) -> dict[str, Declaration]:
+def declared(kind: Kind) -> dict[str, EvaluatorDeclaration]:
     """Return all declarations of a kind, by name."""
     _load()
     return _DECLARED[kind]
@@ -165,10 +165,10 @@ def _declare(
     source: str,
     needs: tuple[str, ...],
     notes: str,
-) -> Declaration:
+) -> EvaluatorDeclaration:
     name = function.__name__
     fitting = (extra for extra, modules in EXTRAS.items() if set(needs) <= set(modules))
-    declaration = Declaration(
+    declaration = EvaluatorDeclaration(
         name=name,
         kind=kind,
         area=(function.__module__ or "").rpartition(".")[2],  # None in examples
@@ -184,6 +184,6 @@ def _declare(
     return declaration
 
 
-def _refuse(declaration: Declaration, module: str, *_: Any, **__: Any) -> Any:
+def _refuse(declaration: EvaluatorDeclaration, module: str, *_: Any, **__: Any) -> Any:
     purpose = f"the {declaration.kind} {declaration.name}"
     raise MissingExtraError(purpose, module, "waa-server-ext", declaration.extra or "all")

@@ -15,7 +15,7 @@ from waa_server_ext.native.registry import getter, metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["matches_rule", "refuse_half_characters"]
 
@@ -28,7 +28,7 @@ _SATURDAY, _SUNDAY, _FRIDAY = 5, 6, 4
 
 
 @getter(failure="KeyError without `rules`", source="misc.py")
-def rule(env: Environment, config: Mapping[str, Any]) -> Any:
+def rule(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The task's `rules`, whole, as they stand there."""
     return config["rules"]
 
@@ -39,7 +39,7 @@ def rule(env: Environment, config: Mapping[str, Any]) -> Any:
     notes="Uses the clock and time zone of the machine that evaluates. `next Monday` is a week "
     "away on a Monday. The date is written into the task, as vanilla does.",
 )
-def rule_relativeTime(env: Environment, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
+def rule_relativeTime(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
     """The task's `rules` with words such as `next Monday` made dates of today."""
     rules = config["rules"]
     when, now, expected = rules["relativeTime"], env.now(), rules["expected"]
@@ -55,7 +55,7 @@ def rule_relativeTime(env: Environment, config: Mapping[str, Any]) -> Any:  # no
 
 
 @getter(failure="None without `diff_range_in_minutes`", source="misc.py")
-def time_diff_range(env: Environment, config: Mapping[str, Any]) -> Any:
+def time_diff_range(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The tolerance that the task gives in minutes."""
     return config.get("diff_range_in_minutes")
 

@@ -10,7 +10,7 @@ from waa_server_ext.native.registry import getter, metric
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 
@@ -29,21 +29,21 @@ _NAMESPACES = {
 
 
 @getter(failure="None where the VM fails", source="info.py")
-def vm_screen_size(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_screen_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Width and height of the screen in pixels."""
     answer = env.vm.post("/screen_size")
     return answer.json() if answer.status == _OK else None
 
 
 @getter(failure="None where the VM fails: always on Windows", source="info.py")
-def vm_window_size(env: Environment, config: Mapping[str, Any]) -> Any:
+def vm_window_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Width and height of a window in pixels."""
     answer = env.vm.post("/window_size", form={"app_class_name": config["app_class_name"]})
     return answer.json() if answer.status == _OK else None
 
 
 @getter(failure="TypeError where the VM has none", source="info.py")
-def vm_wallpaper(env: Environment, config: Mapping[str, Any]) -> str:
+def vm_wallpaper(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The wallpaper, fetched; its local path."""
     path = env.scratch_path(config["dest"])
     answer = env.vm.post("/wallpaper")
@@ -54,7 +54,7 @@ def vm_wallpaper(env: Environment, config: Mapping[str, Any]) -> str:
 
 
 @getter(failure="None for an absent folder", source="info.py")
-def list_directory(env: Environment, config: Mapping[str, Any]) -> Any:
+def list_directory(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The tree of a folder."""
     return env.directory(config["path"])
 
@@ -64,7 +64,7 @@ def list_directory(env: Environment, config: Mapping[str, Any]) -> Any:
     source="misc.py",
     notes="Asks for no backend, which is win32 on Windows.",
 )
-def accessibility_tree(env: Environment, *_: Any) -> Any:
+def accessibility_tree(env: EvaluationContext, *_: Any) -> Any:
     """The accessibility tree as XML."""
     return env.accessibility(None)
 

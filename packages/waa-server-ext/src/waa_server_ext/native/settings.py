@@ -11,7 +11,7 @@ from waa_server_ext.native.registry import getter
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 
@@ -32,7 +32,7 @@ _NO_SCHEDULE = 202
 
 
 @getter(failure="raises where the value is absent, which counts as zero", source="settings.py")
-def night_light_state(env: Environment, config: Mapping[str, Any]) -> Any:
+def night_light_state(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Whether the night light is on: False, `[True]`, or `[True, from, to]` with a schedule."""
     data = env.registry(_NIGHT_LIGHT, "Data")["output"].split("\n")
     if data[_ENABLED_AT] != "1":
@@ -48,7 +48,7 @@ def night_light_state(env: Environment, config: Mapping[str, Any]) -> Any:
 
 
 @getter(failure="None where Storage Sense is off", source="settings.py")
-def storage_sense_run_frequency(env: Environment, config: Mapping[str, Any]) -> Any:
+def storage_sense_run_frequency(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """How often Storage Sense runs, in days, as a string."""
     enabled = env.registry(_STORAGE, "01")
     if enabled["status"] != "success" or enabled["output"] != "1\n":
@@ -58,20 +58,20 @@ def storage_sense_run_frequency(env: Environment, config: Mapping[str, Any]) -> 
 
 
 @getter(failure="'Error getting the timezone'", source="settings.py")
-def system_timezone(env: Environment, config: Mapping[str, Any]) -> str:
+def system_timezone(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The display name of the time zone."""
     return str(or_else("Error getting the timezone", _time_zone, env))
 
 
 @getter(failure="raises where the VM fails, which counts as zero", source="settings.py")
-def desktop_background(env: Environment, config: Mapping[str, Any]) -> str:
+def desktop_background(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the desktop has a plain colour: the strings 'True' and 'False'."""
     path = env.registry(r"HKCU:Control Panel\Desktop", "WallPaper")["output"].replace("\n", "")
     return str(path == "")
 
 
 @getter(failure="'False' where the value is absent", source="settings.py")
-def system_notifications(env: Environment, config: Mapping[str, Any]) -> str | None:
+def system_notifications(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
     """Whether notifications are off: 'True' and 'False', None for a value that is neither."""
     key = r"HKCU:Software\Microsoft\Windows\CurrentVersion\PushNotifications"
     answer = env.registry(key, "ToastEnabled")
@@ -80,7 +80,7 @@ def system_notifications(env: Environment, config: Mapping[str, Any]) -> str | N
 
 
 @getter(failure="'Error'", source="settings.py")
-def default_browser(env: Environment, config: Mapping[str, Any]) -> str:
+def default_browser(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The ProgId of the default browser."""
     answer = env.registry(_HTTP_CHOICE, "ProgId")
     return str(or_else("Error", lambda: answer["output"].split("\n")[0]))
@@ -88,7 +88,7 @@ def default_browser(env: Environment, config: Mapping[str, Any]) -> str:
 
 @getter(failure="raises where a value is absent, which counts as zero", source="settings.py")
 def active_hours_of_user_to_not_interrupt_for_windows_updates(
-    env: Environment, config: Mapping[str, Any]
+    env: EvaluationContext, config: Mapping[str, Any]
 ) -> Any:
     """From when to when updates do not restart Windows."""
     answers = [env.registry(_ACTIVE_HOURS, f"ActiveHours{edge}") for edge in ("Start", "End")]
@@ -105,7 +105,7 @@ def _minute(data: Sequence[str], hour_at: int) -> int:
     return int(data[hour_at + 2]) if data[hour_at + 1] != "0" else 0
 
 
-def _time_zone(env: Environment) -> str:
+def _time_zone(env: EvaluationContext) -> str:
     data = json.loads(env.shell(_TIME_ZONE)["output"])
     named = data.get("DisplayName") and data.get("StandardName")
     return data["DisplayName"] if named else "Unable to get time zone"

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.native.chrome import HISTORY as CHROME_HISTORY
+from waa_server_ext.native.context import OK
 from waa_server_ext.native.edge import HISTORY as EDGE_HISTORY
-from waa_server_ext.native.environment import OK
 from waa_server_ext.native.profiles import Location, locate
 from waa_server_ext.vm.client import VmTransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
     from waa_server_ext.vm.client import VmResponse
 
 __all__ = ["STEPS", "StepFault", "run_step", "run_steps"]
@@ -46,7 +46,7 @@ class StepFault:
     refused: list[str] = field(default_factory=list)
 
 
-def run_steps(env: Environment, steps: Sequence[Mapping[str, Any]]) -> None:
+def run_steps(env: EvaluationContext, steps: Sequence[Mapping[str, Any]]) -> None:
     """Run steps in order.
 
     Raises:
@@ -58,7 +58,7 @@ def run_steps(env: Environment, steps: Sequence[Mapping[str, Any]]) -> None:
         run_step(env, step)
 
 
-def run_step(env: Environment, step: Mapping[str, Any]) -> StepFault:
+def run_step(env: EvaluationContext, step: Mapping[str, Any]) -> StepFault:
     """Run one step; see `run_steps`. Returns what the VM refused."""
     kind, parameters = step["type"], step["parameters"]
     if kind not in STEPS:
@@ -70,7 +70,7 @@ def run_step(env: Environment, step: Mapping[str, Any]) -> StepFault:
 
 @dataclass
 class _Runner:
-    env: Environment
+    env: EvaluationContext
     fault: StepFault
 
     def post(self, endpoint: str, **body: Any) -> VmResponse | None:
@@ -160,7 +160,7 @@ def _execute(
     run.fault.refused.append(f"`until` was not reached in {_MAX_REPEATS} runs of {command!r}")
 
 
-def _keep(env: Environment, name: str, outcome: Mapping[str, Any], key: str) -> None:
+def _keep(env: EvaluationContext, name: str, outcome: Mapping[str, Any], key: str) -> None:
     if name:
         env.scratch_path(name).write_text(outcome[key], encoding="utf-8")
 

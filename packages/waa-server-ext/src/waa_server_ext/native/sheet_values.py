@@ -21,7 +21,7 @@ from waa_server_ext.native.refusals import RefusedFileError, check_archive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Column", "Frame", "last_row", "open_values", "read_frame"]
+__all__ = ["Column", "SheetFrame", "last_row", "open_values", "read_frame"]
 
 Kind = Literal["int", "uint", "float", "bool", "datetime", "timedelta", "object"]
 
@@ -57,17 +57,17 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Frame:
+class SheetFrame:
     """A sheet: column names and columns."""
 
     names: tuple[Any, ...]
     columns: tuple[Column, ...]
 
-    def rounded(self, digits: int) -> Frame:
+    def rounded(self, digits: int) -> SheetFrame:
         """Return it with floating-point numbers rounded."""
-        return Frame(self.names, tuple(column.rounded(digits) for column in self.columns))
+        return SheetFrame(self.names, tuple(column.rounded(digits) for column in self.columns))
 
-    def equals(self, other: Frame) -> bool:
+    def equals(self, other: SheetFrame) -> bool:
         """Whether names, kinds and values are the same; gaps are equal to gaps."""
         if not _same(self.names, other.names):
             return False
@@ -88,7 +88,7 @@ def open_values(path: str) -> Any:
         return load_workbook(check_archive(path), read_only=True, data_only=True, keep_links=False)
 
 
-def read_frame(book: Any, sheet: str) -> Frame:
+def read_frame(book: Any, sheet: str) -> SheetFrame:
     """Return the values of a sheet.
 
     Raises:
@@ -99,7 +99,7 @@ def read_frame(book: Any, sheet: str) -> Frame:
         raise KeyError(sheet)
     rows = _rows(book[sheet])
     if not rows:
-        return Frame((), ())
+        return SheetFrame((), ())
     columns = zip(*rows[1:], strict=True) if len(rows) > 1 else ((),) * len(rows[0])
     # Name the columns: unnamed ones by position, repeated ones by a suffix, given names first
     header = rows[0]
@@ -116,7 +116,7 @@ def read_frame(book: Any, sheet: str) -> Frame:
             count = count + 1 if name in names else seen[name]
         names[index] = name
         seen[name] = count + 1
-    return Frame(tuple(names), tuple(_inferred(each) for each in columns))
+    return SheetFrame(tuple(names), tuple(_inferred(each) for each in columns))
 
 
 def last_row(path: str) -> list[str]:

@@ -16,7 +16,7 @@ from waa_server_ext.native.registry import metric
 from waa_server_ext.native.rules import matches_rule
 from waa_server_ext.native.sheet_cells import cell_styles, cell_value, parsed_sheet, style_of
 from waa_server_ext.native.sheet_parts import charts, dimensions, filters, pivots
-from waa_server_ext.native.sheet_values import Frame, open_values, read_frame
+from waa_server_ext.native.sheet_values import SheetFrame, open_values, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ def _name_at(book: _Book | None, index: Any) -> str:
     return str(or_else("", lambda: book.names[int(index)]))  # type: ignore[union-attr]  # None has none
 
 
-def _frame(index: int | str, pair: Pair) -> Frame | None:
+def _frame(index: int | str, pair: Pair) -> SheetFrame | None:
     book, name = _locate(index, pair)
     return or_else(None, lambda: read_frame(book.values, name))
 

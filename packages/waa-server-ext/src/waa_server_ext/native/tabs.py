@@ -15,7 +15,7 @@ from waa_server_ext.native.urls import same_pages, same_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__ = ["active_url"]
 
@@ -29,7 +29,7 @@ _DECLARED_ENCODING = re.compile(r"^\s*<\?xml[^>]*\bencoding\s*=", re.IGNORECASE)
     source="chrome.py",
     needs=("defusedxml",),
 )
-def active_url_from_accessTree(env: Environment, config: Mapping[str, Any]) -> str | None:  # noqa: N802  # its name in tasks
+def active_url_from_accessTree(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:  # noqa: N802  # its name in tasks
     """The text of the address bar, after the prefix that the task gives (`https://`)."""
     return active_url(env, config)
 
@@ -39,7 +39,9 @@ def active_url_from_accessTree(env: Environment, config: Mapping[str, Any]) -> s
     source="chrome.py",
     needs=("defusedxml",),
 )
-def active_tab_url_parse(env: Environment, config: Mapping[str, Any]) -> dict[str, str] | None:
+def active_tab_url_parse(
+    env: EvaluationContext, config: Mapping[str, Any]
+) -> dict[str, str] | None:
     """Parameters of the active tab's URL, some under other names."""
     url = active_url(env, config)
     if url is None:
@@ -58,7 +60,7 @@ def active_tab_url_parse(env: Environment, config: Mapping[str, Any]) -> dict[st
     source="chrome.py",
     needs=("defusedxml",),
 )
-def url_dashPart(env: Environment, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
+def url_dashPart(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
     """One part of the active tab's URL between slashes."""
     url = active_url(env, config)
     if url is None:
@@ -121,7 +123,7 @@ def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> flo
     return float(all(item in content for item in items))
 
 
-def active_url(env: Environment, config: Mapping[str, Any]) -> str | None:
+def active_url(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
     """Return the URL in the address bar; None where there is no bar or it is empty."""
     system = env.platform
     tree = env.accessibility("uia" if system == "Windows" else None)

@@ -12,7 +12,7 @@ from waa_server_ext.native.registry import getter, metric
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.native.environment import Environment
+    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 
@@ -31,14 +31,14 @@ _DARK = 100
     source="vlc.py",
     notes="On Windows the path of the user Docker, whoever is logged on.",
 )
-def vlc_config(env: Environment, config: Mapping[str, Any]) -> str:
+def vlc_config(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """VLC's configuration file, fetched; its local path."""
     system = env.platform
     return _fetch(env, config, _WINDOWS if system == "Windows" else _ask(env, system))
 
 
 @vlc_config.differs("fixed", "looks in the profile of the user who is logged on")
-def _vlc_config_fixed(env: Environment, config: Mapping[str, Any]) -> str:
+def _vlc_config_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     if env.platform != "Windows":
         return str(vlc_config.function(env, config))
     path = env.python(
@@ -139,7 +139,7 @@ def is_vlc_fullscreen(actual_window_size: Any, screen_size: Any) -> int:
     return int(all(actual_window_size[side] == screen_size[side] for side in ("width", "height")))
 
 
-def _fetch(env: Environment, config: Mapping[str, Any], source: str) -> str:
+def _fetch(env: EvaluationContext, config: Mapping[str, Any], source: str) -> str:
     local = env.scratch_path(config["dest"])
     content = env.file(source)
     if content is None:
@@ -148,7 +148,7 @@ def _fetch(env: Environment, config: Mapping[str, Any], source: str) -> str:
     return str(local)
 
 
-def _ask(env: Environment, system: str) -> str:
+def _ask(env: EvaluationContext, system: str) -> str:
     if system not in _SCRIPTS:
         raise UnsupportedSystemError(f"Unsupported operating system {system!r}")
     return env.python(_SCRIPTS[system]).strip()

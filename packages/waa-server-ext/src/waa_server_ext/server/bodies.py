@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.tasks import BadTaskError, check_task
 from waa_server_ext.server.journal import ANONYMOUS
-from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.exchanges import VmExchange
 from waa_server_ext.vm.json_limits import check_size
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
 
 def read_rescoring(
     body: bytes, tasks: TaskFolder | None
-) -> tuple[EvaluationRequest, tuple[Exchange, ...]]:
+) -> tuple[EvaluationRequest, tuple[VmExchange, ...]]:
     """Return what the body of `POST /rescore` asks for, and the transcript in it.
 
     Raises:
@@ -95,13 +95,13 @@ def _request(value: dict[str, Any], tasks: TaskFolder | None) -> EvaluationReque
     return EvaluationRequest(task, history, key, hashlib.sha256(whole).hexdigest())
 
 
-def _transcript(found: Any) -> tuple[Exchange, ...]:
+def _transcript(found: Any) -> tuple[VmExchange, ...]:
     if not isinstance(found, list):
         raise BadTaskError("there is no transcript: send the one of the verdict, a list")
     try:
-        return tuple(Exchange.model_validate(each) for each in found)
+        return tuple(VmExchange.model_validate(each) for each in found)
     except ValidationError as error:
-        raise BadTaskError(f"transcript: {problems_of(error, Exchange)}") from error
+        raise BadTaskError(f"transcript: {problems_of(error, VmExchange)}") from error
 
 
 def _object(body: bytes) -> dict[str, Any]:

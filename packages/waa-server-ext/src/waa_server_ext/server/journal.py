@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["ANONYMOUS", "Claim", "Journal", "KeyRefusedError", "stored_verdicts"]
+__all__ = ["ANONYMOUS", "EvaluationJournal", "KeyClaim", "KeyRefusedError", "stored_verdicts"]
 
 ANONYMOUS = "auto-"
 """How keys begin that the server makes itself; no client asks for them again."""
@@ -54,7 +54,7 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class Claim:
+class KeyClaim:
     """The right to evaluate a key, or the stored answer of an earlier evaluation."""
 
     key: str
@@ -62,7 +62,7 @@ class Claim:
     answer: dict[str, Any] | None = None
 
 
-class Journal:
+class EvaluationJournal:
     """The one writer of `journal.jsonl` in `folder`; holds offsets in memory, not verdicts.
 
     Raises:
@@ -101,7 +101,7 @@ class Journal:
             self._file_lock.release()
             raise
 
-    def claim(self, key: str, digest: str) -> Claim:
+    def claim(self, key: str, digest: str) -> KeyClaim:
         """Take `key` for an evaluation of what `digest` stands for.
 
         Returns once the claim is on the disk.
@@ -115,7 +115,7 @@ class Journal:
                 # synced before the VM is asked for anything: a crash from here on leaves the key refused
                 self._write({"key": key, "digest": digest, "state": "started"})
                 self._entries[key] = _Entry(digest, "running")
-                return Claim(key, digest)
+                return KeyClaim(key, digest)
             if entry.digest != digest:
                 raise KeyRefusedError(key, "other_body")
             if entry.state == "done":
@@ -123,10 +123,10 @@ class Journal:
                 with self.path.open("rb") as file:
                     file.seek(start)
                     answer: dict[str, Any] = json.loads(file.read(length))["answer"]
-                return Claim(key, digest, answer)
+                return KeyClaim(key, digest, answer)
             raise KeyRefusedError(key, "in_use" if entry.state == "running" else "interrupted")
 
-    def finish(self, claim: Claim, answer: dict[str, Any], **more: Any) -> None:
+    def finish(self, claim: KeyClaim, answer: dict[str, Any], **more: Any) -> None:
         """Store the answer; it is on the disk when this returns."""
         with self._lock:
             line = self._write(
@@ -140,13 +140,13 @@ class Journal:
             )
             self._set_entry(claim.key, _Entry(claim.digest, "done", line))
 
-    def release(self, claim: Claim) -> None:
+    def release(self, claim: KeyClaim) -> None:
         """Give a key back of which nothing was evaluated: the VM answered nothing."""
         with self._lock:
             self._write({"key": claim.key, "digest": claim.digest, "state": "released"})
             self._entries.pop(claim.key, None)
 
-    def abandon(self, claim: Claim) -> None:
+    def abandon(self, claim: KeyClaim) -> None:
         """Note that an evaluation ended without an answer; its key stays refused."""
         with self._lock:
             if claim.key in self._entries:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
-    from waa_server_ext.vm.exchanges import Exchange
+    from waa_server_ext.vm.exchanges import VmExchange
 
 __all__ = ["Rescored", "replayed", "rescore"]
 
@@ -104,7 +104,7 @@ def _again(
 
 
 @contextlib.contextmanager
-def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> Iterator[ReplayVm]:
+def replayed(transcript: Sequence[VmExchange], bodies: BodyStore) -> Iterator[ReplayVm]:
     """Replay on a loopback address whose port 5000 is free: vanilla's code knows no other.
 
     Raises:
@@ -117,7 +117,7 @@ def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> Iterator[Repl
         vm.stop()
 
 
-def _listening(transcript: Sequence[Exchange], bodies: BodyStore) -> ReplayVm:
+def _listening(transcript: Sequence[VmExchange], bodies: BodyStore) -> ReplayVm:
     for host, _ in zip(loopback_addresses(), range(_TRIES), strict=False):
         vm = ReplayVm(transcript, bodies, host=host)
         try:

@@ -18,7 +18,7 @@ from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
 from waa_server_ext.evaluation.tasks import TaskFolder
-from waa_server_ext.server.journal import ANONYMOUS, Journal
+from waa_server_ext.server.journal import ANONYMOUS, EvaluationJournal
 from waa_server_ext.server.rescore import replayed
 from waa_server_ext.vm.client import BodyStore, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.exchanges import Body
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import Evaluator
     from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
     from waa_server_ext.server.bodies import EvaluationRequest
-    from waa_server_ext.vm.exchanges import Exchange
+    from waa_server_ext.vm.exchanges import VmExchange
 
 __all__ = ["Service", "ServiceSettings", "UnknownBodyError", "VmUnreachableError"]
 
@@ -80,7 +80,7 @@ class Service(Closing):
         self._evaluator = evaluator
         self._description = evaluator.describe()
         vm_address(settings.vm)
-        self._journal = Journal(settings.cache)
+        self._journal = EvaluationJournal(settings.cache)
         self._bodies = BodyStore(settings.cache / "bodies")
         self._turn = threading.Lock()
         self._waiting = 0
@@ -90,7 +90,7 @@ class Service(Closing):
         """Return the verdict as JSON: a new one, or the stored one of its key.
 
         Raises:
-            KeyRefusedError: See `Journal.claim`.
+            KeyRefusedError: See `EvaluationJournal.claim`.
             VmUnreachableError: The VM answered nothing; the key may be used again.
         """
         claim = self._journal.claim(request.key or f"{ANONYMOUS}{uuid.uuid4()}", request.digest)
@@ -113,7 +113,7 @@ class Service(Closing):
         )
         return answer
 
-    def rescore(self, request: EvaluationRequest, transcript: Sequence[Exchange]) -> Verdict:
+    def rescore(self, request: EvaluationRequest, transcript: Sequence[VmExchange]) -> Verdict:
         """Evaluate again on a VM that answers as `transcript` says; the real one is not asked.
 
         A call that the transcript does not hold fails in transport and leaves no score.

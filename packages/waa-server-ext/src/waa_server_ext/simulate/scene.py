@@ -18,7 +18,7 @@ from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.window_manager import SCREEN
 from waa_server_ext.simulate.machine.clock import START
 from waa_server_ext.simulate.machine.computer import TIME_ZONES, Machine, Timer
-from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, Entry, normal
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, FileEntry, normal
 from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.windows import Window
 
@@ -246,10 +246,12 @@ def _put(machine: Machine, path: str, file: SceneFile) -> None:
     size = len(data) if file.size is None else max(file.size, len(data))
     machine.files.make_folder(ntpath.dirname(normal(path)), parents=True, exist_ok=True)
     machine.files.write(path, data)
-    machine.files.restore_entry(Entry(normal(path), data, now, now, attributes, size, file.tags))
+    machine.files.restore_entry(
+        FileEntry(normal(path), data, now, now, attributes, size, file.tags)
+    )
 
 
-def _scene_file(entry: Entry) -> SceneFile:
+def _scene_file(entry: FileEntry) -> SceneFile:
     return SceneFile(
         b64=base64.b64encode(entry.data or b"").decode(), hidden=bool(entry.attributes & HIDDEN),
         read_only=bool(entry.attributes & READ_ONLY), size=entry.size, modified=entry.modified, tags=entry.tags,

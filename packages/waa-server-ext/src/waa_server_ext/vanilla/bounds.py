@@ -23,14 +23,14 @@ from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.document_checks import UnsafeDocumentError, check_document
 from waa_server_ext.evaluation.downloads import DownloadError, HostRule, remember
 from waa_server_ext.vm.client import VM_PORT, BodyStore
-from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.exchanges import VmExchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["Bounds", "bounded", "install_bounds"]
+__all__ = ["RequestBounds", "bounded", "install_bounds"]
 
 _VM_PORTS = (VM_PORT, 8080)  # WAA's server, VLC's
 _CONNECT_S = 10.0
@@ -41,7 +41,7 @@ class _RefusedRequestError(requests.exceptions.RequestException):
 
 
 @dataclass
-class Bounds:
+class RequestBounds:
     """What one evaluation may do, and the record of what it did."""
 
     settings: EvaluatorSettings
@@ -49,7 +49,7 @@ class Bounds:
     rule: HostRule
     deadline: float | None
     bodies: BodyStore
-    record: list[Exchange] = field(default_factory=list)
+    record: list[VmExchange] = field(default_factory=list)
     slept: float = 0.0
     used_browser: bool = False
 
@@ -57,17 +57,17 @@ class Bounds:
         """Seconds until the deadline."""
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
-    def faults(self) -> list[Exchange]:
+    def faults(self) -> list[VmExchange]:
         """Calls that got no answer: with one of them a score means nothing."""
         return [each for each in self.record if each.error is not None]
 
 
-_current: list[Bounds] = []
+_current: list[RequestBounds] = []
 """The evaluation that runs now; one at a time in a process."""
 
 
 @contextlib.contextmanager
-def bounded(bounds: Bounds) -> Iterator[Bounds]:
+def bounded(bounds: RequestBounds) -> Iterator[RequestBounds]:
     """Apply `bounds` to everything vanilla's code does inside."""
     _current.append(bounds)
     try:
@@ -128,7 +128,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _send(
-    bounds: Bounds,
+    bounds: RequestBounds,
     original: Callable[..., requests.Response],
     request: requests.PreparedRequest,
     options: dict[str, Any],
@@ -158,7 +158,7 @@ def _send(
             else None
         )
         bounds.record.append(
-            Exchange(
+            VmExchange(
                 target="vm" if is_vm else "web",
                 method=request.method or "GET",
                 path=request.path_url if is_vm else url,
@@ -173,7 +173,7 @@ def _send(
 
 
 def _ask(
-    bounds: Bounds,
+    bounds: RequestBounds,
     original: Callable[..., requests.Response],
     request: requests.PreparedRequest,
     options: dict[str, Any],
@@ -227,7 +227,9 @@ def _read(response: requests.Response, limit: int, until: float) -> bytes:
     return b"".join(pieces)
 
 
-def _from_assets(bounds: Bounds, request: requests.PreparedRequest) -> requests.Response | None:
+def _from_assets(
+    bounds: RequestBounds, request: requests.PreparedRequest
+) -> requests.Response | None:
     folder = bounds.settings.assets
     held = (
         AssetStore(folder).read(request.url or "") if folder and request.method == "GET" else None
@@ -243,7 +245,7 @@ def _from_assets(bounds: Bounds, request: requests.PreparedRequest) -> requests.
 
 
 def _noted(request: requests.PreparedRequest) -> Any:
-    """Return what was sent, in the form of `Exchange.request`."""
+    """Return what was sent, in the form of `VmExchange.request`."""
     body: Any = request.body
     if body is None or body in (b"", ""):
         return None

@@ -21,9 +21,9 @@ from waa_server_ext.evaluation.downloads import HostRule
 from waa_server_ext.evaluation.evaluators import VANILLA_KIND, Description
 from waa_server_ext.evaluation.tasks import check_task
 from waa_server_ext.evaluation.verdicts import EvaluationFault, Verdict
-from waa_server_ext.vanilla.bounds import Bounds, bounded, install_bounds
+from waa_server_ext.vanilla.bounds import RequestBounds, bounded, install_bounds
 from waa_server_ext.vanilla.checkout import find_checkout, only_host
-from waa_server_ext.vanilla.environment import Environment, Watch
+from waa_server_ext.vanilla.desktop_env import DesktopEnvStandIn, Watch
 from waa_server_ext.vanilla.evaluator_loader import load_vanilla
 from waa_server_ext.vanilla.verdicts import as_setup_report, as_verdict
 from waa_server_ext.vm.client import BodyStore
@@ -96,7 +96,7 @@ class VanillaEvaluator:
         own = copy.deepcopy(dict(task))  # vanilla writes into it
         watch = Watch()
         with self._bounds(vm, deadline) as bounds, _scratch(self._settings.cache, self._client):
-            environment = Environment(self._vanilla, watch, bounds.vm, action_history)
+            environment = DesktopEnvStandIn(self._vanilla, watch, bounds.vm, action_history)
             score = watch.run(lambda: environment.score(own))
         return as_verdict(
             task, action_history, score, watch, bounds,
@@ -112,7 +112,7 @@ class VanillaEvaluator:
         watch = Watch()
         with self._bounds(vm, deadline) as bounds, _scratch(self._settings.cache, self._client):
             watch.calls = bounds.record
-            environment = Environment(self._vanilla, watch, bounds.vm, ())
+            environment = DesktopEnvStandIn(self._vanilla, watch, bounds.vm, ())
             watch.run(lambda: environment.set_up(own))
         return as_setup_report(watch, bounds, self._checkout.fidelity)
 
@@ -139,10 +139,10 @@ class VanillaEvaluator:
         return self._checkout.client
 
     @contextlib.contextmanager
-    def _bounds(self, vm: str, deadline: float | None) -> Iterator[Bounds]:
+    def _bounds(self, vm: str, deadline: float | None) -> Iterator[RequestBounds]:
         host = only_host(vm)
         settings = self._settings
-        bounds = Bounds(
+        bounds = RequestBounds(
             settings,
             host,
             HostRule.of(settings, vm),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from waa_server_ext.evaluation.verdicts import Stage
-    from waa_server_ext.vanilla.bounds import Bounds
-    from waa_server_ext.vanilla.environment import MetricCall, Watch
+    from waa_server_ext.vanilla.bounds import RequestBounds
+    from waa_server_ext.vanilla.desktop_env import MetricCall, Watch
 
 __all__ = ["as_setup_report", "as_verdict"]
 
@@ -34,7 +34,7 @@ def as_verdict(
     action_history: Sequence[str],
     returned: Any,
     watch: Watch,
-    bounds: Bounds,
+    bounds: RequestBounds,
     *,
     fidelity: str,
     total: float,
@@ -81,7 +81,7 @@ def as_verdict(
     )
 
 
-def as_setup_report(watch: Watch, bounds: Bounds, fidelity: str) -> SetupReport:
+def as_setup_report(watch: Watch, bounds: RequestBounds, fidelity: str) -> SetupReport:
     """Return the record of a set-up."""
     steps = list(watch.steps)
     if watch.error is not None and (not steps or steps[-1].ok):
@@ -135,7 +135,7 @@ def _detail(seen: MetricCall) -> MetricDetail:
     )
 
 
-def _notes(bounds: Bounds) -> tuple[str, ...]:
+def _notes(bounds: RequestBounds) -> tuple[str, ...]:
     notes = []
     if bounds.used_browser:
         notes.append("asked the VM's browser over port 9222: not in the transcript")

@@ -1,4 +1,4 @@
 from .client import VmTransportError as VmTransportError
 from .exchanges import Body as Body
-from .exchanges import Exchange as Exchange
+from .exchanges import VmExchange as VmExchange
 from .state import VmState as VmState

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files import write_atomic
-from waa_server_ext.vm.exchanges import Body, Exchange
+from waa_server_ext.vm.exchanges import Body, VmExchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ class VmHttp(Closing):
         vm: `host` or `host:port`.
         timeout_s: Longest wait for one answer, all of it.
         deadline: An instant of `time.monotonic()` after which every call fails.
-        record: Gets one `Exchange` per call, failed ones too.
+        record: Gets one `VmExchange` per call, failed ones too.
         bodies: Where the bodies of the record go.
         token: Sent as bearer token, where the VM asks for one.
     """
@@ -124,7 +124,7 @@ class VmHttp(Closing):
     timeout_s: float = 120.0
     deadline: float | None = None
     max_bytes: int = 256 * 1024 * 1024
-    record: list[Exchange] = field(default_factory=list)
+    record: list[VmExchange] = field(default_factory=list)
     bodies: BodyStore = field(default_factory=BodyStore)
     token: str | None = field(default=None, repr=False)
 
@@ -190,7 +190,7 @@ class VmHttp(Closing):
         except (httpx.HTTPError, _RefusedAnswerError) as error:
             fault = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         self.record.append(
-            Exchange(
+            VmExchange(
                 method=request.method,
                 path=request.url.raw_path.decode("ascii"),
                 request=noted,
@@ -207,7 +207,7 @@ class VmHttp(Closing):
     def record_browser(self, getter: str, request: Any, status: int, answer: Any) -> None:
         """Record what a getter learnt from the VM's browser, as a call that a replay answers."""
         self.record.append(
-            Exchange(
+            VmExchange(
                 target="browser",
                 method="POST",
                 path=browser_path(getter),

@@ -13,7 +13,7 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Body", "Exchange"]
+__all__ = ["Body", "VmExchange"]
 
 
 class Body(Record):
@@ -58,7 +58,7 @@ class Body(Record):
         return self
 
 
-class Exchange(Record):
+class VmExchange(Record):
     """One call over HTTP, as it went.
 
     Attributes:

@@ -146,7 +146,7 @@ def make_threaded_server(
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             """Say nothing, and fail at no path that is none, as werkzeug's would."""
 
-    class Server(BoundedServer, ThreadedWSGIServer):
+    class BoundedWsgiServer(BoundedServer, ThreadedWSGIServer):
         """Werkzeug's, within limits."""
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -156,4 +156,4 @@ def make_threaded_server(
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(BoundedServer.request_queue_size)
-        return Server(host, port, app, handler=Handler, fd=listening.fileno())
+        return BoundedWsgiServer(host, port, app, handler=Handler, fd=listening.fileno())

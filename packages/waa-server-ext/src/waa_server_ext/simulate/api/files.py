@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.api.state import ApiState
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 __all__ = ["file_routes"]
 
@@ -76,7 +76,7 @@ class _Files:
         tree["name"] = ntpath.basename(str(data["path"]))
         return {"directory_tree": tree}
 
-    def _tree(self, folder: Entry) -> dict[str, Any]:
+    def _tree(self, folder: FileEntry) -> dict[str, Any]:
         children = [
             self._tree(each) if each.is_folder else {"type": "file", "name": each.name}
             for each in self._machine.files.children(folder.path)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["CHROME", "EDGE", "Brand", "Browser", "open_chrome", "open_edge"]
+__all__ = ["CHROME", "EDGE", "Brand", "BrowserWindow", "open_chrome", "open_edge"]
 
 _BAR = "bookmark_bar"
 _FONT_SIZES = {"Very small": 9, "Small": 12, "Medium": 16, "Large": 20, "Very large": 24}
@@ -72,7 +72,7 @@ EDGE = Brand(
 )  # fmt: skip
 
 
-class Browser(Window):
+class BrowserWindow(Window):
     """One browser window: tabs, the address bar, bookmarks and the settings page."""
 
     cls = "Chrome_WidgetWin_1"
@@ -414,12 +414,12 @@ def open_edge(desktop: Desktop, arguments: Sequence[str]) -> Window:
     return _open(desktop, EDGE, arguments)
 
 
-def _open(desktop: Desktop, brand: Brand, arguments: Sequence[str]) -> Browser:
+def _open(desktop: Desktop, brand: Brand, arguments: Sequence[str]) -> BrowserWindow:
     urls = [word.removeprefix("microsoft-edge:") for word in arguments if not word.startswith("-")]
     for window in desktop.windows:
-        if isinstance(window, Browser) and window.brand == brand:
+        if isinstance(window, BrowserWindow) and window.brand == brand:
             for url in urls:
                 window._open_tab(url)  # its own module
             desktop.activate(window)
             return window
-    return Browser(desktop, brand, [url for url in urls if url])
+    return BrowserWindow(desktop, brand, [url for url in urls if url])

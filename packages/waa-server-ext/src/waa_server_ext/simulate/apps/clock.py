@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["CITIES", "Clock", "open_clock", "timer_words"]
+__all__ = ["CITIES", "ClockWindow", "open_clock", "timer_words"]
 
 CITIES: dict[tuple[str, str], float] = {
     ("Munich", "Germany"): 1, ("Berlin", "Germany"): 1, ("Hamburg", "Germany"): 1,
@@ -45,11 +45,11 @@ def timer_words(timer: Timer) -> str:
     return " ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in numbers)
 
 
-class Clock(Window):
+class ClockWindow(Window):
     """The window of the Clock app."""
 
     exe = "ApplicationFrameHost.exe"
-    caption = "Clock"
+    caption = "ClockWindow"
     cls = "ApplicationFrameWindow"
     icon = "app:#1f4e8c:O"
     size = (900, 620)
@@ -317,8 +317,8 @@ def open_clock(desktop: Desktop, arguments: Sequence[str]) -> Window:
     """Open Clock, on Timer where the link says so; it has one window."""
     page = "Timer" if any("timer" in word.casefold() for word in arguments) else "Focus sessions"
     for window in desktop.windows:
-        if isinstance(window, Clock):
+        if isinstance(window, ClockWindow):
             window.page = page if page == "Timer" else window.page
             desktop.activate(window)
             return window
-    return Clock(desktop, page)
+    return ClockWindow(desktop, page)

@@ -25,7 +25,7 @@ from waa_server_ext.simulate.ui.text_field import TextField
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop, Window
 
@@ -328,7 +328,7 @@ class Explorer(PlaceWindow):
 
     # -- the items
 
-    def _shown(self) -> list[Entry]:
+    def _shown(self) -> list[FileEntry]:
         wanted = self.search.text.strip().casefold().lstrip("*")
         items = self.view.items()
         return [e for e in items if wanted in e.name.casefold()] if wanted else items
@@ -360,7 +360,7 @@ class Explorer(PlaceWindow):
                 self._item(ui, entry, box, layout)
         return len(items)
 
-    def _item(self, ui: Builder, entry: Entry, box: Rect, layout: str) -> None:
+    def _item(self, ui: Builder, entry: FileEntry, box: Rect, layout: str) -> None:
         if layout != "Details":
             self.view.node(ui, entry, box, layout)
             return

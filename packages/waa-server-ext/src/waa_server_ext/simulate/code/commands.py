@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 __all__ = ["COMMANDS", "registry_text"]
 
@@ -29,7 +29,7 @@ def _flags(words: list[str]) -> tuple[set[str], list[str]]:
     return flags, [word for word in words if not word.startswith("/")]
 
 
-def _matching(shell: Shell, word: str) -> list[Entry]:
+def _matching(shell: Shell, word: str) -> list[FileEntry]:
     """Return what a word with `*` and `?` stands for; without them the one path it names."""
     path, files = shell.path(word), shell.machine.files
     folder, pattern = ntpath.split(path)
@@ -69,7 +69,7 @@ def _dir(shell: Shell, words: list[str], *_more: str) -> Outcome:
     return 0, "\n".join(lines) + "\n", ""
 
 
-def _dir_line(entry: Entry) -> str:
+def _dir_line(entry: FileEntry) -> str:
     when = dt.datetime.fromtimestamp(entry.modified, tz=dt.timezone.utc)
     size = "<DIR>         " if entry.is_folder else f"{entry.size:>14,}"
     return f"{when:%m/%d/%Y  %I:%M %p}    {size} {entry.name}"

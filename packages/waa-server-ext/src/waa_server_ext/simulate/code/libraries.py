@@ -12,7 +12,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
-from waa_server_ext.simulate.machine.filesystem import HOME, Entry, normal
+from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
 from waa_server_ext.simulate.machine.registry import split_key
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _remove_file(desktop: Desktop, path: str) -> None:
     files.remove(path)
 
 
-def _stat(entry: Entry) -> SimObject:
+def _stat(entry: FileEntry) -> SimObject:
     attributes = entry.attributes | (0x10 if entry.is_folder else 0x20)
     return SimObject(
         "os.stat_result",

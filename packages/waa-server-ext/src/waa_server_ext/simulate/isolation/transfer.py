@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.computer import ComputerUpdate
 from waa_server_ext.simulate.isolation.messages import Message
-from waa_server_ext.simulate.machine.filesystem import Entry
+from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Contents", "TransferError", "decode", "encode", "parts_of"]
 
 _LARGE = 16 * 1024
-_WITH_CONTENTS = frozenset({Entry, ComputerUpdate})
+_WITH_CONTENTS = frozenset({FileEntry, ComputerUpdate})
 _DERIVED: dict[str, Any] = {"_trees": lambda: (-1, {}), "_picture": lambda: None}
 """What a desktop computes again when it is asked for."""
 

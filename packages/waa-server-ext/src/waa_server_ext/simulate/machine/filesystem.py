@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.machine.clock import SimulatedClock
 
-__all__ = ["HIDDEN", "HOME", "MAX_BYTES", "READ_ONLY", "Entry", "FileSystem", "Recycled", "normal"]
+__all__ = [
+    "HIDDEN",
+    "HOME",
+    "MAX_BYTES",
+    "READ_ONLY",
+    "FileEntry",
+    "FileSystem",
+    "Recycled",
+    "normal",
+]
 
 HOME = "C:\\Users\\Docker"
 READ_ONLY = 0x1
@@ -39,7 +48,7 @@ def normal(path: str, cwd: str = HOME) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class FileEntry:
     """A file (with `data`) or a folder (`data` is `None`); `size` may exceed what is stored."""
 
     path: str
@@ -67,7 +76,7 @@ class Recycled:
     """Something in the recycle bin: what it was, with everything below it."""
 
     origin: str
-    entries: tuple[Entry, ...] = field(repr=False)
+    entries: tuple[FileEntry, ...] = field(repr=False)
     deleted: float = 0.0
 
 
@@ -80,16 +89,16 @@ class FileSystem:
 
     def __init__(self, clock: SimulatedClock) -> None:
         self._clock = clock
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, FileEntry] = {}
         self.bin: list[Recycled] = []
         self._held = 0
-        self._put(Entry("C:\\", None, clock.timestamp(), clock.timestamp()))
+        self._put(FileEntry("C:\\", None, clock.timestamp(), clock.timestamp()))
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> FileEntry | None:
         """Return what is at `path`, or `None`."""
         return self._entries.get(_key(path))
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> FileEntry:
         """Return what is at `path`."""
         found = self.find(path)
         if found is None:
@@ -119,7 +128,7 @@ class FileSystem:
             raise OSError(12, "Cannot allocate memory", path)  # sparse: no such file fits in memory
         return found.data + bytes(max(found.size - len(found.data), 0))
 
-    def write(self, path: str, data: bytes, *, size: int | None = None) -> Entry:
+    def write(self, path: str, data: bytes, *, size: int | None = None) -> FileEntry:
         """Create or replace a file; its folder must exist."""
         path = _checked(path)
         self._need_folder(ntpath.dirname(path), path)
@@ -133,10 +142,10 @@ class FileSystem:
             raise OSError(28, "No space left on device", path)
         size = len(data) if size is None else size
         if old is None:
-            return self._put(Entry(path, data, now, now, size=size))
+            return self._put(FileEntry(path, data, now, now, size=size))
         return self._put(replace(old, data=data, modified=now, size=size))
 
-    def make_folder(self, path: str, *, parents: bool = False, exist_ok: bool = False) -> Entry:
+    def make_folder(self, path: str, *, parents: bool = False, exist_ok: bool = False) -> FileEntry:
         """Create a folder, and those above it where asked."""
         path = _checked(path)
         old = self.find(path)
@@ -151,9 +160,9 @@ class FileSystem:
         if len(self._entries) > _MAX_ENTRIES:
             raise OSError(28, "No space left on device", path)
         now = self._tick()
-        return self._put(Entry(path, None, now, now))
+        return self._put(FileEntry(path, None, now, now))
 
-    def children(self, path: str) -> list[Entry]:
+    def children(self, path: str) -> list[FileEntry]:
         """Return what is directly in a folder, by name."""
         if not self.entry(path).is_folder:
             raise NotADirectoryError(20, "The directory name is invalid", path)
@@ -163,7 +172,7 @@ class FileSystem:
         direct = [e for e in inside if _key(e.path).count("\\") == depth and _key(e.path) != prefix]
         return sorted(direct, key=lambda each: each.name.casefold())
 
-    def below(self, path: str) -> Iterator[Entry]:
+    def below(self, path: str) -> Iterator[FileEntry]:
         """Yield everything in a folder, at any depth, parents first."""
         prefix = _prefix(path)
         yield from sorted(
@@ -221,7 +230,7 @@ class FileSystem:
         tags: tuple[str, ...] | None = None,
         readers: tuple[str, ...] | None = None,
         modified: float | None = None,
-    ) -> Entry:
+    ) -> FileEntry:
         """Change what is known about a file or folder beside its contents."""
         old = self.entry(path)
         return self._put(
@@ -266,11 +275,11 @@ class FileSystem:
             number += 1
         return path
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[FileEntry]:
         """Return everything, parents first."""
         return sorted(self._entries.values(), key=lambda each: each.path.casefold())
 
-    def restore_entry(self, entry: Entry) -> None:
+    def restore_entry(self, entry: FileEntry) -> None:
         """Put an entry in as it is, with the folders above it; for scenes and snapshots."""
         above = ntpath.dirname(entry.path)
         if not self.exists(above):
@@ -281,14 +290,14 @@ class FileSystem:
         if not self.is_folder(folder):
             raise FileNotFoundError(2, "No such file or directory", path)
 
-    def _put(self, entry: Entry) -> Entry:
+    def _put(self, entry: FileEntry) -> FileEntry:
         key = _key(entry.path)
         old = self._entries.get(key)
         self._held += len(entry.data or b"") - (len(old.data or b"") if old else 0)
         self._entries[key] = entry
         return entry
 
-    def _drop(self, entry: Entry) -> None:
+    def _drop(self, entry: FileEntry) -> None:
         self._held -= len(entry.data or b"")
         self._entries.pop(_key(entry.path), None)
 

@@ -7,12 +7,12 @@ import ntpath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 __all__ = ["shown_size", "shown_time", "type_name"]
 
 
-def type_name(entry: Entry) -> str:
+def type_name(entry: FileEntry) -> str:
     """Return what File Explorer calls this kind of file."""
     known = {".txt": "Text Document", ".docx": "Microsoft Word Document", ".png": "PNG File",
              ".jpg": "JPG File", ".zip": "Compressed (zipped) Folder", ".lnk": "Shortcut"}  # fmt: skip

@@ -18,7 +18,7 @@ from waa_server_ext.simulate.ui.windows import OkCancel, Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 __all__ = ["PropertiesDialog"]
 
@@ -69,7 +69,7 @@ class PropertiesDialog(OkCancel, Dialog):
             ui, inner, entry
         )
 
-    def _general(self, ui: Builder, area: Area, entry: Entry) -> None:
+    def _general(self, ui: Builder, area: Area, entry: FileEntry) -> None:
         if self.others:
             ui.label(area.top(30, gap=14), f"{len(self.others) + 1} items")
         else:
@@ -97,7 +97,7 @@ class PropertiesDialog(OkCancel, Dialog):
                 box, name, partial(self._flip, bit), on=bool(self.attributes & bit), native=True
             )
 
-    def _details(self, ui: Builder, area: Area, entry: Entry) -> None:
+    def _details(self, ui: Builder, area: Area, entry: FileEntry) -> None:
         ui.label(area.top(24, gap=6), "Description", bold=True)
         row = Area(area.top(28, gap=6))
         ui.label(row.left(90), "Tags")
@@ -111,7 +111,7 @@ class PropertiesDialog(OkCancel, Dialog):
             ui.label(row.left(90), label)
             ui.label(row.rect, value)
 
-    def _security(self, ui: Builder, area: Area, entry: Entry) -> None:
+    def _security(self, ui: Builder, area: Area, entry: FileEntry) -> None:
         ui.label(
             area.top(24),
             "People who can open this " + ("folder" if entry.is_folder else "file"),

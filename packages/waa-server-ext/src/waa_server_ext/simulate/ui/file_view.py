@@ -22,7 +22,7 @@ from waa_server_ext.simulate.ui.text_field import TextField
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import FileEntry
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.geometry import Rect
     from waa_server_ext.simulate.ui.windows import Window
@@ -48,7 +48,7 @@ class FileView:
         views = self.window.desktop.programs.folder_views
         return views.setdefault(self.folder.casefold(), FolderView())
 
-    def items(self) -> list[Entry]:
+    def items(self) -> list[FileEntry]:
         """Return what is shown, in order: folders first, last where the order is descending."""
         machine = self.window.machine
         if not machine.files.is_folder(self.folder):
@@ -59,7 +59,7 @@ class FileView:
             if machine.show_hidden or not e.attributes & HIDDEN
         ]
         view = self.settings
-        keys: dict[str, Callable[[Entry], object]] = {
+        keys: dict[str, Callable[[FileEntry], object]] = {
             "Name": lambda e: e.name.casefold(),
             "Date modified": lambda e: int(e.modified),
             "Type": type_name,
@@ -69,7 +69,9 @@ class FileView:
         newest_first = view.descending and view.sort == "Date modified"
         return sorted(shown, key=lambda e: e.is_folder if newest_first else not e.is_folder)
 
-    def node(self, ui: Builder, entry: Entry, rect: Rect, layout: str, cls: str = "UIItem") -> Node:
+    def node(
+        self, ui: Builder, entry: FileEntry, rect: Rect, layout: str, cls: str = "UIItem"
+    ) -> Node:
         """Add an item, or the edit box it is renamed in."""
         extension = ntpath.splitext(entry.name)[1]
         style = Style(icon=icon_of_file(extension, folder=entry.is_folder), padding=10, radius=4,
@@ -291,7 +293,7 @@ class FileView:
             name = f"{ntpath.basename(path)} - Shortcut.lnk"
             files.write(files.free_name(folder, name), f"shortcut to {path}".encode())
 
-    def item_menu(self, entry: Entry) -> Menu:
+    def item_menu(self, entry: FileEntry) -> Menu:
         """Return the context menu of an item."""
         zipped = entry.name.casefold().endswith(".zip")
         items = [
@@ -352,7 +354,7 @@ class FileView:
         else:
             self.selected = {path}
 
-    def _right(self, entry: Entry, x: int, y: int) -> None:
+    def _right(self, entry: FileEntry, x: int, y: int) -> None:
         if entry.path not in self.selected:
             self.selected = {entry.path}
         self.window.desktop.show_menu_at(self.item_menu(entry), x, y)

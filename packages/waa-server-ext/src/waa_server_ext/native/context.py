@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import Fidelity
     from waa_server_ext.vm.client import VmHttp, VmResponse
 
-__all__ = ["Environment", "UnsafePathError"]
+__all__ = ["EvaluationContext", "UnsafePathError"]
 
 OK = 200
 _TREE_TIMEOUT_S = 300.0  # upstream's own waits: a uia tree takes minutes on a full desktop
@@ -32,7 +32,7 @@ class UnsafePathError(EvaluationError):
 
 
 @dataclass
-class Environment:
+class EvaluationContext:
     """What one evaluation may use. Statuses of the VM's answers are left to the caller.
 
     Attributes:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.verdicts import Stage
     from waa_server_ext.vanilla.evaluator_loader import Vanilla
-    from waa_server_ext.vm.exchanges import Exchange
+    from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["Environment", "MetricCall", "Watch"]
+__all__ = ["DesktopEnvStandIn", "MetricCall", "Watch"]
 
 _REFUSED_STEPS = {
     "upload_file": "it sends a file of this machine",
@@ -52,7 +52,7 @@ class Watch:
     inside: bool = False
     seen: list[MetricCall] = field(default_factory=list)
     steps: list[SetupStep] = field(default_factory=list)
-    calls: list[Exchange] = field(default_factory=list)
+    calls: list[VmExchange] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
     error: BaseException | None = None
 
@@ -78,7 +78,7 @@ class Watch:
         return self.seen[index]
 
 
-class Environment:
+class DesktopEnvStandIn:
     """What vanilla's functions see as `self`; they set the attributes declared here."""
 
     cache_dir: str
@@ -208,7 +208,7 @@ def _step(kind: str, started: float, error: str | None) -> SetupStep:
     )
 
 
-def _refusal(calls: Sequence[Exchange]) -> str | None:
+def _refusal(calls: Sequence[VmExchange]) -> str | None:
     """Say which call of a step the VM refused; vanilla goes on."""
     for call in calls:
         if call.error:
