@@ -15,7 +15,7 @@ from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
@@ -101,12 +101,9 @@ class ClockWindow(Window):
                     line = Area(row.rect.inset(14, 4))
                     ui.label(line.left(260), f"{city}, {country}", bold=True)
                     ui.label(line.left(90), f"{there:%H:%M}", size=18)
-                    ui.button(
-                        line.right(80).inset(0, 3),
-                        f"Delete {city}",
-                        self._remover(place),
-                        value="Delete",
-                    )
+                    delete = partial(self.machine.world_clocks.remove, place)
+                    box = line.right(80).inset(0, 3)
+                    ui.button(box, f"Delete {city}", delete, value="Delete")
         else:
             ui.label(inner.top(36), self.page, size=22, bold=True)
             ui.label(inner.top(30), "Nothing is set up here yet.", color="#5d5d5d")
@@ -171,9 +168,6 @@ class ClockWindow(Window):
     def _edit(self, timer: Timer | None) -> None:
         self.desktop.open(TimerDialog(self, timer))
 
-    def _remover(self, place: tuple[str, str]) -> Callable[[], object]:
-        return lambda: self.machine.world_clocks.remove(place)
-
 
 class TimerDialog(Dialog):
     """Hours, minutes, seconds and a name."""
@@ -188,10 +182,10 @@ class TimerDialog(Dialog):
         start = timer or Timer(0, 5, 0, f"Timer ({len(self.machine.timers) + 1})")
         self.fields = {
             name: TextField(f"{value:02d}", allow=_two_digits)
-            for name, value in (
-                ("Hours", start.hours),
-                ("Minutes", start.minutes),
-                ("Seconds", start.seconds),
+            for name, value in zip(
+                ("Hours", "Minutes", "Seconds"),
+                (start.hours, start.minutes, start.seconds),
+                strict=True,
             )
         }
         self.name = TextField(start.name)

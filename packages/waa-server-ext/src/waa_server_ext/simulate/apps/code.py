@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
-from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.builder import BUTTON, PRIMARY, Builder
 from waa_server_ext.simulate.ui.dialogs import FileDialog, show_message
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.menus import MenuItem
@@ -95,7 +95,10 @@ class Code(Window):
         if self.market is not None:
             self._build_market(ui, Area(area.left(290).inset(8)), self.market)
         if self.replacing:
-            self._build_replace(ui, Area(area.top(40).inset(8, 4)))
+            bar = Area(area.top(40).inset(8, 4))
+            ui.edit(bar.left(200, gap=6), "Find", self.wanted, key="find")
+            ui.edit(bar.left(200, gap=6), "Replace", self.instead, key="replace")
+            ui.button(bar.left(100), "Replace All", self._replace_all)
         ui.label(
             area.bottom(22),
             f"  {self.path or ''}",
@@ -223,19 +226,9 @@ class Code(Window):
                 row = Area(area.top(40, gap=2))
                 installed = ident in self.machine.extensions
                 button = row.right(84).inset(2, 6)
-                words = "Uninstall" if installed else "Install"
-                style = (
-                    Style(fill="#fbfbfb", border="#d0d0d0", radius=4, align="center")
-                    if installed
-                    else PRIMARY
-                )
-                ui.button(
-                    button,
-                    f"{words} {name}",
-                    partial(self._flip_extension, ident),
-                    value=words,
-                    style=style,
-                )
+                words, style = ("Uninstall", BUTTON) if installed else ("Install", PRIMARY)
+                flip = partial(self._flip_extension, ident)
+                ui.button(button, f"{words} {name}", flip, value=words, style=style)
                 ui.label(row.rect, name)
 
     def _flip_extension(self, ident: str) -> None:
@@ -247,11 +240,6 @@ class Code(Window):
 
     def _replace(self) -> None:
         self.replacing, self.focus = not self.replacing, "find"
-
-    def _build_replace(self, ui: Builder, bar: Area) -> None:
-        ui.edit(bar.left(200, gap=6), "Find", self.wanted, key="find")
-        ui.edit(bar.left(200, gap=6), "Replace", self.instead, key="replace")
-        ui.button(bar.left(100), "Replace All", self._replace_all)
 
     def _replace_all(self) -> None:
         if self.wanted.text:
@@ -267,12 +255,6 @@ class Code(Window):
         self.desktop.open(FileDialog(self, "Open", self.load))
 
 
-def install(machine_extensions: list[str], ident: str) -> None:
-    """Add an extension by its identifier."""
-    if ident not in machine_extensions:
-        machine_extensions.append(ident)
-
-
 def open_code(desktop: Desktop, arguments: Sequence[str]) -> Window | None:
     """Open Visual Studio Code; its command line installs and removes extensions without a window."""
     words = list(arguments)
@@ -280,10 +262,10 @@ def open_code(desktop: Desktop, arguments: Sequence[str]) -> Window | None:
         if flag in words[:-1]:
             ident = words[words.index(flag) + 1]
             extensions = desktop.machine.extensions
-            if flag.startswith("--install"):
-                install(extensions, ident)
-            elif ident in extensions:
+            if flag.startswith("--uninstall") and ident in extensions:
                 extensions.remove(ident)
+            elif flag.startswith("--install") and ident not in extensions:
+                extensions.append(ident)
             return None
     if "--list-extensions" in words:
         return None

@@ -276,8 +276,14 @@ class Explorer(PlaceWindow):
         return [
             *names,
             MenuItem("-"),
-            MenuItem("Ascending", partial(self._turn, down=False), checked=not settings.descending),
-            MenuItem("Descending", partial(self._turn, down=True), checked=settings.descending),
+            *(
+                MenuItem(
+                    name,
+                    partial(setattr, settings, "descending", down),
+                    checked=settings.descending is down,
+                )
+                for name, down in (("Ascending", False), ("Descending", True))
+            ),
         ]
 
     def _view_items(self) -> Sequence[MenuItem]:
@@ -328,13 +334,10 @@ class Explorer(PlaceWindow):
 
     # -- the items
 
-    def _shown(self) -> list[FileEntry]:
-        wanted = self.search.text.strip().casefold().lstrip("*")
-        items = self.view.items()
-        return [e for e in items if wanted in e.name.casefold()] if wanted else items
-
     def _build_items(self, ui: Builder, rect: Rect) -> int:
-        items, layout = self._shown(), self.view.settings.layout
+        wanted = self.search.text.strip().casefold().lstrip("*")
+        items = [entry for entry in self.view.items() if wanted in entry.name.casefold()]
+        layout = self.view.settings.layout
         with ui.group(rect, "Items View", "UIItemsView") as space:
             space.click, space.right, space.drop = (
                 self.clear_selection,
@@ -399,14 +402,11 @@ class Explorer(PlaceWindow):
         if settings.sort == name:
             settings.descending = not settings.descending
         else:
-            settings.sort, settings.descending = name, name == "Date modified"
+            self._sort_by(name)
 
     def _sort_by(self, name: str) -> None:
         settings = self.view.settings
         settings.sort, settings.descending = name, name == "Date modified"
-
-    def _turn(self, *, down: bool) -> None:
-        self.view.settings.descending = down
 
     def _lay_out(self, name: str) -> None:
         self.view.settings.layout = name

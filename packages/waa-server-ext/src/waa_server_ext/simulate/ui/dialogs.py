@@ -6,8 +6,8 @@ import ntpath
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from waa_server_ext.simulate.machine.filesystem import HOME, normal
-from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, HOME, normal
+from waa_server_ext.simulate.ui.builder import BUTTON, PRIMARY, Builder
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.icons import icon_of_file
 from waa_server_ext.simulate.ui.nodes import Style
@@ -60,11 +60,7 @@ class MessageBox(Dialog):
         buttons = Area(area.bottom(32))
         width = min(110, (buttons.rect.width + 8) // max(len(self._choices), 1) - 8)
         for number, (name, do) in reversed(list(enumerate(self._choices))):
-            style = (
-                PRIMARY
-                if number == 0
-                else Style(fill="#fbfbfb", border="#d0d0d0", radius=4, align="center")
-            )
+            style = BUTTON if number else PRIMARY
             ui.button(buttons.right(width, gap=8), name, partial(self._answer, do), style=style)
         ui.label(area.rect, self._text, wrap=True, size=13)
 
@@ -154,8 +150,10 @@ class FileDialog(OkCancel, Dialog):
         area = Area(self.frame.inset(1))
         area.top(32)
         bar = Area(area.top(40).inset(10, 5))
-        ui.icon_button(bar.left(30, gap=8), "Up", "up", self._up)
-        ui.label(bar.rect, self._address(), cls="Breadcrumb", border="#d0d0d0", fill="#ffffff")
+        up = partial(self._go_to, ntpath.dirname(self.folder))
+        ui.icon_button(bar.left(30, gap=8), "Up", "up", up)
+        address = "  " + self.folder.replace("\\", "  \u203a  ")
+        ui.label(bar.rect, address, cls="Breadcrumb", border="#d0d0d0", fill="#ffffff")
         bottom = Area(area.bottom(112).inset(14, 8))
         row = Area(bottom.top(28, gap=6))
         ui.label(row.left(110), "File name:")
@@ -169,9 +167,6 @@ class FileDialog(OkCancel, Dialog):
         ui.button(bottom.right(90), accept, self.confirm, style=PRIMARY, native=True)
         self._build_places(ui, Area(area.left(160)))
         self._build_files(ui, area.rect)
-
-    def _address(self) -> str:
-        return "  " + self.folder.replace("\\", "  \u203a  ")
 
     def _build_places(self, ui: Builder, area: Area) -> None:
         with ui.group(area.rect, "Navigation Pane", "SysTreeView32", native=True):
@@ -211,15 +206,11 @@ class FileDialog(OkCancel, Dialog):
     def _entries(self) -> list[tuple[str, bool]]:
         files = self.machine.files
         wanted = self._types[self.type][1]
-        shown = [
-            e
-            for e in files.children(self.folder)
-            if self.machine.show_hidden or not e.attributes & 2
-        ]
         names = [
-            (e.path, e.is_folder)
-            for e in shown
-            if e.is_folder or e.path.casefold().endswith(wanted)
+            (each.path, each.is_folder)
+            for each in files.children(self.folder)
+            if self.machine.show_hidden or not each.attributes & HIDDEN
+            if each.is_folder or each.path.casefold().endswith(wanted)
         ]
         return sorted(names, key=lambda each: not each[1])
 
@@ -241,9 +232,6 @@ class FileDialog(OkCancel, Dialog):
         else:
             self.name.set(ntpath.basename(path))
             self.confirm()
-
-    def _up(self) -> None:
-        self._go_to(ntpath.dirname(self.folder))
 
     def confirm(self) -> None:
         """Open what is named, or go there where it is a folder."""

@@ -10,13 +10,13 @@ from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
 from waa_server_ext.simulate.ui.dialogs import Dialog, show_message
 from waa_server_ext.simulate.ui.file_labels import shown_size, shown_time, type_name
-from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from waa_server_ext.simulate.machine.filesystem import FileEntry
 
@@ -56,7 +56,11 @@ class PropertiesDialog(OkCancel, Dialog):
             else ["General", "Security", "Details"]
         )
         for page in pages:
-            ui.add(_tab(tabs.left(86), page, self))
+            choose = partial(setattr, self, "page", page)
+            style = Style(padding=8, align="center")
+            node = Node("tab", tabs.left(86), page, "TabItem", style=style, click=choose)
+            node.selected = self.page == page
+            ui.add(node)
         buttons = Area(area.bottom(38).inset(0, 4))
         ui.button(buttons.right(84, gap=6), "Apply", self._apply)
         ui.button(buttons.right(84, gap=6), "Cancel", self.close)
@@ -93,9 +97,8 @@ class PropertiesDialog(OkCancel, Dialog):
         ui.label(row.left(90), "Attributes:")
         for name, bit in (("Read-only", READ_ONLY), ("Hidden", HIDDEN)):
             box = row.left(110)
-            ui.checkbox(
-                box, name, partial(self._flip, bit), on=bool(self.attributes & bit), native=True
-            )
+            flip = partial(setattr, self, "attributes", self.attributes ^ bit)
+            ui.checkbox(box, name, flip, on=bool(self.attributes & bit), native=True)
 
     def _details(self, ui: Builder, area: Area, entry: FileEntry) -> None:
         ui.label(area.top(24, gap=6), "Description", bold=True)
@@ -118,23 +121,16 @@ class PropertiesDialog(OkCancel, Dialog):
             bold=True,
         )
         row = Area(area.top(32, gap=8))
-        ui.combo(row.left(220, gap=8), "User", self.user, self.machine.users, self._choose_user)
+        choose = partial(setattr, self, "user")
+        ui.combo(row.left(220, gap=8), "User", self.user, self.machine.users, choose)
         ui.button(row.left(90), "Add", lambda: self.readers.add(self.user))
         ui.label(area.top(24), "Name and permission level", size=12)
         for user in sorted(self.readers):
             row = Area(area.top(30, gap=2))
             ui.label(row.left(140), user)
             ui.label(row.left(70), "Read")
-            ui.button(row.left(90), f"Remove {user}", self._remover(user), value="Remove")
-
-    def _flip(self, bit: int) -> None:
-        self.attributes ^= bit
-
-    def _remover(self, user: str) -> Callable[[], object]:
-        return lambda: self.readers.discard(user)
-
-    def _choose_user(self, user: str) -> None:
-        self.user = user
+            remove = partial(self.readers.discard, user)
+            ui.button(row.left(90), f"Remove {user}", remove, value="Remove")
 
     def _apply(self) -> None:
         files = self.machine.files
@@ -157,18 +153,3 @@ class PropertiesDialog(OkCancel, Dialog):
         """Let the changes take effect."""
         self._apply()
         self.close()
-
-
-def _tab(rect: Rect, page: str, dialog: PropertiesDialog) -> Node:
-    def choose() -> None:
-        dialog.page = page
-
-    return Node(
-        "tab",
-        rect,
-        page,
-        "TabItem",
-        style=Style(padding=8, align="center"),
-        selected=dialog.page == page,
-        click=choose,
-    )
