@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from waa_client.timing import SleepClock
     from waa_client.vm import SetupOutcome, VmClient
+    from waa_client.vm.wire import VmCall
 
 __all__ = ["Preparer", "refuse_abandoned"]
 
@@ -55,8 +57,8 @@ class Preparer:
         self._clock = clock
         self._cache = cache
         self._steps: dict[str, Callable[[Parameters], Awaitable[str | None]]] = {
-            "activate_window": self._activate_window,
-            "close_window": self._close_window,
+            "activate_window": partial(self._window, calls.activate_window),
+            "close_window": partial(self._window, calls.close_window),
             "change_wallpaper": lambda p: self._do(calls.change_wallpaper(p["path"])),
             "close_all": lambda _: self._do(calls.close_all()),
             "command": self._execute,
@@ -124,17 +126,11 @@ class Preparer:
             await self._clock.sleep(_AFTER_OPEN_S)
         return error
 
-    async def _activate_window(self, given: Parameters) -> str | None:
+    async def _window(
+        self, call: Callable[..., VmCall[SetupOutcome]], given: Parameters
+    ) -> str | None:
         strict, by_class = bool(given.get("strict")), bool(given.get("by_class"))
-        return await self._do(
-            calls.activate_window(given["window_name"], strict=strict, by_class=by_class)
-        )
-
-    async def _close_window(self, given: Parameters) -> str | None:
-        strict, by_class = bool(given.get("strict")), bool(given.get("by_class"))
-        return await self._do(
-            calls.close_window(given["window_name"], strict=strict, by_class=by_class)
-        )
+        return await self._do(call(given["window_name"], strict=strict, by_class=by_class))
 
     async def _execute(self, given: Parameters) -> str | None:
         """Run a command, repeatedly where the step has a condition `until`."""
@@ -162,20 +158,18 @@ class Preparer:
         errors = []
         for each in given["files"]:
             # as vanilla, which downloads here and uploads, and does not use the server's own `/setup/download_file`
-            data = await self._fetch(each["url"], each["path"])
+            url = each["url"]
+            name = PurePosixPath(each["path"].replace("\\", "/")).name
+            # vanilla's own name, so that a cache it has filled can be used
+            kept = self._cache and self._cache / f"{uuid.uuid5(uuid.NAMESPACE_URL, url)}_{name}"
+            if kept and kept.is_file():  # one stat
+                data = await asyncio.to_thread(kept.read_bytes)
+            else:
+                data = await _downloaded(url)
+                if kept:
+                    await asyncio.to_thread(_keep, kept, data)
             errors.append(await self._do(calls.upload(each["path"], data)))
         return "; ".join(filter(None, errors)) or None
-
-    async def _fetch(self, url: str, path: str) -> bytes:
-        name = PurePosixPath(path.replace("\\", "/")).name
-        # vanilla's own name, so that a cache it has filled can be used
-        kept = self._cache and self._cache / f"{uuid.uuid5(uuid.NAMESPACE_URL, url)}_{name}"
-        if kept and kept.is_file():  # one stat
-            return await asyncio.to_thread(kept.read_bytes)
-        data = await _downloaded(url)
-        if kept:
-            await asyncio.to_thread(_keep, kept, data)
-        return data
 
 
 def refuse_abandoned(report: SetupReport, task: Mapping[str, Any]) -> None:

@@ -216,28 +216,25 @@ class _Page:
 
         try:
             async with asyncio.timeout(within_s):
-                return await self._read(url, within_s, quiet_s)
+                if self._page is None:
+                    page = await self._context.new_page()
+                    await page.add_init_script(_script("unshown"))
+                    self._page = page
+                # only until the first bytes are there: `read_state.js` decides when the text is whole
+                answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
+                if answer is not None and answer.status >= _BAD_STATUS:
+                    raise _NoStateError(f"/finish answers with status {answer.status}")
+                limits = [within_s * 1000, quiet_s * 1000]
+                text = await self._page.evaluate(_script("read_state"), limits)
+                if text is None:
+                    raise _NoStateError("/finish shows no <pre>")
+                return str(text)
         except TimeoutError:
             self._page = None  # whatever holds it up may hold up the next try
             raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
         except Error as error:
             self._page = None  # it may have crashed
             raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
-
-    async def _read(self, url: str, within_s: float, quiet_s: float) -> str:
-        if self._page is None:
-            page = await self._context.new_page()
-            await page.add_init_script(_script("unshown"))
-            self._page = page
-        # only until the first bytes are there: `read_state.js` decides when the text is whole
-        answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
-        if answer is not None and answer.status >= _BAD_STATUS:
-            raise _NoStateError(f"/finish answers with status {answer.status}")
-        limits = [within_s * 1000, quiet_s * 1000]
-        text = await self._page.evaluate(_script("read_state"), limits)
-        if text is None:
-            raise _NoStateError("/finish shows no <pre>")
-        return str(text)
 
 
 def _script(name: str) -> str:

@@ -178,7 +178,15 @@ class FileDialog(OkCancel, Dialog):
                 )  # fmt: skip
 
     def _build_files(self, ui: Builder, rect: Rect) -> None:
-        shown = self._entries()
+        files = self.machine.files
+        wanted = self._types[self.type][1]
+        names = [
+            (each.path, each.is_folder)
+            for each in files.children(self.folder)
+            if self.machine.show_hidden or not each.attributes & HIDDEN
+            if each.is_folder or each.path.casefold().endswith(wanted)
+        ]
+        shown = sorted(names, key=lambda each: not each[1])
         rows = max(rect.height // _ROW, 1)
         self._first = min(self._first, max(len(shown) - rows, 0))
 
@@ -202,17 +210,6 @@ class FileDialog(OkCancel, Dialog):
                 )
                 node.role, node.selected = "item", self.chosen == path
                 node.double = partial(self._open_entry, path, folder=folder)
-
-    def _entries(self) -> list[tuple[str, bool]]:
-        files = self.machine.files
-        wanted = self._types[self.type][1]
-        names = [
-            (each.path, each.is_folder)
-            for each in files.children(self.folder)
-            if self.machine.show_hidden or not each.attributes & HIDDEN
-            if each.is_folder or each.path.casefold().endswith(wanted)
-        ]
-        return sorted(names, key=lambda each: not each[1])
 
     def _choose_type(self, name: str) -> None:
         self.type = [each for each, _ in self._types].index(name)
