@@ -257,19 +257,15 @@ def _from_day(
 
 def _to_day(word: str, now: datetime, start: str) -> datetime:
     if word == "next Friday":
-        return now + timedelta(days=_days_to_friday(now.weekday(), start))
+        weekday = now.weekday()
+        week = 7 if start == "next Monday" or weekday >= _FRIDAY else 0
+        return now + timedelta(days=_FRIDAY - weekday + week)
     known: dict[str, Callable[[datetime], datetime]] = {
         "tomorrow": _in_days(1),
         "this Sunday": lambda day: day + timedelta(days=_SUNDAY - day.weekday()),
         "11th next month": _next_month(11),
     }
     return _from_day(word, now, known)
-
-
-def _days_to_friday(weekday: int, start: str) -> int:
-    if weekday < _FRIDAY:
-        return _FRIDAY - weekday + (7 if start == "next Monday" else 0)
-    return (_SUNDAY - weekday) + 5
 
 
 def _write_date(pattern: str, day: datetime) -> str:

@@ -47,7 +47,7 @@ def filters(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, Any]:
     if worksheet is None:
         return {}
     found = worksheet.auto_filter
-    columns = sorted((_filter_column(each) for each in found.filterColumn), key=_column_id)
+    columns = sorted(map(_filter_column, found.filterColumn), key=lambda each: each["col_id"])
     described = {"ref": found.ref, "filter_column": columns}
     if found.sortState is not None:
         described["sort_state"] = _order(found.sortState)
@@ -171,10 +171,6 @@ def _filter_column(column: Any) -> dict[str, Any]:
             (each.operator, each.val) for each in column.customFilters.customFilter
         }
     return described
-
-
-def _column_id(column: Mapping[str, Any]) -> Any:
-    return column["col_id"]
 
 
 def _order(state: Any) -> dict[str, Any]:

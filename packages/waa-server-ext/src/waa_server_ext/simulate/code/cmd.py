@@ -77,7 +77,10 @@ class CmdShell:
         try:
             if self._nesting > _MAX_NESTING:
                 return Result(1, "", "The command is nested too deeply.\n")
-            tokens = _tokens(self._expanded(text))
+            for name, value in self.variables.items():
+                text = text.replace(f"%{name}%", value)
+            text = self.machine.expand(text) if "%" in text else text
+            tokens = _TOKEN.findall(text.replace("^\n", "").replace("\r", "").replace("\n", "&"))
             output, error, code = "", "", 0
             run_next, pipeline = True, []
             for symbol in [*tokens, "&"]:
@@ -87,7 +90,9 @@ class CmdShell:
                 if run_next and any(part.strip() for part in pipeline):
                     result = self._pipeline(pipeline)
                     output, error, code = output + result.output, error + result.error, result.code
-                    _check_output(output, error)
+                    Budget.look()
+                    if len(output) + len(error) > _MAX_OUTPUT:
+                        raise StopRunning("the command wrote too much")
                 pipeline = []
                 run_next = symbol == "&" or (code == 0) is (symbol == "&&")
             return Result(code, output, error)
@@ -97,11 +102,6 @@ class CmdShell:
     def path(self, text: str) -> str:
         """Return the absolute path a word names."""
         return normal(text.strip('"'), self.cwd)
-
-    def _expanded(self, text: str) -> str:
-        for name, value in self.variables.items():
-            text = text.replace(f"%{name}%", value)
-        return self.machine.expand(text) if "%" in text else text
 
     def _pipeline(self, tokens: list[str]) -> Result:
         parts: list[list[str]] = [[]]
@@ -213,16 +213,6 @@ class CmdShell:
             return Result(*run_child(self, list(words)))
         finally:
             self._nesting -= 1
-
-
-def _check_output(*texts: str) -> None:
-    Budget.look()
-    if sum(map(len, texts)) > _MAX_OUTPUT:
-        raise StopRunning("the command wrote too much")
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text.replace("^\n", "").replace("\r", "").replace("\n", "&"))
 
 
 def _message_of(error: OSError) -> str:

@@ -73,7 +73,9 @@ def tag_name(cls: str) -> str:
 
 
 def _element(node: Node, depth: int, *, uia: bool) -> Iterator[str]:
-    tag, text = tag_name(node.cls), _text(node)
+    tag = tag_name(node.cls)
+    text = node.text.text[:_MAX_VALUE] if node.text is not None and not node.secret else ""
+    text = "" if text == node.name else text
     attributes = "".join(f" {key}={quoteattr(value)}" for key, value in _attributes(node, uia=uia))
     children: list[str] = []
     if depth < _MAX_DEPTH:
@@ -132,7 +134,10 @@ def _attributes(node: Node, *, uia: bool) -> Iterator[tuple[str, str]]:
         yield "val:min", str(node.span[0])
         yield "val:max", str(node.span[1])
         yield "val:step", "1"
-    yield "win:class", f"<class '{_wrapper(node, uia=uia)}'>"
+    wrapper = "pywinauto.controls.hwndwrapper.HwndWrapper"
+    if uia:
+        wrapper = _WRAPPERS.get(node.role, "pywinauto.controls.uiawrapper.UIAWrapper")
+    yield "win:class", f"<class '{wrapper}'>"
 
 
 def _states(node: Node) -> Iterator[tuple[str, str]]:
@@ -145,17 +150,6 @@ def _states(node: Node) -> Iterator[tuple[str, str]]:
         yield "st:collapsed", _bool(not node.expanded)
     if node.role == "edit":
         yield "st:editable", _bool(node.enabled)
-
-
-def _text(node: Node) -> str:
-    text = node.text.text[:_MAX_VALUE] if node.text is not None and not node.secret else ""
-    return "" if text == node.name else text
-
-
-def _wrapper(node: Node, *, uia: bool) -> str:
-    if not uia:
-        return "pywinauto.controls.hwndwrapper.HwndWrapper"
-    return _WRAPPERS.get(node.role, "pywinauto.controls.uiawrapper.UIAWrapper")
 
 
 def _clean(text: str) -> str:

@@ -75,7 +75,7 @@ class Mouse:
             return
         window, node = pressed
         if button == "left":
-            self._left_up(window, node)
+            self._left_up(node)
         elif button == "right" and (window is None or not self._waits(window)):
             self._right(window, node)
         self._desktop.touch()
@@ -111,7 +111,7 @@ class Mouse:
             self._desktop.activate(modal)
         return modal is not None
 
-    def _left_up(self, window: Window | None, node: Node) -> None:
+    def _left_up(self, node: Node) -> None:
         if self._dragging:
             self._drag("up")
             if node.payload is not None:
@@ -143,7 +143,6 @@ class Mouse:
             return
         if node.click is not None and node.enabled:
             node.click()
-        del window
 
     def _right(self, window: Window | None, node: Node) -> None:
         if window is None:
