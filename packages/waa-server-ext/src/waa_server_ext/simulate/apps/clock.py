@@ -49,7 +49,7 @@ class ClockWindow(Window):
     """The window of the Clock app."""
 
     exe = "ApplicationFrameHost.exe"
-    caption = "ClockWindow"
+    caption = "Clock"
     cls = "ApplicationFrameWindow"
     icon = "app:#1f4e8c:O"
     size = (900, 620)
