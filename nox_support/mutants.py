@@ -1,7 +1,7 @@
 """Modules with one decision turned around: what makes of something unknown a pass, a failure or somebody's fault.
 
-A module decides if it names an error that is a party's fault, the status of a trial, or a record that has a score, an
-outcome or a verdict. All conditions in it count, as a rule of one module is often asked by another function of it.
+A module decides if it names an error that is a party's fault, the status of a trial, or a record that is a fault or has
+a score, an outcome or a verdict. All conditions in it count, as a rule of one module is often asked by another function of it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,11 @@ class Decisions:
         ]
         self._agents = _derived(classes, {_AGENTS})
         self._faults = _derived(classes, set(_FAULTS))
-        self._results = {each.name for each in classes if _RESULTS & set(_fields(each))}
+        self._results = {
+            each.name
+            for each in classes
+            if each.name.endswith("Fault") or _RESULTS & set(_fields(each))
+        }
         self._statuses = [
             name for each in classes if each.name == _STATUS for name in _members(each)
         ]

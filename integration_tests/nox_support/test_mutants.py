@@ -52,6 +52,9 @@ class EvaluationError(Exception): ...
 
 class Check(Record):
     score: float | None
+
+class SiteFault(Record):
+    site: str
 """
 SURVIVOR = """
 [[explained]]
@@ -125,6 +128,7 @@ def test_a_change_that_never_ends_is_timed_out(toy: SourceCopy) -> None:
     [
         ("return a < check.score", "a < check.score", "a >= check.score"),
         ("return check not in a", "check not in a", "check in a"),
+        ("return None if a == 1 else SiteFault(site=a)", "a == 1", "a != 1"),
         ("return done(a)", None, None),
         ("return 1 if a else 2", "a", "not a"),
         ("return [each for each in a if each.done]", "each.done", "not each.done"),
