@@ -305,6 +305,18 @@ async def test_each_check_says_what_decided_it(
     assert decisions_of(found) == checks
 
 
+async def test_a_check_that_both_decide_has_the_judges_reason(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    agreed = Saying("fail", "fail", "fail")
+    found = await scored(tmp_path, a_task(evals=TWO), agreed, states=SENT)
+    assert [(each.decided_by, each.reason) for each in found.checks] == [
+        ("query", None),
+        ("judge", "seen"),
+        ("both", "seen"),
+    ]
+
+
 async def test_script_says_that_it_decided(a_task: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "eval_1.py").write_text("print('SUCCESS')")
     one = {"website": {"id": "mail"}, "websites": None, "version": "v2"}
