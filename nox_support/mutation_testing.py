@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--since", metavar="REV", help="only modules that have changed since")
     parser.add_argument("--limit", type=int, help="draw this many")
     parser.add_argument("--seed", type=int, default=0, help="what is drawn")
-    parser.add_argument("--nearest", type=int, default=5, help="how many test files may kill one")
+    parser.add_argument("--nearest", type=int, default=8, help="how many test files may kill one")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at once")
     parser.add_argument("--seconds", type=float, default=30, help="what each may take at least")
     asked = parser.parse_args(arguments)
