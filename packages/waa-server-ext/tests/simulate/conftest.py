@@ -11,8 +11,8 @@ pytest.importorskip("PIL", reason="needs the extra [simulate]")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from actions import Hands  # after the path is known
+from in_process import InProcessVm  # same
 
-from waa_server_ext.simulate import Scene, SimulatedVm  # same
 from waa_server_ext.simulate.desktop.composition import Desktop  # same
 from waa_server_ext.simulate.machine.computer import Machine  # same
 
@@ -26,13 +26,13 @@ def desktop() -> Desktop:
 
 
 @pytest.fixture
-def vm(vm_host: str) -> Iterator[SimulatedVm]:
-    with SimulatedVm(Scene(), host=vm_host) as running:
+def vm(vm_host: str) -> Iterator[InProcessVm]:
+    with InProcessVm(vm_host) as running:
         yield running
 
 
 @pytest.fixture
-def hands(vm: SimulatedVm) -> Iterator[Hands]:
+def hands(vm: InProcessVm) -> Iterator[Hands]:
     made = Hands(vm.url)
     made.update([])
     yield made

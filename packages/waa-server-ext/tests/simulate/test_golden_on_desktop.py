@@ -9,12 +9,13 @@ from urllib.parse import quote
 
 import pytest
 from flask import request
+from in_process import InProcessVm
 
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.fixture.routes import make_vm_app
-from waa_server_ext.simulate import Scene, SimulatedVm
+from waa_server_ext.simulate import Scene
 from waa_server_ext.simulate.scene import SceneFile, SceneWindow
 from waa_server_ext.vm.state import VmState
 
@@ -47,7 +48,7 @@ def _scene(state: VmState) -> Scene:
     )
 
 
-def _is_by_rote(vm: SimulatedVm, case: FixtureVm) -> bool:
+def _is_by_rote(vm: InProcessVm, case: FixtureVm) -> bool:
     """Return whether the case says what is answered, instead of a state that answers it."""
     state, path = case.state, request.path
     if path in {"/execute", "/setup/execute"}:
@@ -69,9 +70,9 @@ def _is_by_rote(vm: SimulatedVm, case: FixtureVm) -> bool:
     )
 
 
-def _vm_of(state: VmState, host: str) -> SimulatedVm:
+def _vm_of(state: VmState, host: str) -> InProcessVm:
     """Return a desktop in the state of a case; what the case says by rote, a fixture VM answers."""
-    vm = SimulatedVm(_scene(state), host=host)
+    vm = InProcessVm(host, _scene(state))
     vm.desktop.machine.packages += [{k: str(v) for k, v in each.items()} for each in state.appx]
     case = FixtureVm(state, port=0)
     fixture = make_vm_app(case).test_client()

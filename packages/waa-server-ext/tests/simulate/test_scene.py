@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from PIL import Image
 
 from bench_core.errors import InputError
 from waa_server_ext.simulate import Scene, SimulatedVm, load_scene, snapshot
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
-from waa_server_ext.simulate.desktop.recorder import Recorder
+from waa_server_ext.simulate.desktop.recorder import Recorder, screen_png
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,12 +86,15 @@ def test_a_snapshot_builds_the_same_screen(scene: Scene) -> None:
     assert snapshot(again) == snapshot(desktop)
 
 
-def test_a_reset_forgets_what_was_done(vm: SimulatedVm) -> None:
-    before = snapshot(vm.desktop)
-    vm.desktop.machine.files.write("C:\\x.txt", b"x")
-    vm.desktop.programs.launch(["notepad"])
-    vm.reset()
-    assert snapshot(vm.desktop) == before
+def test_a_reset_forgets_what_was_done(vm_host: str) -> None:
+    with SimulatedVm(host=vm_host) as vm:
+        before = vm.call(snapshot)
+        httpx.post(f"{vm.url}/setup/launch", json={"command": ["notepad"]}, timeout=600)
+        body = {"path": "C:\\x.txt", "content": "x"}
+        httpx.post(f"{vm.url}/setup/create_file", json=body, timeout=600)
+        after = vm.call(snapshot)
+        vm.reset()
+        assert (vm.call(snapshot) == before, after == before) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +116,7 @@ def test_a_missing_scene_is_named(tmp_path: Path) -> None:
 
 
 def test_an_episode_is_recorded_as_an_animation(desktop: Desktop, tmp_path: Path) -> None:
-    recorder = Recorder(desktop, width=320)
+    recorder = Recorder(partial(screen_png, desktop), width=320)
     recorder.add()
     recorder.add()  # the same again
     desktop.programs.launch(["calc"])
@@ -124,4 +129,4 @@ def test_an_episode_is_recorded_as_an_animation(desktop: Desktop, tmp_path: Path
 
 def test_nothing_recorded_is_an_error(desktop: Desktop, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing was recorded"):
-        Recorder(desktop).animation(tmp_path / "x.webp")
+        Recorder(partial(screen_png, desktop)).animation(tmp_path / "x.webp")

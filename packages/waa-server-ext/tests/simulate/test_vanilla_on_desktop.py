@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from actions import Hands
+from in_process import InProcessVm
 
 from bench_core.errors import InputError
 from waa_server_ext.built_in.reference_files import write_assets
@@ -88,7 +89,7 @@ def test_vanillas_controller_sees_and_acts(
     )
 
     host = next_vm_host()
-    with SimulatedVm(host=host) as vm:
+    with InProcessVm(host) as vm:
         controller = PythonController(vm_ip=host)
         assert controller.get_probe()
         assert controller.get_vm_platform() == "Windows"

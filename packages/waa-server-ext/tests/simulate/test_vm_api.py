@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from actions import Hands
+    from in_process import InProcessVm
 
 
 _HOME = "C:\\Users\\Docker"
 
 
 @pytest.fixture
-def http(vm: SimulatedVm) -> Iterator[httpx.Client]:
+def http(vm: InProcessVm) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=vm.url, timeout=30, trust_env=False) as client:
         yield client
 
@@ -85,7 +86,7 @@ def test_the_probe_says_that_it_is_a_simulation(http: httpx.Client) -> None:
     assert http.get("/probe").json()["world"] == "built-in"
 
 
-def test_a_reset_puts_the_desktop_back_to_its_scene(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_a_reset_puts_the_desktop_back_to_its_scene(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/update_computer", json=_update())
     http.post("/setup/launch", json={"command": ["notepad"]})
     vm.desktop.machine.files.write(f"{_HOME}\\Documents\\left.txt", b"by the trial before")
@@ -98,7 +99,7 @@ def test_a_reset_puts_the_desktop_back_to_its_scene(http: httpx.Client, vm: Simu
     assert "NoneType" in _run(http, "computer.mouse.single_click()").json()["message"]
 
 
-def test_a_page_cannot_reset_it_by_a_form(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_a_page_cannot_reset_it_by_a_form(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/setup/launch", json={"command": ["notepad"]})
     assert http.post("/simulation/reset", data={"x": "y"}).status_code == 500
     assert len(vm.desktop.windows) == 1
@@ -131,7 +132,7 @@ def test_a_missing_program_is_500_without_a_return_code(http: httpx.Client) -> N
 
 
 def test_a_string_command_without_a_shell_loses_its_backslashes(
-    http: httpx.Client, vm: SimulatedVm
+    http: httpx.Client, vm: InProcessVm
 ) -> None:
     http.post("/execute", json={"command": "cmd /c mkdir C:\\made"})
     # C:made, which is a folder where the process is
@@ -154,7 +155,7 @@ def test_what_plans_call_and_waa_lacks_is_500(http: httpx.Client, code: str) -> 
 
 
 def test_an_element_is_reached_by_its_place_in_the_last_update(
-    http: httpx.Client, vm: SimulatedVm
+    http: httpx.Client, vm: InProcessVm
 ) -> None:
     http.post("/update_computer", json=_update(rects=[[0, 0, 2, 2], [100, 200, 120, 240]]))
     assert _run(http, "computer.mouse.move_id(id=1)").status_code == 200
@@ -177,7 +178,7 @@ def test_an_update_without_a_scale_breaks_ids_but_not_fractions(http: httpx.Clie
     assert _run(http, "computer.mouse.move_abs(x=0.5, y=0.5)").status_code == 200
 
 
-def test_fractions_are_cut_to_pixels(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_fractions_are_cut_to_pixels(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/update_computer", json=_update())
     _run(http, "computer.mouse.move_abs(x=0.9999, y=0.5005)")
     assert (vm.desktop.mouse.x, vm.desktop.mouse.y) == (1439, 450)
@@ -194,7 +195,7 @@ def test_a_corner_poisons_every_later_action_until_the_pointer_is_moved(http: ht
     assert _run(http, "computer.mouse.single_click()").status_code == 200
 
 
-def test_characters_that_are_no_key_are_dropped(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_characters_that_are_no_key_are_dropped(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/update_computer", json=_update())
     vm.desktop.programs.launch(["notepad"])
     _run(http, "computer.keyboard.write('naïve — ok')")
@@ -202,7 +203,7 @@ def test_characters_that_are_no_key_are_dropped(http: httpx.Client, vm: Simulate
     assert vm.desktop.active.text.text == "nave  ok"
 
 
-def test_any_text_reaches_the_screen_by_the_clipboard(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_any_text_reaches_the_screen_by_the_clipboard(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/update_computer", json=_update())
     vm.desktop.programs.launch(["notepad"])
     _run(http, "import pyperclip\npyperclip.copy('naïve — ok')\ncomputer.clipboard.paste()")
@@ -210,7 +211,7 @@ def test_any_text_reaches_the_screen_by_the_clipboard(http: httpx.Client, vm: Si
 
 
 def test_printing_error_is_500_though_the_text_was_copied(
-    http: httpx.Client, vm: SimulatedVm
+    http: httpx.Client, vm: InProcessVm
 ) -> None:
     http.post("/update_computer", json=_update())
     answer = _run(http, "computer.clipboard.copy_text('No Errors here')")
@@ -224,7 +225,7 @@ def test_a_program_that_is_not_installed_is_an_error(http: httpx.Client) -> None
     assert answer.json()["message"] == "error: Program photoshop is not installed\n"
 
 
-def test_open_program_maximises_it(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_open_program_maximises_it(http: httpx.Client, vm: InProcessVm) -> None:
     http.post("/update_computer", json=_update())
     assert _run(http, "computer.os.open_program('notepad')").status_code == 200
     assert (vm.desktop.active_title, vm.desktop.active.maximized) == ("Untitled - Notepad", True)
@@ -260,7 +261,7 @@ def test_absence_is_400(http: httpx.Client) -> None:
         assert http.post(path, json=body).status_code == 400, path
 
 
-def test_files_are_found_missing_or_refused(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_files_are_found_missing_or_refused(http: httpx.Client, vm: InProcessVm) -> None:
     vm.desktop.machine.files.write(f"{_HOME}\\Documents\\a.bin", b"\x00\xff")
     assert http.post("/file", data={"file_path": "~/Documents/A.BIN"}).content == b"\x00\xff"
     assert (
@@ -283,7 +284,7 @@ def test_an_upload_needs_its_folder(http: httpx.Client) -> None:
     )
 
 
-def test_activating_does_nothing_unless_strict(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_activating_does_nothing_unless_strict(http: httpx.Client, vm: InProcessVm) -> None:
     vm.desktop.programs.launch(["notepad"])
     vm.desktop.programs.launch(["calc"])
     body = {"window_name": "notepad"}
@@ -311,7 +312,7 @@ def test_routes_that_never_work_on_windows(
     assert http.request(method, path, data={} if method == "POST" else None).status_code == status
 
 
-def test_navis_observation_is_of_the_foreground_window(http: httpx.Client, vm: SimulatedVm) -> None:
+def test_navis_observation_is_of_the_foreground_window(http: httpx.Client, vm: InProcessVm) -> None:
     desk = http.get("/obs_winagent").json()
     assert (desk["window_title"], desk["rect"]) == ("Desktop", [0, 0, 1440, 900])
     vm.desktop.programs.launch(["calc"])
@@ -323,7 +324,7 @@ def test_navis_observation_is_of_the_foreground_window(http: httpx.Client, vm: S
     assert seen["window_names_str"] == "Calculator\nProgram Manager"
 
 
-def test_a_request_that_hangs_does_not_hold_up_others(vm: SimulatedVm, http: httpx.Client) -> None:
+def test_a_request_that_hangs_does_not_hold_up_others(vm: InProcessVm, http: httpx.Client) -> None:
     host, port = vm.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as slow:
         slow.sendall(b"POST /setup/launch HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
@@ -336,7 +337,7 @@ def test_only_loopback_is_listened_on() -> None:
             SimulatedVm(host=host)
 
 
-def test_hands_reach_the_screen(hands: Hands, vm: SimulatedVm) -> None:
+def test_hands_reach_the_screen(hands: Hands, vm: InProcessVm) -> None:
     hands.act(Click(target=ElementRef(element="File Explorer pinned")))
     assert vm.desktop.active_title == "Home - File Explorer"
 
@@ -346,7 +347,7 @@ def test_hands_reach_the_screen(hands: Hands, vm: SimulatedVm) -> None:
     [("notepad", "Edit"), ("ms-settings:storagepolicies", "Run Storage Sense#2")],
 )
 def test_what_has_its_menu_open_is_expanded(
-    vm: SimulatedVm, http: httpx.Client, hands: Hands, launched: str, name: str
+    vm: InProcessVm, http: httpx.Client, hands: Hands, launched: str, name: str
 ) -> None:
     vm.desktop.programs.launch(["start", launched])
     for expected in ("false", "true"):
@@ -357,7 +358,7 @@ def test_what_has_its_menu_open_is_expanded(
         hands.act(Click(target=ElementRef(element=name)))
 
 
-def test_a_timer_that_an_act_started_is_seen_to_run(vm: SimulatedVm, hands: Hands) -> None:
+def test_a_timer_that_an_act_started_is_seen_to_run(vm: InProcessVm, hands: Hands) -> None:
     vm.desktop.machine.timers[:] = [Timer(3, 0, 0, "Tea")]
     vm.desktop.programs.launch(["start", "ms-clock://timer"])
     hands.act(Click(target=ElementRef(element="Timer paused, Start")))

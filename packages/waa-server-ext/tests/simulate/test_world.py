@@ -8,6 +8,7 @@ import os
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -19,7 +20,7 @@ from bench_core.discovery import load_plugin
 from bench_core.errors import UnknownTaskError
 from bench_core.testing import WorldConformance
 from waa_server_ext.built_in import SimulatedDesktopWorld
-from waa_server_ext.simulate import SimulatedVm
+from waa_server_ext.simulate import SimulatedVm, snapshot
 from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.keyboard import KEYS
 from waa_server_ext.simulate.desktop.window_manager import MAX_WINDOWS
@@ -58,7 +59,8 @@ def test_the_server_sets_built_in_tasks_up_without_the_web() -> None:
             task = "file_explorer/0c9dda13-428c-492b-900b-f48562111f93-WOS"
             assert server.post("/setup", json={"task": task}).json()["ok"]
         assert world.vm is not None
-        assert world.vm.desktop.machine.files.is_file("C:\\Users\\Docker\\Documents\\Doc01.docx")
+        is_file = methodcaller("is_file", "C:\\Users\\Docker\\Documents\\Doc01.docx")
+        assert is_file(world.vm.call(attrgetter("machine.files")))
     finally:
         world.close()
 
@@ -74,14 +76,15 @@ def test_eight_desktops_do_not_disturb_each_other(next_vm_host: Callable[[], str
             hands.act(Click(target=ElementRef(element="Notepad")))
             hands.act(TypeText(text=f"desktop {number}"))
         hands.close()
-        return vms[number].desktop.windows[-1].text.text  # type: ignore[attr-defined]
+        window = vms[number].call(snapshot).windows[-1]
+        return str(window.state["text"])
 
     for vm in vms:
         vm.start()
     try:
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(episode, range(8))) == [f"desktop {number}" for number in range(8)]
-        assert [len(vm.desktop.windows) for vm in vms] == [3] * 8
+        assert [len(vm.call(snapshot).windows) for vm in vms] == [3] * 8
     finally:
         for vm in vms:
             vm.stop()

@@ -18,7 +18,7 @@ from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.server.startup import ended_by_signals, running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
-from waa_server_ext.simulate.desktop.recorder import Recorder
+from waa_server_ext.simulate.desktop.recorder import Recorder, screen_png
 from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def run_session(
                     raise InputError(
                         f"the task {session.task} cannot be set up: {failed[0].type}: {failed[0].error}"
                     )
-            recorder = Recorder(vm.desktop)
+            recorder = Recorder(partial(vm.call, screen_png))
             if session.record is not None:
-                vm.api.listeners.append(partial(_keep_frame, vm, recorder))
+                vm.answered = recorder.add
             with _evaluator(session, vm, Path(folder)) as url:
                 scorer = f", POST /evaluate at {url}" if url else ""
                 say(
@@ -87,10 +87,11 @@ def run_session(
                 with ended as stop:
                     while not stop.wait(0.5):
                         pass
+            end = vm.call(snapshot)
         if session.record is not None and recorder.frames:
             recorder.animation(session.record)
         if session.snapshot is not None:
-            _write_scene(snapshot(vm.desktop), session.snapshot)
+            _write_scene(end, session.snapshot)
     say("stopped")
 
 
@@ -117,11 +118,6 @@ def _evaluator(session: DesktopSession, vm: SimulatedVm, folder: Path) -> Iterat
         running_server(service, port=session.evaluate) as server,
     ):
         yield f"http://127.0.0.1:{server.port}"
-
-
-def _keep_frame(vm: SimulatedVm, recorder: Recorder, _request: str) -> None:
-    recorder.desktop = vm.desktop  # after a reset it is another one
-    recorder.add()
 
 
 def _write_scene(scene: Scene, path: Path) -> None:

@@ -47,6 +47,10 @@ class AssetStore:
         self.folder = folder
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[AssetStore], tuple[Path]]:
+        """Let another process read the same folder."""
+        return AssetStore, (self.folder,)
+
     def index(self) -> AssetIndex:
         """Return what is there.
 

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, StopRunning
 
@@ -40,49 +40,23 @@ _CALLING = frozenset({"map", "filter", "sorted", "min", "max", "sort"})
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
-_SMALL_SHARE = 1 / 20
-"""What a program may take in the server's own process, of what it may take at all."""
-
-
 class Budget:
-    """The counts of one request; used in the thread that made it.
+    """The counts of one request; used in the thread that made it."""
 
-    Attributes:
-        is_exceeded: Whether it ended a program.
-    """
-
-    def __init__(self, share: float = 1.0) -> None:
-        self.is_exceeded = False
+    def __init__(self) -> None:
         self._steps = 0
         self._work = 0
         self._made = 0
-        self._max_steps = int(_MAX_STEPS * share)
-        self._max_work = int(_MAX_WORK * share)
-        self._max_made = int(_MAX_MADE * share)
-        # not less of it: the answer to a request must not depend on how busy the machine is
         self._end = time.thread_time() + _CPU_S
-
-    @classmethod
-    @contextlib.contextmanager
-    def small(cls) -> Iterator[Budget]:
-        """Give what runs in the block a small budget."""
-        token = _current.set(cls(_SMALL_SHARE))
-        try:
-            yield _needed()
-        finally:
-            _current.reset(token)
 
     @staticmethod
     @contextlib.contextmanager
     def shared() -> Iterator[Budget]:
         """Give the budget of whatever runs around this, or a new one."""
-        outer = _current.get()
-        if outer is not None:
-            yield outer
-            return
-        token = _current.set(Budget())
+        budget = _current.get() or Budget()
+        token = _current.set(budget)
         try:
-            yield _needed()
+            yield budget
         finally:
             _current.reset(token)
 
@@ -101,27 +75,27 @@ class Budget:
     def check(self) -> None:
         """Raise StopRunning where too much processor time has gone."""
         if time.thread_time() > self._end:
-            self._end_program("the program took too long")
+            raise StopRunning("the program took too long")
 
     def step(self) -> None:
         """Count one statement or expression."""
         self._steps += 1
-        if self._steps > self._max_steps:
-            self._end_program(f"the program took more than {_MAX_STEPS} steps")
+        if self._steps > _MAX_STEPS:
+            raise StopRunning(f"the program took more than {_MAX_STEPS} steps")
         if self._steps % _STEPS_BETWEEN == 0:
             self.check()
 
     def spend(self, units: int) -> None:
         """Count work that is about to be done."""
         self._work += units
-        if self._work > self._max_work:
-            self._end_program("the program took too long")
+        if self._work > _MAX_WORK:
+            raise StopRunning("the program took too long")
 
     def make(self, size: int) -> None:
         """Count bytes that were, or are about to be, made."""
         self._made += size
-        if self._made > self._max_made:
-            self._end_program("the program took too much memory")
+        if self._made > _MAX_MADE:
+            raise StopRunning("the program took too much memory")
 
     def weigh(self, *values: Any, limit: int = _MAX_AT_ONCE) -> None:
         """Count what visiting every part of `values` costs, shared parts as often as they are met.
@@ -131,7 +105,6 @@ class Budget:
             RecursionError: They nest too deeply.
         """
         total, depth = 0, 0
-        limit = min(limit, self._max_work)
         level: list[Any] = [each for each in values if not _is_small(each)]
         try:
             while level:
@@ -214,20 +187,10 @@ class Budget:
         self.check()
         return self.made(result)
 
-    def _end_program(self, why: str) -> NoReturn:
-        self.is_exceeded = True
-        raise StopRunning(why)
-
     @staticmethod
     def calls_back(function: Callable_) -> bool:
         """Return whether a function calls what it is given, so that each call is to be counted."""
         return function.name in _CALLING
-
-
-def _needed() -> Budget:
-    budget = _current.get()
-    assert budget is not None  # noqa: S101  # set by the caller
-    return budget
 
 
 def _is_small(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Routes that control a simulation, all below `/simulation`: no real VM has them.
 
-They act on the simulation and not on the desktop in it, so they wait for no request that the desktop
-answers, and who may call them is decided for all of them in one place.
+They act on the simulation and not on the desktop in it, so time on it does not move, and who may call
+them is decided for all of them in one place.
 """
 
 from __future__ import annotations

@@ -2,74 +2,118 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from flask import request
+from werkzeug.wrappers import Request, Response
 
 from bench_core.errors import InputError
 from bench_core.serving import is_loopback
-from waa_server_ext.simulate.api.control import control_routes
-from waa_server_ext.simulate.api.vm_api import VmApi
-from waa_server_ext.simulate.scene import Scene
+from waa_server_ext.simulate.api.process import DesktopProcess
 from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalVm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from flask import Flask
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
+    from waa_server_ext.simulate.scene import Scene
 
 __all__ = ["SimulatedVm"]
 
 
 class SimulatedVm(LocalVm):
-    """A desktop and its server in this process; a context manager.
+    """A server of this process and a desktop in a process of its own; a context manager.
+
+    Args:
+        download: What a URL gives; it is pickled.
+
+    Attributes:
+        answered: Called after each answer, where it is set.
 
     Example:
+        >>> from operator import attrgetter
+        >>> from waa_server_ext.simulate.scene import Scene
         >>> with SimulatedVm(Scene(windows=("notepad",)), port=0) as vm:
-        ...     vm.desktop.active_title
+        ...     vm.call(attrgetter("active_title"))
         'Untitled - Notepad'
     """
 
     def __init__(
         self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
-        download: Callable[[str], bytes | None] = lambda _: None, token: str | None = None,
+        download: Callable[[str], bytes | None] | None = None, token: str | None = None,
     ) -> None:  # fmt: skip
         if not is_loopback(host):
             raise InputError(
                 f"the simulated VM listens on loopback only, not on {host}: every client that reaches it controls it"
             )
         super().__init__("the simulated VM", host, port)
-        self.scene = scene or Scene()
-        self._seed = seed
-        self.api = VmApi(self.scene.build(seed=seed), download)
-        self.api.app.register_blueprint(control_routes(self.reset))
-        self.api.app.before_request(partial(_refused, Access(token)))
-
-    @property
-    def desktop(self) -> Desktop:
-        """The desktop that is shown now."""
-        return self.api.desktop
+        self._access = Access(token)
+        self._make = partial(DesktopProcess, scene, seed, download)
+        self._desktop: DesktopProcess | None = None
+        self.answered: Callable[[], None] | None = None
 
     @property
     def url(self) -> str:
         """Where its HTTP API is."""
         return self._server.url
 
+    def start(self) -> None:
+        """Start the desktop and listen; answer until `stop`.
+
+        Raises:
+            InputError: The scene cannot be built, or the address is taken.
+            EnvironmentFaultError: The system starts no more processes.
+        """
+        self._desktop = self._make()
+        try:
+            super().start()
+        except InputError:
+            self._desktop.close()
+            raise
+
+    def stop(self) -> None:
+        """Stop listening and end the desktop; safe to call twice."""
+        super().stop()
+        if self._desktop is not None:
+            self._desktop.close()
+
     def reset(self, scene: Scene | None = None) -> None:
         """Go back to the start, or to another scene."""
-        self.scene = scene or self.scene
-        self.api.replace(self.scene.build(seed=self._seed))
+        self._running.reset(scene)
 
-    def _make_app(self) -> Flask:
-        return self.api.app
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function makes of the desktop, its first argument, which it must not change.
 
+        It is called in the desktop's process: the function, the arguments and what it returns are pickled.
 
-def _refused(access: Access) -> tuple[dict[str, str], int] | None:
-    headers = request.headers
-    why = access.refusal(headers.get("Authorization"), request.remote_addr, headers.get("Host"))
-    return ({"status": "error", "message": why}, 403) if why else None
+        Raises:
+            ConnectionError: The desktop's process has ended.
+            Exception: What the function raised.
+        """
+        return self._running.call(function, *arguments)
+
+    @property
+    def _running(self) -> DesktopProcess:
+        if self._desktop is None:
+            raise InputError("the simulated VM is not started")
+        return self._desktop
+
+    def _make_app(self) -> Any:
+        return self._answer
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        asked = Request(environ)
+        sent = asked.headers
+        why = self._access.refusal(sent.get("Authorization"), asked.remote_addr, sent.get("Host"))
+        if why:
+            refusal = json.dumps({"message": why, "status": "error"})
+            response = Response(refusal, 403, mimetype="application/json")
+            return response(environ, start_response)
+        # where the process cannot be replaced, the connection ends, as that to a VM that is gone
+        status, headers, data = self._running.respond(environ)
+        if self.answered is not None:
+            self.answered()
+        start_response(status, headers)
+        return [data]

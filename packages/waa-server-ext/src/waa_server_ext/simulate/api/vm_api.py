@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import io
-import threading
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, request
 from PIL import Image
+from werkzeug.test import create_environ, run_wsgi_app
 
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.values import StopRunning
 from waa_server_ext.simulate.api import checks as vm_checks
+from waa_server_ext.simulate.api.control import control_routes
 from waa_server_ext.simulate.api.files import file_routes
+from waa_server_ext.simulate.api.programs import execute, launch
 from waa_server_ext.simulate.api.state import ApiState
+from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
+from waa_server_ext.simulate.code.python import ServerProcess
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
-from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
-from waa_server_ext.simulate.isolation.requests import ProgramRequest
-from waa_server_ext.simulate.isolation.runner import ProgramRunner
+from waa_server_ext.simulate.desktop.recorder import png_bytes, screen_png
+from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.probe import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
@@ -34,36 +38,40 @@ __all__ = ["VmApi"]
 _REQUEST_S = 1.0
 """What a request takes in simulated time: files of two requests differ in their time stamps."""
 _MAX_BODY = 128 * 2**20
-_PROGRAMS = {
-    "/execute": "execute",
-    "/setup/execute": "execute",
-    "/execute_windows": "execute_windows",
-    "/setup/launch": "launch",
-}
+_EXECUTE = ("/execute", "/setup/execute")
 _OPEN_FILE_S = 5.0  # the real server sleeps that long
+_ENDED = "the program took too much time or memory and was ended"
 Answer = Any
 
 
 class VmApi(ApiState):
-    """One desktop behind one Flask application.
+    """One desktop behind one Flask application, for one request at a time, as one machine has one screen.
 
-    Requests that may change the desktop take turns, as one machine has one screen. What only looks at
-    it waits for none of them: while a program runs it sees the desktop of before.
+    Args:
+        scene: What the desktop starts with, now and after a reset.
+        seed: What chance in programs depends on.
+        download: What a URL gives; without it there is no network.
+        guard: What holds the limits of a request that runs programs; see `limited`.
     """
 
-    def __init__(self, desktop: Desktop, download: Callable[[str], bytes | None]) -> None:
-        super().__init__(desktop, download)
+    def __init__(
+        self, scene: Scene | None = None, seed: int = 0,
+        download: Callable[[str], bytes | None] | None = None, *,
+        guard: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:  # fmt: skip
+        self._scene = scene or Scene()
+        self._seed = seed
+        self._guard = guard
+        self._runs = True
+        super().__init__(self._scene.build(seed=seed), download or _no_network)
         self.update: ComputerUpdate | None = None
         self._settings: dict[str, Any] = {}
         self.recording = False
-        self.lock = threading.RLock()
-        self._turn = threading.Lock()
-        self.runner = ProgramRunner(self.lock)
-        self.listeners: list[Callable[[str], None]] = []
         app = Flask("waa_vm")
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
-        routes = {
+        app.register_blueprint(control_routes(self.reset))
+        routes: dict[tuple[str, str], Callable[[], Answer]] = {
             ("GET", "/probe"): lambda: PROBE,
             ("POST", "/update_computer"): self.update_computer,
             ("GET", "/screenshot"): self.screenshot,
@@ -87,6 +95,9 @@ class VmApi(ApiState):
                 {"error": "Restore snapshot no implemented"},
                 501,
             ),
+            **{("POST", path): partial(self._program, execute) for path in _EXECUTE},
+            ("POST", "/execute_windows"): partial(self._program, self._execute_windows),
+            ("POST", "/setup/launch"): partial(self._program, launch),
             ("POST", "/setup/open_file"): self.open_file,
             ("POST", "/setup/activate_window"): self.activate_window,
             ("POST", "/setup/close_window"): self.close_window,
@@ -94,67 +105,68 @@ class VmApi(ApiState):
             **vm_checks.check_routes(self),
             **file_routes(self),
         }
-        views = {key: self._alone(handler) for key, handler in routes.items()}
-        views |= {("POST", path): partial(self._program, kind) for path, kind in _PROGRAMS.items()}
-        for (method, path), view in views.items():
-            name = f"{method} {path}"
-            app.add_url_rule(path, name, self._in_turn(name, view), methods=[method])
+        for (method, path), handler in routes.items():
+            view = partial(self._view, method, path, handler)
+            app.add_url_rule(path, f"{method} {path}", view, methods=[method])
         self.app = app
 
-    def replace(self, desktop: Desktop) -> None:
-        """Go on with another desktop, as after restoring a snapshot of the VM."""
-        with self.lock:
-            self.desktop = desktop
-            self.update, self._settings, self.recording = None, {}, False
+    def respond(
+        self, environ: dict[str, str], body: bytes, runs: bool
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Answer an HTTP request: return the status, the headers and the body.
 
-    @property
-    def is_changing(self) -> bool:
-        """Whether a request that may change the desktop is being answered."""
-        return self._turn.locked()
+        Without `runs` its programs are not run, but answered as ended.
+        """
+        self._runs = runs
+        whole = create_environ(input_stream=io.BytesIO(body), environ_overrides=environ)
+        parts, status, headers = run_wsgi_app(self.app, whole)
+        return status, list(headers), b"".join(parts)
 
-    def _in_turn(self, name: str, do: Callable[[], Answer]) -> Callable[[], Answer]:
-        changes = not name.startswith("GET")
+    def reset(self, scene: Scene | None = None) -> None:
+        """Go back to the start, or to another scene, as after restoring a snapshot of the VM."""
+        self._scene = scene or self._scene
+        self.desktop = self._scene.build(seed=self._seed)
+        self.update, self._settings, self.recording = None, {}, False
 
-        def view() -> Answer:
-            # read before taking the turn: a slow sender must not hold up the others
-            request.get_data(cache=True, parse_form_data=True)
-            with self._turn if changes else contextlib.nullcontext():
-                answer = do()
-                with self.lock:
-                    if changes:
-                        # after the act, so that what it started is seen to go on
-                        self.desktop.machine.clock.advance(_REQUEST_S)
-                        self.desktop.touch()
-                    for listener in self.listeners:
-                        listener(name)
-                return answer
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function makes of the desktop."""
+        return function(self.desktop, *arguments)
 
-        return view
-
-    def _alone(self, handler: Callable[[], Answer]) -> Callable[[], Answer]:
-        def answer() -> Answer:
-            try:
-                with self.lock, Budget.shared():
-                    return handler()
-            except StopRunning as error:
-                return {"status": "error", "message": str(error)}, 500
-
+    def _view(self, method: str, path: str, handler: Callable[[], Answer]) -> Answer:
+        try:
+            with Budget.shared():
+                answer = handler()
+        except StopRunning as stopped:
+            answer = {"status": "error", "message": str(stopped)}, 500
+            if path in _EXECUTE:  # a program that fails is a success there
+                error = f"RuntimeError: {stopped}\n"
+                answer = {"status": "success", "output": "", "error": error, "returncode": 1}
+        if method != "GET":
+            # after the act, so that what it started is seen to go on
+            self.desktop.machine.clock.advance(_REQUEST_S)
+            self.desktop.touch()
         return answer
 
     # -- running things
 
-    def _program(self, kind: str) -> Answer:
-        """Answer a request that runs programs; others look at the desktop meanwhile."""
+    def _program(self, run: Callable[[Desktop, Any], Answer]) -> Answer:
+        """Answer a request that runs programs."""
         data = request.get_json()
-        desktop = self.desktop
-        asked = ProgramRequest(kind, data, self.update, self._settings)
-        done = self.runner.run(desktop, asked, lambda: self.desktop is desktop)
-        with self.lock:
-            if self.desktop is desktop:
-                self.update, self._settings = done.update, done.settings
-        if done.error is not None:
-            return {"status": "error", "message": done.error}, 500
-        return done.answer
+        if not self._runs:
+            raise StopRunning(_ENDED)
+        with self._guard():
+            return run(self.desktop, data)
+
+    def _execute_windows(self, desktop: Desktop, data: Any) -> Answer:
+        """Run a block of Python in the server, with `computer`; what it prints is lost."""
+        process = ServerProcess(CmdShell(desktop), self._settings)
+        try:
+            process.execute(data.get("command"), self.update)
+        except Exception as error:  # noqa: BLE001  # a block may raise anything
+            return {"status": "error", "message": str(error)}, 500
+        finally:
+            self._settings = process.settings
+        return {"status": "success"}
 
     def update_computer(self) -> Answer:
         """Take the rectangles that element ids mean from now on."""
@@ -171,9 +183,7 @@ class VmApi(ApiState):
 
     def screenshot(self) -> Answer:
         """Return the screen with the pointer as PNG."""
-        mouse = self.desktop.mouse
-        picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
-        return Response(png_bytes(picture), mimetype="image/png")
+        return Response(screen_png(self.desktop), mimetype="image/png")
 
     def obs_winagent(self) -> Answer:
         """Return the foreground window as WAA's agent Navi sees it."""
@@ -292,6 +302,10 @@ class VmApi(ApiState):
         if "snapshot_name" not in request.form:
             return {"error": "snapshot_name is required"}, 400
         return {"path": request.form["file_path"]}
+
+
+def _no_network(_url: str) -> None:
+    return None
 
 
 def _failed(error: Exception) -> Answer:

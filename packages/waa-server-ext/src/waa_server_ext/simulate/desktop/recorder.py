@@ -10,11 +10,12 @@ from PIL import Image, ImageChops, ImageDraw
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["Recorder", "png_bytes", "with_pointer"]
+__all__ = ["Recorder", "png_bytes", "screen_png"]
 
 _POINTER = ((0, 0), (0, 16), (4, 12), (7, 19), (10, 18), (7, 11), (12, 11))
 _MAX_FRAMES = 300
@@ -27,39 +28,40 @@ def png_bytes(picture: Image.Image) -> bytes:
     return data.getvalue()
 
 
-def with_pointer(picture: Image.Image, x: int, y: int) -> Image.Image:
-    """Return a copy with the mouse pointer at a place."""
-    copy = picture.copy()
-    shape = [(x + dx, y + dy) for dx, dy in _POINTER]
-    ImageDraw.Draw(copy).polygon(shape, "#ffffff", "#000000")
-    return copy
+def screen_png(desktop: Desktop) -> bytes:
+    """Return the screen with the mouse pointer as PNG."""
+    picture, mouse = desktop.picture().copy(), desktop.mouse
+    shape = [(mouse.x + dx, mouse.y + dy) for dx, dy in _POINTER]
+    ImageDraw.Draw(picture).polygon(shape, "#ffffff", "#000000")
+    return png_bytes(picture)
 
 
 class Recorder:
     """Keeps a frame each time the screen has changed.
 
-    Attributes:
-        desktop: Whose screen; it may be replaced.
+    Args:
+        screen: Returns the screen as PNG.
+        width: Of the frames.
 
     Example:
+        >>> from functools import partial
         >>> from waa_server_ext.simulate.desktop.composition import Desktop
         >>> from waa_server_ext.simulate.machine.computer import Machine
         >>> desktop = Desktop(Machine.fresh())
-        >>> recorder = Recorder(desktop, width=480)
+        >>> recorder = Recorder(partial(screen_png, desktop), width=480)
         >>> recorder.add(); _ = desktop.programs.launch(["notepad"]); recorder.add()
         >>> [frame.size for frame in recorder.frames]
         [(480, 300), (480, 300)]
     """
 
-    def __init__(self, desktop: Desktop, *, width: int = 720) -> None:
-        self.desktop = desktop
+    def __init__(self, screen: Callable[[], bytes], *, width: int = 720) -> None:
+        self._screen = screen
         self._width = width
         self.frames: list[Image.Image] = []
 
     def add(self) -> None:
         """Keep the screen as it is now, where it differs from the last frame."""
-        mouse = self.desktop.mouse
-        picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
+        picture = Image.open(io.BytesIO(self._screen()))
         height = round(picture.height * self._width / picture.width)
         frame = picture.resize((self._width, height), Image.Resampling.LANCZOS)
         same = bool(self.frames) and ImageChops.difference(frame, self.frames[-1]).getbbox() is None

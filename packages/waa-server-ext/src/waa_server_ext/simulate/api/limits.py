@@ -1,0 +1,60 @@
+"""What one request that runs programs may take of the desktop's process."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ProgramLimits", "limited"]
+
+_MB = 2**20
+
+
+@dataclass(frozen=True)
+class ProgramLimits:
+    """What ends the process; the budget of the interpreter ends nearly all programs before.
+
+    Attributes:
+        wall_s: Seconds. No program waits for anything, so that where processor time is limited only a
+            machine that has too much else to do comes to it.
+        cpu_s: Seconds of processor time, where the system keeps such a limit.
+        memory_mb: Megabytes by which the process may grow, where the system keeps such a limit.
+    """
+
+    wall_s: float = 60.0
+    cpu_s: int = 5
+    memory_mb: int = 256
+
+
+@contextlib.contextmanager
+def limited(limits: ProgramLimits) -> Iterator[None]:
+    """End this process where the block takes more, but for memory, of which it gets no more."""
+    with (
+        open(os.devnull, "wb") as nowhere,  # noqa: PTH123  # a device
+        contextlib.ExitStack() as stack,
+    ):
+        # not a thread of Python's, which would wait for what lets no other run
+        faulthandler.dump_traceback_later(limits.wall_s, exit=True, file=nowhere)
+        stack.callback(faulthandler.cancel_dump_traceback_later)
+        with contextlib.suppress(ImportError, OSError, ValueError):
+            import resource  # not on Windows
+
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+            allowed = {
+                resource.RLIMIT_CORE: 0,
+                resource.RLIMIT_CPU: int(time.process_time()) + 1 + limits.cpu_s,
+                resource.RLIMIT_AS: pages * resource.getpagesize() + limits.memory_mb * _MB,
+            }
+            for kind, most in allowed.items():
+                before = resource.getrlimit(kind)
+                resource.setrlimit(kind, (most, before[1]))
+                stack.callback(resource.setrlimit, kind, before)
+        yield

@@ -1,0 +1,170 @@
+"""Each desktop has a process of its own, which keeps limits and is all that a program can end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from looks import divided, exists, parent, pid
+from werkzeug.test import create_environ
+
+from bench_core.errors import InputError
+from waa_server_ext.simulate import Scene, SimulatedVm, snapshot
+from waa_server_ext.simulate.api.limits import ProgramLimits
+from waa_server_ext.simulate.api.process import DesktopProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+WAYS = [
+    pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason="forks")), False,
+]  # fmt: skip
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks the system as Linux answers")
+ENDLESS = "while True:\n    pass"
+WRITES = "import pyautogui\nopen('a.txt', 'w').write('x')\n"
+IDLE_MB = 40
+
+
+@pytest.fixture(params=WAYS, ids=["forked", "started"])
+def make(request: pytest.FixtureRequest) -> Iterator[Callable[..., DesktopProcess]]:
+    made: list[DesktopProcess] = []
+
+    def start(scene: Scene | None = None, **limits: Any) -> DesktopProcess:
+        made.append(DesktopProcess(scene, limits=ProgramLimits(**limits), forks=request.param))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+def execute(desktop: DesktopProcess, program: str) -> dict[str, Any]:
+    body = {"command": ["python", "-c", program]}
+    status, _, answer = desktop.respond(create_environ("/execute", method="POST", json=body))
+    assert status == "200 OK"
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+def test_programs_change_the_desktop_of_their_process(make: Callable[..., DesktopProcess]) -> None:
+    desktop = make()
+
+    execute(desktop, WRITES)
+
+    assert execute(desktop, "print(open('a.txt').read())")["output"] == "x\n"
+    assert execute(make(), "print(open('a.txt').read())")["returncode"] == 1
+
+
+def test_what_a_scene_lacks_is_said(make: Callable[..., DesktopProcess]) -> None:
+    with pytest.raises(InputError, match="photoshop"):
+        make(Scene(windows=("photoshop",)))
+
+
+def test_what_is_raised_there_is_raised_here(make: Callable[..., DesktopProcess]) -> None:
+    with pytest.raises(ZeroDivisionError):
+        make().call(divided)
+
+
+def test_a_program_over_its_budget_leaves_what_it_did(make: Callable[..., DesktopProcess]) -> None:
+    desktop = make()
+
+    done = execute(desktop, WRITES + ENDLESS)
+
+    assert (done["returncode"], "more than 300000 steps" in done["error"]) == (1, True)
+    assert execute(desktop, "print(open('a.txt').read())")["output"] == "x\n"
+
+
+@pytest.mark.parametrize("limits", [{"wall_s": 0.01}, {"cpu_s": -1}])
+def test_a_program_whose_process_is_ended_has_changed_nothing(
+    make: Callable[..., DesktopProcess], limits: dict[str, Any]
+) -> None:
+    desktop = make(**limits)
+    body = {"path": "C:\\b.txt", "content": "b"}
+    desktop.respond(create_environ("/setup/create_file", method="POST", json=body))
+    first = desktop.call(pid)
+
+    done = execute(desktop, WRITES + ENDLESS)
+
+    assert done["returncode"] == 1
+    assert done["error"].endswith("too much time or memory and was ended\n")
+    assert desktop.call(pid) != first
+    assert [desktop.call(exists, path) for path in ("a.txt", "C:\\b.txt")] == [False, True]
+
+
+@LINUX
+def test_memory_is_limited() -> None:
+    with DesktopProcess(limits=ProgramLimits(memory_mb=16)) as desktop:
+        done = execute(desktop, "a = [str(i) * 1000 for i in range(20_000)]\nprint(len(a))")
+
+        assert done["returncode"] == 1
+        assert execute(desktop, "print(6 * 7)")["output"] == "42\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_a_desktop_whose_process_somebody_ended_is_as_it_was(vm_host: str) -> None:
+    with SimulatedVm(host=vm_host) as vm, httpx.Client(base_url=vm.url, timeout=600) as http:
+        http.post("/setup/launch", json={"command": ["calc"]})
+        assert http.post("/simulation/reset", data={"a": "form"}).status_code == 500
+        before = vm.call(snapshot)
+        os.kill(vm.call(pid), signal.SIGKILL)
+
+        assert http.get("/screenshot").status_code == 200
+        assert vm.call(snapshot) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_a_reset_is_what_a_desktop_is_made_again_from(vm_host: str) -> None:
+    with SimulatedVm(host=vm_host) as vm, httpx.Client(base_url=vm.url, timeout=600) as http:
+        before = vm.call(snapshot)
+        for reset in (lambda: http.post("/simulation/reset", json={}), vm.reset):
+            http.post("/setup/launch", json={"command": ["calc"]})
+            reset()
+            os.kill(vm.call(pid), signal.SIGKILL)
+
+            assert http.get("/probe").status_code == 200
+            assert vm.call(snapshot) == before
+
+
+@LINUX
+def test_a_process_that_others_are_forked_from_is_replaced(vm_host: str) -> None:
+    with SimulatedVm(host=vm_host) as vm:
+        server = vm.call(parent)
+        os.kill(server, signal.SIGKILL)
+        os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+
+        with DesktopProcess() as desktop:
+            assert execute(desktop, "print(6 * 7)")["output"] == "42\n"
+        assert httpx.get(f"{vm.url}/probe", timeout=600, trust_env=False).status_code == 200
+
+
+@LINUX
+def test_an_idle_desktop_takes_little_memory() -> None:
+    with DesktopProcess() as desktop:
+        execute(desktop, "import pyautogui; pyautogui.hotkey('win', 'e')")
+        desktop.respond(create_environ("/screenshot"))
+        desktop.respond(create_environ("/accessibility", query_string="backend=uia"))
+
+        text = Path(f"/proc/{desktop.call(pid)}/smaps_rollup").read_text(encoding="ascii")
+
+    kilobytes = sum(int(line.split()[1]) for line in text.splitlines() if "Private" in line)
+    assert kilobytes < IDLE_MB * 1024
+
+
+@LINUX
+def test_its_process_ends_with_a_desktop() -> None:
+    with DesktopProcess() as desktop:
+        process = desktop.call(pid)
+
+    for _ in range(6000):
+        if not Path(f"/proc/{process}").exists():
+            return
+        time.sleep(0.01)
+    pytest.fail("it still runs")
