@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
@@ -62,12 +63,24 @@ def test_what_is_no_fault_is_refused_with_the_way_out(text: str, message: str) -
     assert message in refused.output
 
 
-def status(url: str) -> int:
+def get(url: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  # the built-in world's own address
-            return int(answer.status)
+            return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code
+        return error.code, ""
+
+
+def test_each_built_in_app_is_one_page_with_its_style_and_scripts() -> None:
+    with built_in_world(()) as world:
+        pages = {app: get(url)[1] for app, url in world.urls.items()}
+    assert len({*pages.values()}) == 4
+    for page in pages.values():
+        style, script = (re.search(f"(?s)<{tag}>(.*)</{tag}>", page) for tag in ("style", "script"))
+        assert style is not None
+        assert script is not None
+        assert "--ink" in style[1]
+        assert "/finish" in script[1]
 
 
 def test_a_built_in_app_misbehaves_as_often_as_asked() -> None:
@@ -75,7 +88,7 @@ def test_a_built_in_app_misbehaves_as_often_as_asked() -> None:
         app = next(iter(world.urls))
     with built_in_world(read_faults(f"app={app},finish=503x2")) as world:
         url = world.urls[app]
-        assert [status(f"{url}/finish") for _ in range(3)] == [503, 503, 200]
+        assert [get(f"{url}/finish")[0] for _ in range(3)] == [503, 503, 200]
 
 
 def test_a_fault_of_an_unknown_app_names_those_there_are() -> None:

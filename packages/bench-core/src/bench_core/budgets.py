@@ -45,9 +45,6 @@ class Budget(Record):
                 return f"${spent.cost_usd:.4f} of ${self.max_cost_usd:g} are spent"
         if self.max_tokens is not None and spent.usage.total_tokens >= self.max_tokens:
             return f"{spent.usage.total_tokens:,} of {self.max_tokens:,} tokens are used"
-        return self._time_exceeded_by(spent)
-
-    def _time_exceeded_by(self, spent: Spent) -> str | None:
         minutes = spent.seconds / _SECONDS_PER_MINUTE
         if self.max_minutes is not None and minutes >= self.max_minutes:
             return f"{minutes:.1f} of {self.max_minutes:g} minutes are over"

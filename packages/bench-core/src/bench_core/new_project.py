@@ -42,19 +42,6 @@ def write_project(kind: ProjectKind, name: str, into: Path) -> tuple[Path, ...]:
     """
     if kind not in get_args(ProjectKind):
         raise InputError(f"unknown kind of project {kind!r}: use one of {get_args(ProjectKind)}")
-    _refuse_name(name)
-    folder = into / name
-    if folder.exists():
-        raise InputError(f"{folder} exists: choose another name, or move it away")
-    texts = _texts(kind, name)
-    for path in texts:
-        require_writable(folder / path)
-    for path, text in texts.items():
-        write_atomic(folder / path, text.encode())
-    return tuple(folder / path for path in texts)
-
-
-def _refuse_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InputError(
             f"{name!r} cannot be the name of a project: use lower-case letters, digits and single "
@@ -67,6 +54,15 @@ def _refuse_name(name: str) -> None:
             f"{name!r} cannot be the name of a project: Python has a {module!r} of its own; "
             f"'my-{name}' can be used"
         )
+    folder = into / name
+    if folder.exists():
+        raise InputError(f"{folder} exists: choose another name, or move it away")
+    texts = _texts(kind, name)
+    for path in texts:
+        require_writable(folder / path)
+    for path, text in texts.items():
+        write_atomic(folder / path, text.encode())
+    return tuple(folder / path for path in texts)
 
 
 def _texts(kind: ProjectKind, name: str) -> dict[str, str]:

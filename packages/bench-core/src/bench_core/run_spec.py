@@ -262,7 +262,20 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> li
         UnknownTaskError: An id is none of the tasks'.
         InputError: Nothing is left, or a group or tag is none of the tasks'.
     """
-    _refuse_unknown(tasks, wanted)
+    known = {task.task_id: task.benchmark for task in tasks}
+    benchmark = tasks[0].benchmark if tasks else "the benchmark"
+    for task_id in (*wanted.ids, *wanted.skip_ids):
+        if task_id not in known:
+            near = difflib.get_close_matches(task_id, known, n=_NEAR_IDS)
+            raise UnknownTaskError(benchmark, task_id, near)
+    names = sorted({name for task in tasks for name in task.groups})
+    for name, values in wanted.groups.items():
+        if name not in names:
+            have = ", ".join(map(repr, names)) or "none"
+            raise InputError(f"no task has a group {name!r}: there are {have}")
+        members = {value for task in tasks for value in task.groups.get(name, ())}
+        _refuse_unknown_members(f"group {name!r}", values, members)
+    _refuse_unknown_members("tags", wanted.tags, {tag for task in tasks for tag in task.tags})
     taken = [task for task in tasks if _takes(wanted, task)]
     if wanted.sample is not None and wanted.sample < len(taken):
         # Drawn by index and put back in order, so that the plan keeps the benchmark's order.
@@ -322,23 +335,6 @@ def effective_resources(task: Task, site_locks: Literal["rw", "exclusive"]) -> t
         )
         modes[resource.name] = "exclusive" if alone else "shared"
     return tuple(Resource(name=name, mode=modes[name]) for name in sorted(modes))
-
-
-def _refuse_unknown(tasks: Sequence[Task], wanted: TaskFilter) -> None:
-    known = {task.task_id: task.benchmark for task in tasks}
-    benchmark = tasks[0].benchmark if tasks else "the benchmark"
-    for task_id in (*wanted.ids, *wanted.skip_ids):
-        if task_id not in known:
-            near = difflib.get_close_matches(task_id, known, n=_NEAR_IDS)
-            raise UnknownTaskError(benchmark, task_id, near)
-    names = sorted({name for task in tasks for name in task.groups})
-    for name, values in wanted.groups.items():
-        if name not in names:
-            have = ", ".join(map(repr, names)) or "none"
-            raise InputError(f"no task has a group {name!r}: there are {have}")
-        members = {value for task in tasks for value in task.groups.get(name, ())}
-        _refuse_unknown_members(f"group {name!r}", values, members)
-    _refuse_unknown_members("tags", wanted.tags, {tag for task in tasks for tag in task.tags})
 
 
 def _refuse_unknown_members(what: str, asked: Iterable[str], members: set[str]) -> None:

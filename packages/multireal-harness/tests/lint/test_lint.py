@@ -288,3 +288,15 @@ def result(query: str, state: Any) -> Any:
         return jmespath.search(query, state)
     except JMESPathError:
         return None
+
+
+def test_mended_and_weakened_evals_are_counted_apart() -> None:
+    inverted = {"query": f"length({ADDED}) >= `1`", "expected_value": False}
+    number = {"query": f"length({ADDED})", "expected_value": True}
+    evals = [
+        {**inverted, "description": "Verify a mail was sent."},
+        {**number, "description": "Verify that two mails were sent."},
+        {**number, "description": "Verify that no mail was sent."},
+    ]
+    found = lint_tasks([Definition.model_validate({**TASK, "evals": evals})])
+    assert (found.fatal_evals, found.mended, found.weakened, found.unmended) == (3, 2, 1, 0)

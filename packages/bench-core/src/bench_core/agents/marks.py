@@ -58,7 +58,13 @@ def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
     for number, element in enumerate(elements):
         if element.rect is not None and element.role != "text":
             label = _label(draw, font, element, taken, picture.size)
-            _mark(draw, font, element, label, _COLOURS[number % len(_COLOURS)])
+            colour = _COLOURS[number % len(_COLOURS)]
+            x, y, right, bottom = _box(element)
+            draw.rectangle((x, y, right - 1, bottom - 1), outline=colour, width=1)
+            draw.rectangle((label[0], label[1], label[2] - 1, label[3] - 1), fill=colour)
+            left, top, _, _ = draw.textbbox((0, 0), element.id, font=font)
+            place = (label[0] + _PADDING_PX - left, label[1] + _PADDING_PX - top)
+            draw.text(place, element.id, fill="white", font=font)
             taken.append(label)
     out = io.BytesIO()
     picture.save(out, "PNG", compress_level=3)
@@ -139,18 +145,3 @@ def _around(outer: _Box, inner: _Box) -> bool:
         and outer[2] >= inner[2]
         and outer[3] >= inner[3]
     )
-
-
-def _mark(
-    draw: ImageDraw.ImageDraw,
-    font: ImageFont.ImageFont | ImageFont.FreeTypeFont,
-    element: Element,
-    label: _Box,
-    colour: str,
-) -> None:
-    x, y, right, bottom = _box(element)
-    draw.rectangle((x, y, right - 1, bottom - 1), outline=colour, width=1)
-    draw.rectangle((label[0], label[1], label[2] - 1, label[3] - 1), fill=colour)
-    left, top, _, _ = draw.textbbox((0, 0), element.id, font=font)
-    place = (label[0] + _PADDING_PX - left, label[1] + _PADDING_PX - top)
-    draw.text(place, element.id, fill="white", font=font)

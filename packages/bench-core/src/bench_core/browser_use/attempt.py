@@ -178,18 +178,15 @@ class Attempt:
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
         if not ending.in_time:
-            return self._out_of_time()
+            if self._watch.never_answered:
+                raise EnvironmentFaultError(
+                    f"the model server of {self._chat.provider}:{self._chat.model} did not answer once "
+                    f"in {self._time_limit_s:g} s"
+                )
+            return self._report(Status.TIME_LIMIT)
         if self._trajectory.steps >= self._max_steps:
             return self._report(Status.STEP_LIMIT)
         return self._report(Status.AGENT_ERROR, error=fault or ending.crash or _last_error(history))
-
-    def _out_of_time(self) -> AgentOutcome:
-        if self._watch.never_answered:
-            raise EnvironmentFaultError(
-                f"the model server of {self._chat.provider}:{self._chat.model} did not answer once "
-                f"in {self._time_limit_s:g} s"
-            )
-        return self._report(Status.TIME_LIMIT)
 
     def _report(
         self,

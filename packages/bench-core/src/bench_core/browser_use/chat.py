@@ -81,7 +81,12 @@ class ModelChat:
             request = request.model_copy(update={"body": _CACHED})
         reply = await self._model.complete(request)
         self.last_reply = reply
-        return _completion(reply, output_format)
+        from browser_use.llm.views import ChatInvokeCompletion
+
+        content = reply.text if output_format is None else _parsed(reply, output_format)
+        return ChatInvokeCompletion(
+            completion=content, usage=_usage(reply), stop_reason=reply.stop_native or reply.stop
+        )
 
     def check(self) -> None:
         """Refuse a model that cannot be used; needs no running event loop.
@@ -218,15 +223,6 @@ def _calls(message: Any) -> str:
         for each in message.tool_calls or ()
     ]
     return json.dumps(called)
-
-
-def _completion(reply: Reply, output_format: Any) -> Any:
-    from browser_use.llm.views import ChatInvokeCompletion
-
-    content = reply.text if output_format is None else _parsed(reply, output_format)
-    return ChatInvokeCompletion(
-        completion=content, usage=_usage(reply), stop_reason=reply.stop_native or reply.stop
-    )
 
 
 def _parsed(reply: Reply, output_format: Any) -> Any:

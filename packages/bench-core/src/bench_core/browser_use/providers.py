@@ -66,7 +66,7 @@ def chat_for(
     environment = os.environ if environment is None else environment
     name, provider = _parsed(model)
     url = base_url or _first(environment, provider.base_urls)
-    known = _fields_of(provider)
+    known = {each.name for each in dataclasses.fields(_chat_class(provider))}
     chosen = {"max_retries": _fewest_retries(provider), **options, "model": name}
     if url is not None:
         # Ollama's class calls it `host`.
@@ -107,10 +107,6 @@ def _chat_class(provider: _Provider) -> Any:
             "`pip install 'bench-core[browser-use]'` adds what it needs"
         ) from error
     return getattr(module, provider.chat)
-
-
-def _fields_of(provider: _Provider) -> set[str]:
-    return {each.name for each in dataclasses.fields(_chat_class(provider))}
 
 
 def _fewest_retries(provider: _Provider) -> int:

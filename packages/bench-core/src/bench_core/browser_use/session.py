@@ -15,7 +15,6 @@ from bench_core.files.temporary import owned_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bench_core.protocols import BrowserHandle
 
@@ -34,7 +33,23 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
     """
     scratch = owned_folder("proctor-agent")
     try:
-        session = await _new_session(handle, scratch)
+        from browser_use import BrowserProfile, BrowserSession  # 1.5 s
+
+        width, height = handle.viewport
+        profile = BrowserProfile(
+            cdp_url=await websocket_url(handle.cdp_url),
+            # Ours to end: browser-use kills the browsers that it counts as local.
+            is_local=False,
+            keep_alive=True,
+            enable_default_extensions=False,
+            captcha_solver=False,
+            downloads_path=scratch / "downloads",
+            user_data_dir=scratch
+            / "profile",  # never used, but made in a folder of its own otherwise
+            viewport={"width": width, "height": height},
+            no_viewport=False,
+        )
+        session = BrowserSession(browser_profile=profile)
         try:
             await _start(session, handle)
             yield session
@@ -52,25 +67,6 @@ async def browser_answers(cdp_url: str) -> bool:
     except BrowserError:
         return False
     return True
-
-
-async def _new_session(handle: BrowserHandle, scratch: Path) -> Any:
-    from browser_use import BrowserProfile, BrowserSession  # 1.5 s
-
-    width, height = handle.viewport
-    profile = BrowserProfile(
-        cdp_url=await websocket_url(handle.cdp_url),
-        # Ours to end: browser-use kills the browsers that it counts as local.
-        is_local=False,
-        keep_alive=True,
-        enable_default_extensions=False,
-        captcha_solver=False,
-        downloads_path=scratch / "downloads",
-        user_data_dir=scratch / "profile",  # never used, but made in a folder of its own otherwise
-        viewport={"width": width, "height": height},
-        no_viewport=False,
-    )
-    return BrowserSession(browser_profile=profile)
 
 
 async def _start(session: Any, handle: BrowserHandle) -> None:

@@ -53,28 +53,24 @@ def write_atomic(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     try:
-        _replace(path, data)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        try:
+            with os.fdopen(handle, "wb", buffering=0) as file:
+                view = memoryview(data)
+                while view:
+                    view = view[file.write(view) :]
+                # Before the rename: otherwise a power loss can leave the new name on an empty file.
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
         sync_folder(path.parent)
     except OSError as error:
         # that of a full disk names no file, and that of a read-only one the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-    try:
-        with os.fdopen(handle, "wb", buffering=0) as file:
-            view = memoryview(data)
-            while view:
-                view = view[file.write(view) :]
-            # Before the rename: otherwise a power loss can leave the new name on an empty file.
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
 
 
 def require_writable(path: Path) -> None:

@@ -94,7 +94,9 @@ class Journal:
             start = b"" if _ends_whole(handle, size) else b"\n"
             data = start + line.model_dump_json(exclude_defaults=True).encode() + b"\n"
             try:
-                _write_all(handle, data)
+                written = os.write(handle, data)
+                while written < len(data):
+                    written += os.write(handle, memoryview(data)[written:])
                 os.fsync(handle)
             except OSError:
                 with contextlib.suppress(OSError):
@@ -199,9 +201,3 @@ def _ends_whole(handle: int, size: int) -> bool:
         return True
     os.lseek(handle, size - 1, os.SEEK_SET)
     return os.read(handle, 1) == b"\n"
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    written = os.write(handle, data)
-    while written < len(data):
-        written += os.write(handle, memoryview(data)[written:])

@@ -95,10 +95,19 @@ class AdaptiveConcurrency:
             yield
         except ModelError as error:
             if error.kind in {"rate_limit", "overloaded"}:
-                self._cut()
+                # Calls that were under way together fail together: that is one message, not many.
+                self._calls_since_cut += 1
+                if self._calls_since_cut >= self.limit:
+                    self.limit = max(1, self.limit // 2)
+                    self._calls_since_cut = 0
+                    self._successes = 0
             raise
         else:
-            self._grow()
+            self._successes += 1
+            self._calls_since_cut += 1
+            if self._successes >= self.limit and self.limit < self.most:
+                self.limit += 1
+                self._successes = 0
         finally:
             self.running -= 1
             self._wake()
@@ -123,18 +132,3 @@ class AdaptiveConcurrency:
             if not turn.done():
                 self.running += 1
                 turn.set_result(None)
-
-    def _grow(self) -> None:
-        self._successes += 1
-        self._calls_since_cut += 1
-        if self._successes >= self.limit and self.limit < self.most:
-            self.limit += 1
-            self._successes = 0
-
-    def _cut(self) -> None:
-        # Calls that were under way together fail together: that is one message, not many.
-        self._calls_since_cut += 1
-        if self._calls_since_cut >= self.limit:
-            self.limit = max(1, self.limit // 2)
-            self._calls_since_cut = 0
-            self._successes = 0

@@ -110,7 +110,11 @@ class StreamUsage:
     def read(self, data: dict[str, Any]) -> None:
         """Read one event."""
         if self._provider == "anthropic":
-            self._anthropic(data)
+            if data.get("type") == "message_start" and isinstance(data.get("message"), dict):
+                self._note(data["message"].get("usage"), data["message"].get("model"))
+            elif data.get("type") == "message_delta":
+                self._note(data.get("usage"), None)  # counts from the beginning, not since the last
+                self.complete = self.complete or isinstance(data.get("usage"), dict)
         elif self._provider == "google":
             self._note(data.get("usageMetadata"), data.get("modelVersion"))
             first = (data.get("candidates") or [{}])[0]
@@ -123,13 +127,6 @@ class StreamUsage:
                 self.complete = data.get("type") in _ENDINGS and bool(answer.get("usage"))
         else:
             self._note(data.get("usage"), data.get("model"))
-            self.complete = self.complete or isinstance(data.get("usage"), dict)
-
-    def _anthropic(self, data: dict[str, Any]) -> None:
-        if data.get("type") == "message_start" and isinstance(data.get("message"), dict):
-            self._note(data["message"].get("usage"), data["message"].get("model"))
-        elif data.get("type") == "message_delta":
-            self._note(data.get("usage"), None)  # counts from the beginning, not since the last
             self.complete = self.complete or isinstance(data.get("usage"), dict)
 
     def _note(self, usage: Any, model: Any) -> None:

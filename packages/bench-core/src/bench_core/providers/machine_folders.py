@@ -189,7 +189,7 @@ class MachineFolders:
         """
         place = self.folder / name
         await self._end(place)
-        _forget_group(place)
+        (place / "process").unlink(missing_ok=True)
 
     async def remove(self, name: str) -> None:
         """End the machine and remove its folder; one that is gone already is fine.
@@ -289,10 +289,6 @@ def _this_boot() -> str:
 
 def _there(place: Path) -> bool:
     return place.exists()
-
-
-def _forget_group(place: Path) -> None:
-    (place / "process").unlink(missing_ok=True)
 
 
 async def _ended(processes: ProcessGroups, within_s: float) -> bool:

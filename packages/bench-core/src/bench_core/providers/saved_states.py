@@ -48,7 +48,11 @@ def keep_state(made: Path, place: Path, machine: str) -> None:
     for name in (_DISK, _MEMORY):
         file = made / name
         file.chmod(0o444)
-        _sync(file)
+        handle = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         files[name] = _look(file)
     state = SavedState(machine=machine, files=files)
     write_atomic(made / _DESCRIPTION, state.model_dump_json().encode())
@@ -83,11 +87,3 @@ def load_state(place: Path, machine: str) -> tuple[Path, Path]:
 def _look(file: Path) -> tuple[int, int, int]:
     found = file.stat()
     return found.st_size, found.st_ino, found.st_mtime_ns
-
-
-def _sync(file: Path) -> None:
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

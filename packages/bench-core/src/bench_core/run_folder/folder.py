@@ -106,7 +106,14 @@ class RunFolder:
         self._results = AppendLog(path / "results.jsonl", self._sync)
         self._events = AppendLog(path / "events.jsonl", self._sync)
         self._closed = False
-        self._start_session()
+        # Write `run.json`: a new folder is a run from here on
+        before = [
+            # A session that still says `running` was killed: this process holds the lock now.
+            each.model_copy(update={"outcome": "aborted"}) if each.outcome == "running" else each
+            for each in self.info.sessions
+        ]
+        session = current_session(self.info, self.now())
+        self._write_info({"sessions": (*before, session), "finished": None})
 
     @classmethod
     def create(
@@ -385,16 +392,6 @@ class RunFolder:
             self.finish("interrupted")
         else:
             self._abort()
-
-    def _start_session(self) -> None:
-        """Write `run.json`: a new folder is a run from here on."""
-        before = [
-            # A session that still says `running` was killed: this process holds the lock now.
-            each.model_copy(update={"outcome": "aborted"}) if each.outcome == "running" else each
-            for each in self.info.sessions
-        ]
-        session = current_session(self.info, self.now())
-        self._write_info({"sessions": (*before, session), "finished": None})
 
     def _abort(self) -> None:
         """End the session after an error, which is what counts where the end cannot be written down."""

@@ -225,15 +225,12 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            _count_as_old()
+            # Move new objects to the oldest generation: else the collector visits all of them at
+            # once
+            if not gc.get_freeze_count():  # else the caller has frozen objects that must stay so
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
-
-
-def _count_as_old() -> None:
-    """Move new objects to the oldest generation: else the collector visits all of them at once."""
-    if not gc.get_freeze_count():  # else the caller has frozen objects that must stay so
-        gc.freeze()
-        gc.unfreeze()
 
 
 def _without(content: bytes, spans: list[tuple[int, int]]) -> bytes:

@@ -84,19 +84,16 @@ class LoopWatchdog:
                 continue
             missed += 1
             if missed * self._tick_s >= self._limit_s:
-                self._notify()
+                faulthandler.cancel_dump_traceback_later()
+                if self._stacks is not None:
+                    faulthandler.dump_traceback(file=self._stacks, all_threads=True)
+                self._on_blocked(self._path)
                 return
 
     def _arm_backstop(self) -> None:
         if self._stacks is not None:
             delay_s = self._limit_s * _BACKSTOP_FACTOR
             faulthandler.dump_traceback_later(delay_s, exit=True, file=self._stacks)
-
-    def _notify(self) -> None:
-        faulthandler.cancel_dump_traceback_later()
-        if self._stacks is not None:
-            faulthandler.dump_traceback(file=self._stacks, all_threads=True)
-        self._on_blocked(self._path)
 
 
 def _sweep_empty(folder: Path) -> None:

@@ -79,7 +79,17 @@ async def read_head(reader: asyncio.StreamReader, *, any_host: bool = False) -> 
         or not all(ord(each) in _SPACE_TO_TILDE for each in words[0] + words[1])
     ):
         raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "no request of HTTP/1.1")
-    headers = _headers(lines)
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        name = name.lower()
+        # two lengths, a name with a space, or an end of line that not every reader knows are how one
+        # request is passed off as another
+        if not colon or name != name.strip() or name in headers or set(line) & set("\r\n\0"):
+            raise RefusedRequestError(
+                HTTPStatus.BAD_REQUEST, f"the header {name[:40]!r} is there twice, or is none"
+            )
+        headers[name] = value.strip()
     if not any_host:
         requests.check_host([headers["host"]] if "host" in headers else [])
     return Head(raw, words[0], words[1], headers)
@@ -95,18 +105,3 @@ def refusal(refused: RefusedRequestError) -> bytes:
         "Connection: close",
     ]
     return "\r\n".join(lines).encode() + _END + body
-
-
-def _headers(lines: list[str]) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        # two lengths, a name with a space, or an end of line that not every reader knows are how one
-        # request is passed off as another
-        if not colon or name != name.strip() or name in headers or set(line) & set("\r\n\0"):
-            raise RefusedRequestError(
-                HTTPStatus.BAD_REQUEST, f"the header {name[:40]!r} is there twice, or is none"
-            )
-        headers[name] = value.strip()
-    return headers

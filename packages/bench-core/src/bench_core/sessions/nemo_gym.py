@@ -103,7 +103,13 @@ class NemoGymServer:
         elif (method, path) == ("POST", "/seed_session"):
             await self._seed(exchange)
         elif (method, path) == ("POST", "/step"):
-            await self._step(exchange)
+            body = await exchange.body()
+            place = self._place(exchange, body)
+            given = body.get("action", {name: body[name] for name in body if name != "env_id"})
+            if isinstance(given, str):
+                with suppress(ValueError, RecursionError):
+                    given = json.loads(given)
+            await exchange.answer(200, await self._acted(place, given), _cookie(place.name))
         elif (method, path) == ("POST", "/verify"):
             await self._verify(exchange)
         elif (method, path) == ("POST", "/close"):
@@ -148,15 +154,6 @@ class NemoGymServer:
             await self._close_place(place.name)
             raise RefusedError(422, str(error)) from error
         await exchange.answer(200, answer, _cookie(place.name))
-
-    async def _step(self, exchange: Exchange) -> None:
-        body = await exchange.body()
-        place = self._place(exchange, body)
-        given = body.get("action", {name: body[name] for name in body if name != "env_id"})
-        if isinstance(given, str):
-            with suppress(ValueError, RecursionError):
-                given = json.loads(given)
-        await exchange.answer(200, await self._acted(place, given), _cookie(place.name))
 
     async def _acted(self, place: _Place, given: Any) -> dict[str, Any]:
         if place.fault is not None:

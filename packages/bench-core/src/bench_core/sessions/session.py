@@ -124,13 +124,32 @@ class AsyncSession:
             InputError: It is no action, or no episode is open.
         """
         with self._call():
-            episode = self._open_episode()
+            if self._fault is not None:
+                raise self._fault
+            if self._episode is None:
+                raise InputError("there is no episode: reset the session first")
+            if self._episode.result is not None:
+                raise InputError("the episode is over: reset the session for another")
+            episode = self._episode
             read = [each if not isinstance(each, dict) else read_action(each) for each in actions]
             with self._noting():
                 seen = await episode.step(read)
             if seen is not None:
                 return SessionStep(observation=seen)
-            return _last(episode)
+            result = episode.result
+            assert result is not None  # noqa: S101  # it is over, and has a score
+            assert result.score is not None  # noqa: S101
+            info: dict[str, JsonValue] = {
+                "status": result.status.value,
+                "score": result.score,
+                "success": result.success,
+                "steps": result.steps,
+                "failure_mode": result.failure_mode.value if result.failure_mode else None,
+                "flags": list(result.flags),
+                "suspect": [each.value for each in result.suspect],
+                "integrity": None if result.integrity is None else result.integrity.state,
+            }
+            return SessionStep(observation=_NOTHING, reward=result.score, done=True, info=info)
 
     async def score(self, answer: JsonValue = None) -> TrialResult:
         """End the episode, where it is open, with the agent's `answer` and return its record.
@@ -198,15 +217,6 @@ class AsyncSession:
             self._opening = opening
         return self._world
 
-    def _open_episode(self) -> Episode:
-        if self._fault is not None:
-            raise self._fault
-        if self._episode is None:
-            raise InputError("there is no episode: reset the session first")
-        if self._episode.result is not None:
-            raise InputError("the episode is over: reset the session for another")
-        return self._episode
-
     async def _end_episode(self) -> None:
         self._wake()
         if self._ending is not None:
@@ -252,20 +262,3 @@ class AsyncSession:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-
-
-def _last(episode: Episode) -> SessionStep:
-    result = episode.result
-    assert result is not None  # noqa: S101  # it is over, and has a score
-    assert result.score is not None  # noqa: S101
-    info: dict[str, JsonValue] = {
-        "status": result.status.value,
-        "score": result.score,
-        "success": result.success,
-        "steps": result.steps,
-        "failure_mode": result.failure_mode.value if result.failure_mode else None,
-        "flags": list(result.flags),
-        "suspect": [each.value for each in result.suspect],
-        "integrity": None if result.integrity is None else result.integrity.state,
-    }
-    return SessionStep(observation=_NOTHING, reward=result.score, done=True, info=info)

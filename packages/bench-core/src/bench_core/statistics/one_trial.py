@@ -68,26 +68,21 @@ def mid_p(worse: int, changed: int) -> float:
 
 def _level(order: float, tasks: int) -> float:
     """Return the largest chance that an unchanged agent has a mid-p of `order` or less."""
-    extreme = _chances_of_extremes(order, tasks)
-    highest = extreme[0]
-    while len(extreme) > 1:  # the mean over one more task that changes with a chance of one half
-        extreme = [0.5 * (left + right) for left, right in pairwise(extreme)]
-        highest = max(highest, extreme[0])
-    return highest
-
-
-def _chances_of_extremes(order: float, tasks: int) -> list[float]:
-    """Return, given each number of changes, the chance of a mid-p of `order` or less."""
+    # Return, given each number of changes, the chance of a mid-p of `order` or less
     least, tail, chance = 0, 1.0, 1.0  # with no change: 0 worse, P(at least that), P(just that)
-    found: list[float] = []
+    extreme: list[float] = []
     for changed in range(tasks + 1):
         while least <= changed and tail - 0.5 * chance > order:
             tail -= chance
             chance *= (changed - least) / (least + 1)
             least += 1
-        found.append(max(0.0, tail) if least <= changed else 0.0)
+        extreme.append(max(0.0, tail) if least <= changed else 0.0)
         # of one more fair coin; `before` is the chance of one head less
         before = chance * least / (changed - least + 1) if least <= changed else 0.5**changed
         tail += 0.5 * before
         chance = 0.5 * (chance + before)
-    return found
+    highest = extreme[0]
+    while len(extreme) > 1:  # the mean over one more task that changes with a chance of one half
+        extreme = [0.5 * (left + right) for left, right in pairwise(extreme)]
+        highest = max(highest, extreme[0])
+    return highest

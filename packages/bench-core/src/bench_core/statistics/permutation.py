@@ -145,7 +145,14 @@ def within_task(
         kinds[kind] += 1
         won[kind] += successes
     if not conditional and one_trial_each(kinds):
-        return _one_trial(kinds, won)
+        tasks, changed, better = kinds.total(), kinds[1, 1, 1], won[1, 1, 1]
+        return WithinTask(
+            p_drop=one_trial_p_value(changed - better, changed, tasks),
+            p_rise=one_trial_p_value(better, changed, tasks),
+            attainable=one_trial_p_value(changed, changed, tasks),
+            kinds=kinds,
+            conditional=False,
+        )
     return exact(kinds, won)
 
 
@@ -157,17 +164,6 @@ def one_trial_each(kinds: Iterable[_Kind]) -> bool:
     """
     known = Counter(kinds)
     return known.total() <= MOST_TASKS and all((now, old) == (1, 1) for now, old, _ in known)
-
-
-def _one_trial(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
-    tasks, changed, better = kinds.total(), kinds[1, 1, 1], won[1, 1, 1]
-    return WithinTask(
-        p_drop=one_trial_p_value(changed - better, changed, tasks),
-        p_rise=one_trial_p_value(better, changed, tasks),
-        attainable=one_trial_p_value(changed, changed, tasks),
-        kinds=kinds,
-        conditional=False,
-    )
 
 
 def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:

@@ -101,8 +101,22 @@ class FaultMatrix:
         )
         assert (result.status, set(result.flags) & _OF_THE_CORE) == (fault.status, set(fault.flags))
         assert [each for each in result.flags if not _is_known(each, own_flags)] == []
-        _check_score(result, fault)
-        _check_what_was_spent(result, fault)
+        assert (result.score is not None) is fault.status.scored
+        if fault.status.scored:
+            assert result.success is fault.solved
+        assert (result.failure_mode is None) is bool(result.success)
+        if result.score is None:
+            assert result.error is not None
+            assert result.failure_mode == fault.status.value
+        own = Spending(source=AGENT, usage=CALL, cost_usd=CALL_USD, reported=not fault.metered)
+        spent = (own,) if fault.works else ()
+        assert len(result.attempts) == fault.tries
+        assert [attempt.spent for attempt in result.attempts] == [spent] * fault.tries
+        assert result.spent == spent
+        if fault.works:
+            assert (result.usage, result.cost_usd) == (CALL, CALL_USD)
+        else:
+            assert (result.usage, result.cost_usd) == (Usage(), None)
         assert (result.steps > 0) is fault.works
         assert set(result.artifact_paths) == set(list_artifacts(folder))
         _check_scoring_again(result, fault, benchmark_under_test, task, folder)
@@ -142,28 +156,6 @@ def _run(
 
 def _is_known(flag: str, own: Mapping[str, str]) -> bool:
     return flag in own or meaning_of_flag(flag) is not None
-
-
-def _check_score(result: TrialResult, fault: Fault) -> None:
-    assert (result.score is not None) is fault.status.scored
-    if fault.status.scored:
-        assert result.success is fault.solved
-    assert (result.failure_mode is None) is bool(result.success)
-    if result.score is None:
-        assert result.error is not None
-        assert result.failure_mode == fault.status.value
-
-
-def _check_what_was_spent(result: TrialResult, fault: Fault) -> None:
-    own = Spending(source=AGENT, usage=CALL, cost_usd=CALL_USD, reported=not fault.metered)
-    spent = (own,) if fault.works else ()
-    assert len(result.attempts) == fault.tries
-    assert [attempt.spent for attempt in result.attempts] == [spent] * fault.tries
-    assert result.spent == spent
-    if fault.works:
-        assert (result.usage, result.cost_usd) == (CALL, CALL_USD)
-    else:
-        assert (result.usage, result.cost_usd) == (Usage(), None)
 
 
 def _check_scoring_again(

@@ -108,21 +108,16 @@ class FaultyAgent:
         """Work on `task`."""
         fault = self._fault
         if fault.deed is None:
-            return await self._solve(task, environment, context)
+            if self._fault.metered:
+                context.meter.spend(CALL, CALL_USD)
+            outcome = await self._solver.run(task, environment, context)
+            own = {} if self._fault.metered else {"usage": CALL, "cost_usd": CALL_USD}
+            return outcome.model_copy(update=own)
         TrialArtifacts(context.folder).append_step(Step(step=1))
         context.meter.spend(CALL, CALL_USD)
         if fault.deed is _ignore_cancellation:
             await _ignore_cancellation(self._over)
         return await fault.deed()  # type: ignore[return-value]  # garbage is one of the faults
-
-    async def _solve(
-        self, task: AgentTask, environment: Any, context: TrialContext
-    ) -> AgentOutcome:
-        if self._fault.metered:
-            context.meter.spend(CALL, CALL_USD)
-        outcome = await self._solver.run(task, environment, context)
-        own = {} if self._fault.metered else {"usage": CALL, "cost_usd": CALL_USD}
-        return outcome.model_copy(update=own)
 
 
 class FaultyBenchmark:

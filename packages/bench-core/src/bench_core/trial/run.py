@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Task,
     )
     from bench_core.redaction import Redactor
-    from bench_core.trial.hooks import Benchmark, Evaluation, TrialEnvironment
+    from bench_core.trial.hooks import Benchmark, TrialEnvironment
 
 __all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
 
@@ -261,7 +261,16 @@ class _Trial:
             return unscored
         try:
             with self._timed("evaluation"):
-                evaluation = await self._evaluate(environment, ending)
+                evidence = Evidence(
+                    self.task,
+                    self.context.folder,
+                    ending,
+                    environment.details,
+                    self.context,
+                    ending.flags,
+                    self.work.outcome.steps,
+                )
+                evaluation = await self.benchmark.evaluate(evidence)
         except Exception as error:  # noqa: BLE001  # foreign evaluators run here; recorded, never a score
             return self._with_ending(fault_fields(error, "evaluation", after_work=True), ending)
         self.found = evaluation.findings
@@ -299,18 +308,6 @@ class _Trial:
             fault = fault_fields(self.capture_fault, "capture", after_work=True)
             return self._with_ending(fault, ending)
         return None
-
-    async def _evaluate(self, environment: TrialEnvironment, ending: AgentEnding) -> Evaluation:
-        evidence = Evidence(
-            self.task,
-            self.context.folder,
-            ending,
-            environment.details,
-            self.context,
-            ending.flags,
-            self.work.outcome.steps,
-        )
-        return await self.benchmark.evaluate(evidence)
 
     @staticmethod
     def _with_flags(fields: dict[str, Any], ending: AgentEnding) -> dict[str, Any]:
