@@ -10,13 +10,24 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bench_core.cli.panels import FIRST_OPTIONS, PANELS, PanelOption
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RUNNERS = ["multireal-harness", "waa-client", "webarena-runner"]
 PROGRAMS = [*RUNNERS, "bench-core", "bench-report", "llm-judge"]
+PANELS = ["Tasks", "Agent", "Model", "Limits and money", "Where it runs", "Results", "More"]
+FIRST_OPTIONS = [
+    "--task",
+    "--limit",
+    "--agent",
+    "--model",
+    "--max-cost",
+    "--max-steps",
+    "--world",
+    "--workers",
+    "--out",
+    "--dry-run",
+]
 OF_A_RUNNER = {"tasks", "run", "rescore", "import", "doctor", "demo"}
 
 
@@ -110,9 +121,8 @@ def test_each_option_of_run_is_in_one_panel_and_panels_are_in_the_same_order(pro
     root = root_of(program)
     assert isinstance(root, click.Group)
     own = [each for each in root.commands["run"].params if isinstance(each, click.Option)]
-    assert [each.opts for each in own if not isinstance(each, PanelOption)] == []
     panels = panels_of(program)
-    assert list(panels) == list(PANELS)
+    assert list(panels) == PANELS
     shown = sorted(name for names in panels.values() for name in names)
     assert shown == sorted(["--help", *(each.opts[0] for each in own)])
 
@@ -131,7 +141,7 @@ def test_the_options_of_a_first_run_come_first_in_their_panels(program: str) -> 
     first = [
         name for names in panels_of(program).values() for name in names if name in FIRST_OPTIONS
     ]
-    assert tuple(first) == FIRST_OPTIONS
+    assert first == FIRST_OPTIONS
     for names in panels_of(program).values():
         chosen = [name for name in names if name in FIRST_OPTIONS]
         assert names[: len(chosen)] == chosen

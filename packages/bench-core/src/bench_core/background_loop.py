@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from concurrent.futures import Future
 
-__all__ = ["BackgroundLoop"]
-
 _T = TypeVar("_T")
 _JOIN_S = 10.0
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["PROC", "command_lines", "namespace", "pids", "start_token", "stat_of"]
-
 # psutil is not used: its start times move where the system's clock is set, and folders and leases
 # of living processes would be taken for those of dead ones.
 PROC = Path("/proc")

@@ -23,8 +23,6 @@ from bench_core.process_table import PROC, pids, stat_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ProcessGroups", "is_below"]
-
 
 class ProcessGroups:
     """Process groups by their id, each with its leader's start time so that no other is hit.

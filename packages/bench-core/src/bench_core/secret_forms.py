@@ -13,8 +13,6 @@ from urllib.parse import quote, quote_plus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Wrapped", "forms_of", "wrapped_forms_of"]
-
 _LINE_END = r"(?:\r?\n|\\r\\n|\\n)?"
 """Where a line of base64 ends; inside JSON it is escaped."""
 _SOFT_ENDS = ("=\n", "=\r\n", "=\\n", "=\\r\\n")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["HEADERS", "SHAPES", "Shape"]
-
 # A key starts where a word does. Inside JSON and URLs the letter before it may belong to an
 # escape (`\nsk-...`, `%20sk-...`).
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"

@@ -7,8 +7,6 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-__all__ = ["own_line"]
-
 _PROCTORS = str(Path(__file__).parent)
 _INSTALLED = tuple(
     {sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")}

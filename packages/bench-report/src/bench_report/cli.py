@@ -14,8 +14,6 @@ from bench_core.cli import FiniteRange, json_option, runner_group
 from bench_report.__about__ import __version__
 from bench_report.cli_examples import EXAMPLES
 
-__all__ = ["main"]
-
 _FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 _DEFAULT_FORMATS = "html,md,json"
 _EXPORTS = (

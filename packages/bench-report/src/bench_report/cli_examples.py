@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "build": "bench-report build runs/first runs/second --out report",
     "demo": "bench-report demo --out runs/demo",

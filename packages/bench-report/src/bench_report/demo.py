@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report
 
-__all__ = ["run_demo"]
-
 _RUNS = {"before": 0.45, "changed": 0.65, "same": 0.45}
 """The invented agents and how often they succeed: one that is better than the first, one that is as good."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["ForeignFormat", "export", "import_run"]
-
 ForeignFormat = Literal["inspect", "atif"]
 """Formats of other tools that can be read as well as written."""
 

@@ -29,31 +29,6 @@ from bench_core.statistics import (
 )
 from bench_core.statistics import Comparison as PairComparison
 
-__all__ = [
-    "Caveat",
-    "CostInterval",
-    "Difference",
-    "Effort",
-    "FailedCheck",
-    "FlaggedTrial",
-    "IntegritySummary",
-    "JointInterval",
-    "JudgeAudit",
-    "MethodRow",
-    "Mismatch",
-    "Ranking",
-    "ReadRate",
-    "Report",
-    "RunComparison",
-    "RunReport",
-    "RunState",
-    "SliceDifference",
-    "SliceEffort",
-    "TaskChange",
-    "TaskEntry",
-    "TrialRow",
-]
-
 RunState = Literal["running", "interrupted", "finished"]
 """Whether a run is still being written, was left unfinished, or has every planned result."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bench_report.model import RunState, TrialRow
     from bench_report.run_data.sources import Source
 
-__all__ = ["report_of"]
-
 
 def report_of(
     runs: Sequence[Source],

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from bench_report.model import Report
     from bench_report.run_data.sources import Source
 
-__all__ = [
-    "DEFAULT_FORMATS",
-    "EVIDENCE_LIMIT",
-    "FORMATS",
-    "build_report",
-    "write_report",
-]
-
 FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 DEFAULT_FORMATS = ("html", "md", "json")
 _NAMES = {

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["BaselineReporter", "ComparisonReporter", "FolderReporter", "WebArenaReporter"]
-
 
 class FolderReporter:
     """Writes page, Markdown and JSON of run folders into one folder."""

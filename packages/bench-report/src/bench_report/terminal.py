@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_report.comparison.designs import PlannedDesign
     from bench_report.model import Difference, Report, RunComparison
 
-__all__ = ["comparison_lines", "gate_lines", "plans_text", "report_lines"]
-
 _MOST_TASKS = 20
 _VERDICTS = {
     "fine": "FINE",

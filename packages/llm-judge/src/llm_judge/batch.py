@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import Lines
     from llm_judge.judge import Judge
 
-__all__ = ["BatchResult", "judge_many", "read_verdicts"]
-
 
 @dataclass(frozen=True)
 class BatchResult:

@@ -18,8 +18,6 @@ from bench_core.records.problems import problems_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_BYTES", "case_of", "case_state", "read_case", "read_json", "read_lines"]
-
 MAX_BYTES = 512 * 1024 * 1024
 """The most a file may hold, unpacked; a small gzip file can unpack to anything."""
 

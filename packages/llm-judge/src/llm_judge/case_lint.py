@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
 
-__all__ = ["lint"]
-
 _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201d]{3,80})[\"\u201d]|(?<!\w)['\u2018]([^'\u2019]{3,80})['\u2019](?!\w)"
 )

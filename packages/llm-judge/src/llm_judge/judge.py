@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from llm_judge.prompts.controls import Question
     from llm_judge.prompts.prompt import Prompt
 
-__all__ = ["Judge"]
-
 _DOUBTFUL = frozenset({"warning", "error"})
 
 

@@ -9,8 +9,6 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from bench_core.records import Record
 from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, LEAST_CHARS
 
-__all__ = ["JudgePolicy"]
-
 
 class JudgePolicy(Record):
     """The rules of a judgement.

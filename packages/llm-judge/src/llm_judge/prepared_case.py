@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
 
-__all__ = ["PreparedCase", "prepare"]
-
 
 @dataclass(frozen=True)
 class PreparedCase:

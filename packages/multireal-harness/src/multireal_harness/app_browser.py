@@ -9,8 +9,6 @@ from bench_core.agents import BrowserEnvironment
 if TYPE_CHECKING:
     from bench_core.browser import TrialBrowser
 
-__all__ = ["AppBrowser"]
-
 
 class AppBrowser(BrowserEnvironment):
     """The pages of a trial for agents of this process; `browser` is the browser context they are in."""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from multireal_harness.imported import ImportedResults
     from multireal_harness.options import MultiRealRunOptions
 
-__all__ = ["main"]
-
 _COLUMNS = ("app", "difficulty")
 
 

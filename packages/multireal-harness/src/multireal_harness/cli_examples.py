@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "tasks": "multireal-harness tasks --world built-in",
     "lint": "multireal-harness lint --tasks-dir built-in",

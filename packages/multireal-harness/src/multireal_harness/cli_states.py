@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from multireal_harness.ground_truth.validation import TruthReport
     from multireal_harness.states.comparison import StateComparison
 
-__all__ = ["check_state", "compare", "export", "validate"]
-
 _FILE = click.Path(exists=True, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 

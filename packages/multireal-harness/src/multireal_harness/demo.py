@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase
     from multireal_harness.world.faults import AppFault
 
-__all__ = ["CountingJudge", "JudgedDemoRun", "run_demo"]
-
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
 """Run folder to agent, solution and the score that every trial must get."""

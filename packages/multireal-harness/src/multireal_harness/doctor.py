@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from multireal_harness.preflight import AppStatus
 
-__all__ = ["checks"]
-
 _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-judge"}
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.run_folder import RunView
 
-__all__ = ["export_plan"]
-
 _WORDS = ("high", "medium", "low")
 _METHODS = ("jmespath", "llm_judge", "hybrid")
 

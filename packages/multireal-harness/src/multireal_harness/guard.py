@@ -15,8 +15,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["GUARDED", "GuardedVisit", "PathGuard", "is_guarded"]
-
 GUARDED = frozenset({"finish", "config", "submit"})
 """Last parts of paths that only the harness may open."""
 

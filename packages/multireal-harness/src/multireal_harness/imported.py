@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import BrowserGymExperiment
     from multireal_harness.evaluation import EvaluationRules
 
-__all__ = ["ImportedResults", "import_results"]
-
 _STATE = "finish_state.json"
 _MOST_STATE = 256 * 1024 * 1024
 

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["TYPED", "InteractionWatch", "Interactions"]
-
 TYPED = 20_000
 """Characters of a field that are recorded."""
 

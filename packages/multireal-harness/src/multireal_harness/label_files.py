@@ -14,8 +14,6 @@ from bench_core.run_folder import read_lines
 if TYPE_CHECKING:
     from bench_core.protocols import Judge
 
-__all__ = ["LabelFiles"]
-
 R = TypeVar("R", bound=Record)
 
 _CASES, _VERDICTS, _CHOSEN = "cases.jsonl", "verdicts.jsonl", "to_label.jsonl"

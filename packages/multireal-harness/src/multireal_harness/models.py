@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from bench_core.models import ModelRequest, Prices, Reply
     from bench_core.protocols import Meter, TrialContext
 
-__all__ = ["ModelConfig", "ModelMismatchError", "ModelPrice", "load_config", "shipped_configs"]
-
 # a key is often put where the name of its variable belongs
 _KEY_SHAPED = re.compile(r"(?:sk-|AIza)[\w-]{8,}")
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from multireal_harness.models import ModelConfig
 
 
-__all__ = ["DEFAULT_LIMITS", "MultiRealRunOptions", "MultiRealTaskOptions", "RuleOptions"]
-
 _JUDGE_SETTINGS = ("second", "base_url", "samples", "calibration", "max_cost_usd")
 
 DEFAULT_LIMITS = Limits(max_steps=50, time_limit_s=600)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Task
 
-__all__ = ["AppStatus", "check_apps", "origins_of", "preflight", "reachable_tasks"]
-
 _BAD_STATUS = 400
 # One published app, omnizon, has answered 451 since its takedown (agi-inc/agisdk#36).
 _REASONS = {451: "taken down for legal reasons", 404: "gone", 410: "gone"}

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig
 
-__all__ = ["prepared_run"]
-
 _INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
 _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bench_core.runs import Provenance
 
-__all__ = ["PACKAGES", "provenance"]
-
 PACKAGES = ("multireal-harness", "jmespath", "playwright", "browser-use", "llm-judge", "pydantic")
 
 

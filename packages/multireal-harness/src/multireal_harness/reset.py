@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import AppSite
 
-__all__ = ["reset_app"]
-
 _BAD_STATUS = 400
 
 

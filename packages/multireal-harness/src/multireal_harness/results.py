@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from multireal_harness.eval_rules.decisions import StateHealth
     from multireal_harness.evaluation import Evaluation
 
-__all__ = ["as_evaluation", "evidence_in", "keep_evaluation"]
-
 _RECORD = "evaluation.json"
 _SUCCESS = 1.0
 

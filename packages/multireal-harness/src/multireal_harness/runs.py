@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bench_core.runs import RunOutcome
     from multireal_harness.options import MultiRealRunOptions
 
-__all__ = ["run"]
-
 
 def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> RunOutcome:
     """Run an agent on tasks, or continue the run, as `multireal-harness run` does.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import TrialArtifacts
     from multireal_harness.evaluation import Evaluation
 
-__all__ = ["store_judgements", "stored_grades", "stored_judgement"]
-
 T = TypeVar("T")
 
 _JUDGEMENT = "judgement.json"

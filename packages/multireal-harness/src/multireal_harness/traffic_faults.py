@@ -18,8 +18,6 @@ from bench_core.records.vocabulary import SuspectCause
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["AppTrafficFault", "AppWatch"]
-
 _NEEDED = frozenset({"document", "script", "xhr", "fetch"})
 _TOO_MANY, _SERVER_ERROR = 429, 500
 # Failures that the page or the agent's browser caused; all others are the network's or the app's.

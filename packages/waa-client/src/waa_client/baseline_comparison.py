@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.run_folder import RunView
 
-__all__ = [
-    "PUBLISHED",
-    "BaselineComparison",
-    "BaselineCriterion",
-    "ComparedRun",
-    "PairedTask",
-    "Published",
-    "compare_runs",
-    "comparison_text",
-    "write_report",
-]
-
 
 class Published(Record):
     """A success rate that others published, shown beside a comparison and not part of it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "tasks": "waa-client tasks --world built-in",
     "run": (

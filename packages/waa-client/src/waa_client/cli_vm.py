@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Finding, Machine
 
-__all__ = ["vm"]
-
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 _SPEC_FILE = click.Path(dir_okay=False, path_type=Path)
 

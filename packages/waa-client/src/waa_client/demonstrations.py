@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Task
 
-__all__ = ["Demonstration", "Demonstrations"]
-
 _KINDS = frozenset({".txt", ".md", ".json"})
 _MOST_CHARACTERS = 100_000
 _SHORTEST = 6

@@ -24,8 +24,6 @@ from waa_client.options import WaaTaskOptions
 from waa_client.probe import vm_checks
 from waa_client.provenance import PACKAGES
 
-__all__ = ["checks"]
-
 _GIB = 1024**3
 # Measured on the simulated desktop: 15 steps write 1 to 4 MB, on a real screen up to 15.
 _MB_PER_TRIAL = 15

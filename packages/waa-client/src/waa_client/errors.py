@@ -23,16 +23,6 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from bench_core.records import World
 
-__all__ = [
-    "EvaluatorDownError",
-    "RouteMissingError",
-    "VmAnswerError",
-    "VmError",
-    "VmTimeoutError",
-    "VmUnreachableError",
-    "WrongWorldError",
-]
-
 
 class VmError(EnvironmentFaultError):
     """The VM at `url` failed a call."""

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = [
-    "EVALUATORS_VARIABLE",
-    "TOKEN_VARIABLE",
-    "EvaluationClient",
-    "EvaluationFault",
-    "MetricDetail",
-    "SetupReport",
-    "SetupStep",
-    "Verdict",
-    "evaluator_url",
-    "world_of_vm",
-]
-
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 EVALUATORS_VARIABLE = "WAA_EVALUATE"
 """The environment variable with evaluators' addresses, separated by commas, for where no option names any."""

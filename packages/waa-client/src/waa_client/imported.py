@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from waa_client.options import WaaTaskOptions
 
-__all__ = ["import_tree", "planned_tasks"]
-
 
 def import_tree(
     results: Path,

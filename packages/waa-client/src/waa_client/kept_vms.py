@@ -34,19 +34,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines import JournaledProvider, Lease, Machine
 
-__all__ = [
-    "Measured",
-    "give_back",
-    "measure_vm",
-    "open_vms",
-    "reset_vm",
-    "snapshot_vm",
-    "start_vm",
-    "start_vms",
-    "take_over",
-    "vm_key",
-]
-
 _OTHER_RUNS = 100
 # a Windows that boots in a container takes 2 to 5 minutes, and longer while others do
 _READY_S = {"docker": 900.0}

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from waa_client.evaluation import Verdict
 
-__all__ = ["evaluate_now", "verdict_text"]
-
 
 def evaluate_now(
     tasks: Sequence[Task], task_id: str, url: str, history: Sequence[str] = ()

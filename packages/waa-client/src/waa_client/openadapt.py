@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["ImportedExecutions", "import_executions", "is_openadapt"]
-
 _METADATA = "metadata.json"
 _TASKS = "tasks"
 _MOST_TASKS = 20_000

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
 
 
-__all__ = ["WaaRunOptions", "WaaTaskOptions"]
-
 _SNAPSHOT = "snapshot"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.trial import Benchmark
     from waa_client.world.launch import ServerAnswers
 
-__all__ = ["preflight"]
-
 _OVER_MODELS = frozenset({"computer-use", "tool-calling", "vision"})
 
 

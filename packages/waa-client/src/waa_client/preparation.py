@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from waa_client.demonstrations import Demonstrations
     from waa_client.pool import VmSource
 
-__all__ = ["VMS_VARIABLE", "prepared_run"]
-
 VMS_VARIABLE = "WAA_VM"
 """The environment variable with the VMs' addresses, separated by commas, for `bench-core run waa`, which
 has no option for them."""

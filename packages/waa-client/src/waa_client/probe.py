@@ -21,8 +21,6 @@ from waa_client.vm import SyncVmClient, VmOptions, calls
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["evaluator_checks", "vm_checks"]
-
 # One try, because a user waits for each answer.
 _OPTIONS = VmOptions(tries=1)
 _REACH = (

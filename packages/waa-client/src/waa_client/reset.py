@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from waa_client.timing import SleepClock, Timing
     from waa_client.vm import ServerInfo, VmClient
 
-__all__ = ["reset", "run_hook", "wait_for_vm"]
-
 _HOOK_S = 1800.0
 _SHOWN = 500
 

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import TrialArtifacts
     from bench_core.trial import Evidence
 
-__all__ = [
-    "HISTORY",
-    "NO_EVALUATOR",
-    "SUSPECT",
-    "TRANSCRIPT",
-    "as_evaluation",
-    "keep_verdict",
-    "kept_transcript",
-    "kept_verdict",
-    "not_evaluated",
-]
-
 HISTORY = "action_history.json"
 """The file with every action as vanilla records it, which is evaluated beside the VM's state."""
 TRANSCRIPT = "transcript.json.gz"

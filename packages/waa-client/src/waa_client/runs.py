@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bench_core.runs import RunOutcome
     from waa_client.options import WaaRunOptions
 
-__all__ = ["run"]
-
 
 def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
     """Run an agent on tasks, or continue the run, as `waa-client run` does.

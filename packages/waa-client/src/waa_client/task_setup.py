@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from waa_client.vm import SetupOutcome, VmClient
     from waa_client.vm.wire import VmCall
 
-__all__ = ["Preparer", "refuse_abandoned"]
-
 # As vanilla, which then abandons the task.
 _TRIES = 3
 _DOWNLOAD_S = 120.0

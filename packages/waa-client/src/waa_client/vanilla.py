@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Imported", "VanillaAverages", "averages", "import_results", "imported_text"]
-
 _RESULT_FILES = ("result.txt", "results.json", "traj.jsonl", "traj.html", "traj.md", "error.txt")
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_TASKS = 20_000

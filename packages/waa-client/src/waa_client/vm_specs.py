@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["VmWishes", "waa_spec", "write_spec"]
-
 _SERVER = "http://127.0.0.1:{port:5000}"
 _EVALUATOR = "http://127.0.0.1:{port:5050}"
 _FIRST_PORTS = (5000, 5050)

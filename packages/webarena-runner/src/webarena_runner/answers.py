@@ -20,15 +20,6 @@ from webarena_runner.patterns import is_pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "AGENT_STATUSES",
-    "AgentAnswer",
-    "answer_flags",
-    "answer_text",
-    "read_answer",
-    "without_patterns",
-]
-
 AGENT_STATUSES = (
     "SUCCESS",
     "NOT_FOUND_ERROR",

@@ -6,8 +6,6 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["default_workers"]
-
 _MIB = 1024 * 1024
 _PER_TRIAL = 600 * _MIB
 """Measured: one Chromium holds about 430 MB, browser-use and the recorder most of the rest."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from webarena_runner.imported import ImportedFolder
     from webarena_runner.options import WebArenaRunOptions
 
-__all__ = ["main"]
-
 _SITES_OF_RUN = click.option(
     "--config", "config_file", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="The sites' URLs during an official output's run; without it, each folder's run_config.json.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "auth capture": "webarena-runner auth capture --config sites.yaml --auth auth/",
     "auth check": "webarena-runner auth check --config sites.yaml",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["auth", "config", "environment_options", "sites"]
-
 # Listed here, because `--help` must not import the modules that have them.
 SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
 _DEFAULT_AUTH = "auth"

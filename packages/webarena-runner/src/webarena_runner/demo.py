@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.progress import Progress
 
-__all__ = ["demo_ids", "run_demo"]
-
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
 """The score that each agent must get on every task of the built-in world."""
 

@@ -44,8 +44,6 @@ from webarena_runner.world.server import SiteServer
 if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["checks"]
-
 _GIB = 1024**3
 # Measured: the folder of a trial has 1 to 5 MB, mostly screenshots and recorded traffic.
 _MB_PER_TRIAL = 5

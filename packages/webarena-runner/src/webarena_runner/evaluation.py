@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.evaluators import Evaluator
 
-__all__ = [
-    "ANSWER_FILE",
-    "CONFIG_FILE",
-    "HAR_FILE",
-    "RECORD_FILE",
-    "Evaluation",
-    "evaluate",
-    "recording_fault",
-    "write_answer",
-    "write_config",
-]
-
 ANSWER_FILE = "agent_response.json"
 HAR_FILE = "network.har"
 CONFIG_FILE = "run_config.json"

@@ -21,8 +21,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["evaluator_folder", "evaluator_module", "quiet"]
-
 _LOGGERS = ("WebArena-Verified", "webarena_verified")
 _one_at_a_time = threading.RLock()
 

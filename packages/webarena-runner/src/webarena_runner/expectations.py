@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Check, Task
 
-__all__ = ["ExpectedRequest", "expected_requests"]
-
 _EVALUATOR = "NetworkEventEvaluator"
 # The status of the eight contact-form tasks' request, which goes to a port that browsers refuse.
 _UNANSWERED = -1

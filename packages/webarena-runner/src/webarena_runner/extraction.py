@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Meter, TrialContext
     from bench_core.records import AgentEnding
 
-__all__ = ["NO_MODEL", "Extraction", "Restated", "by_model", "by_rules", "restated"]
-
 NO_MODEL = "--extract model needs a model: add --extract-model provider:model"
 
 _QUOTES = re.compile('["\u201c][^"\u201c\u201d]*["\u201d]')

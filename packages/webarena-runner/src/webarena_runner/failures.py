@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from webarena_runner.evaluation import Evaluation
     from webarena_runner.traffic_faults import TrafficFault
 
-__all__ = ["classify_failure", "suspect_cause"]
-
 _STOPPED = {
     Status.STEP_LIMIT: "the agent used all its steps without an answer",
     Status.TIME_LIMIT: "the agent used all its time without an answer",

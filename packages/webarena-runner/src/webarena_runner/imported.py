@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import BrowserGymExperiment
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["ImportedFolder", "Reported", "import_results", "is_official"]
-
 _RESULT_FILE = "eval_result.json"
 _MOST_HAR = 256 * 1024 * 1024
 _MOST_TASKS = 20_000

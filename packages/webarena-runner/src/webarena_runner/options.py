@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
 
 
-__all__ = ["WebArenaRunOptions", "WebArenaTaskOptions"]
-
 _BUILT_IN = "the built-in world"
 
 

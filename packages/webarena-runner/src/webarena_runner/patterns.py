@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["is_pattern", "same_text"]
-
 
 def is_pattern(value: Any) -> bool:
     """Return whether the evaluator treats `value` as a regular expression.

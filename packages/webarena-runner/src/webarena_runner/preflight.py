@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.reference_solutions.scorability import Kind
 
-__all__ = ["planned_sites", "preflight"]
-
 _MEANINGS: dict[Kind, str] = {
     "never": "cannot score 1.0 with any traffic",
     "no-browser": "cannot score 1.0 with an ordinary browser",

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from bench_core.runs import RunOptions
 
-__all__ = ["prepared_run"]
-
 
 @contextmanager
 def prepared_run(

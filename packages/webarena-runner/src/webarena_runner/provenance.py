@@ -5,8 +5,6 @@ from __future__ import annotations
 from bench_core.run_folder import package_versions
 from bench_core.runs import Provenance
 
-__all__ = ["PACKAGES", "provenance"]
-
 PACKAGES = (
     "webarena-runner", "webarena-verified", "browser-use", "cdp-use", "genai-prices", "pydantic"
 )  # fmt: skip

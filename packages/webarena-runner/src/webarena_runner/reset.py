@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling import MachineLocks
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["RESETS_FILE", "RESET_POLICIES", "Reset", "ResetPolicy", "Resets", "parse_policies"]
-
 ResetPolicy = Literal["never", "before-run", "before-mutating-trial", "per-batch"]
 RESET_POLICIES: tuple[ResetPolicy, ...] = get_args(ResetPolicy)
 RESETS_FILE = "resets.jsonl"

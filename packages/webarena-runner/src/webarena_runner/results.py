@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_core.records.integrity import IntegrityOutcome
     from webarena_runner.evaluation import Evaluation
 
-__all__ = ["as_evaluation"]
-
 _MOST, _DETAIL = 20, 300
 
 

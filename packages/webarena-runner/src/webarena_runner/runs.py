@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bench_core.runs import RunOutcome
     from webarena_runner.options import WebArenaRunOptions
 
-__all__ = ["run"]
-
 
 def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
     """Run an agent on tasks, or continue the run, as `webarena-runner run` does.

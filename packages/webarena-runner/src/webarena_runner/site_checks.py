@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["check_sites", "site_fault"]
-
 _SERVER_ERROR = 500
 
 

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["DEFAULT_TIMEOUT_S", "SiteStatus", "reset_method_of", "reset_site", "site_status",
-           "start_site", "stop_site"]  # fmt: skip
-
 DEFAULT_TIMEOUT_S = 600.0
 """GitLab's image takes minutes to start."""
 

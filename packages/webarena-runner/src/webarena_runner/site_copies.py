@@ -36,19 +36,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = [
-    "choose_copies",
-    "copy_config",
-    "copy_configs",
-    "copy_spec",
-    "data_folder",
-    "image_volumes",
-    "reset_copy",
-    "site_container",
-    "start_copy",
-    "stop_copy",
-]
-
 _STEP = 100
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _INIT = "WA_ENV_CTRL_EXTERNAL_SITE_URL"

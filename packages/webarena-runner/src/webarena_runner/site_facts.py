@@ -8,8 +8,6 @@ from typing import Literal, get_args
 
 from pydantic import TypeAdapter
 
-__all__ = ["SITES", "SITE_FACTS", "SiteFacts", "SiteName"]
-
 SiteName = Literal["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
 SITES: tuple[SiteName, ...] = get_args(SiteName)
 

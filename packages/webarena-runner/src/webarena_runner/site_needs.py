@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["SiteNeed", "SiteNeeds", "site_needs"]
-
 _GB = 1e9
 
 

@@ -16,8 +16,6 @@ from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
 from webarena_runner.evaluator_loader import evaluator_module, quiet
 from webarena_runner.tasks import BENCHMARK
 
-__all__ = ["Package", "package_run"]
-
 _PACKAGED = (ANSWER_FILE, HAR_FILE)
 
 

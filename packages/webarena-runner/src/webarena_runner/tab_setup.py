@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig, SiteConfig
 
-__all__ = ["login_headers", "tab_setup"]
-
 Command = tuple[str, "Mapping[str, Any]"]
 
 _SCRIPTS = Path(__file__).parent / "scripts"

@@ -10,8 +10,6 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["open_tabs"]
-
 _SETTLE_S = 10.0
 _POLL_S = 0.05
 _TOO_MANY, _SERVER_ERROR = 429, 500

@@ -18,20 +18,6 @@ from webarena_runner.site_facts import SITES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "BENCHMARK",
-    "DEFAULT_LIMITS",
-    "TASK_TYPES",
-    "TaskQuery",
-    "dataset_path",
-    "load_tasks",
-    "parse_ids",
-    "select_tasks",
-    "start_urls",
-    "task_sites",
-    "task_type",
-]
-
 BENCHMARK = "webarena"
 
 TASK_TYPES = ("MUTATE", "NAVIGATE", "RETRIEVE")

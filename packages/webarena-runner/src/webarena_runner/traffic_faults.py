@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from webarena_runner.expectations import ExpectedRequest
     from webarena_runner.site_facts import SiteFacts
 
-__all__ = [
-    "RecordedRequest",
-    "TrafficFault",
-    "decisive_fault",
-    "recorded_requests",
-    "traffic_fault_in",
-]
-
 Kind = Literal["login_lost", "site_error", "navigation_blocked"]
 
 _GRAVEST: tuple[Kind, ...] = ("login_lost", "site_error", "navigation_blocked")

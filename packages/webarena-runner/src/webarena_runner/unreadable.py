@@ -10,8 +10,6 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["unreadable_requests"]
-
 
 def unreadable_requests(har: Path) -> tuple[str, ...]:
     """Return method and URL of requests whose JSON is too deep or has too long a number.

@@ -8,8 +8,6 @@ from urllib.parse import urldefrag, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["unserved"]
-
 
 def unserved(har: Mapping[str, Any], served: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return method and URL of recorded answers of a site that it was never asked for.

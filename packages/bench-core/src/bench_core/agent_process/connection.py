@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Usage
 
-__all__ = ["Connection", "Outgoing", "PipeMeter", "ReportedLog", "ReportedProcesses"]
-
 _ORPHANED = 70
 _LOG_TEXT = 8_000
 

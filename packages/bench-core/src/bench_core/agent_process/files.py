@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.redaction import Redactor
 
-__all__ = ["AgentFiles"]
-
 _TEXT = (".json", ".jsonl", ".txt", ".log", ".md", ".html", ".htm", ".csv", ".har", ".xml", ".yaml")
 _STAGE = "agent-files"
 _NAMED_BY = 3  # trials/<trial>/<task> is how a recording finds the trial that it is of

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bench_core.run_spec import AgentProcessSpec
     from bench_core.sealing.files import SealedFiles
 
-__all__ = ["ForeignProgram", "foreign_program", "name_of_command"]
-
 _SHOWN = 16
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.mjs")
 _SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"})

@@ -32,8 +32,6 @@ from bench_core.discovery import load_plugin
 from bench_core.files.temporary import VARIABLES
 from bench_core.sealing.namespaces import seal
 
-__all__ = ["main"]
-
 _MAX_ORDER = 1 << 16
 _CHUNK = 1 << 16
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["OUTPUT", "IsolatedAgent", "Isolation", "SharedOnlyError"]
-
 OUTPUT = "agent_output.txt"
 """What an agent printed in a process of its own."""
 

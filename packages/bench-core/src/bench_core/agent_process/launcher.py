@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.sealing.files import SealedFiles
 
-__all__ = ["ForkLauncher", "SpawnLauncher", "launcher_for"]
-
 _START_S = 120.0
 _EXIT_S = 10.0
 _MAX_ORDER = 1 << 16

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Meter, TrialContext
     from bench_core.records import Usage
 
-__all__ = [
-    "NO_CALLS",
-    "ModelProxy",
-    "ReportsOnce",
-    "TrialCalls",
-    "Upstream",
-    "after_calls",
-    "without_server",
-]
-
 
 @dataclass(frozen=True)
 class Upstream:

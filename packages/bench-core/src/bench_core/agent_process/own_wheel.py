@@ -17,8 +17,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["own_wheel"]
-
 _ROOT = Path(__file__).parents[1]
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 """One date for all files: the same program is the same wheel."""

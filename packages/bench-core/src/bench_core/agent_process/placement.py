@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bench_core.run_spec import RunSpec
     from bench_core.sealing.files import SealedFiles
 
-__all__ = ["AgentProcess", "agent_of", "opened_agent"]
-
 AgentProcess = Literal["own", "shared"]
 """A process of the agent's own, or that of the run."""
 

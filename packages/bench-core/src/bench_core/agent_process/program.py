@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.records import AgentCode
 
-__all__ = ["code_of_foreign", "describe_program", "is_proctors", "survey_agent"]
-
 _KINDS = frozenset(
     {
         ".py",

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Silence", "sign_s"]
-
 _TICKS_PER_LIMIT = 8
 _LONGEST_TICK_S = 15.0
 _NOTED_S = 60.0

@@ -18,8 +18,6 @@ from bench_core.errors import InputError
 from bench_core.files.atomic import write_atomic
 from bench_core.files.locks import FileLock
 
-__all__ = ["cache_folder", "environment_of"]
-
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
 _MADE = "environment.json"
 _LOCK = "packages.txt"

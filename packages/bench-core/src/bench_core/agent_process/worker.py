@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from bench_core.agent_process.connection import Outgoing
     from bench_core.protocols import Agent
 
-__all__ = ["serve", "serve_process"]
-
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
 _ASKED = ("view", "check", "check_environment", "check_model")
 

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Target
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["BrowserEnvironment", "connect_browser"]
-
 _TIMEOUT_MS = 20_000
 _SETTLE_MS = 2_000
 # A screenshot asked for while a page gives way to the next may never come: ask again soon.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Button
 
-__all__ = ["Pointer", "ask_browser", "held", "hold", "key_name", "press"]
-
 _NAMES = """
     Alt AltLeft AltRight ArrowDown ArrowLeft ArrowRight ArrowUp Backquote Backslash Backspace BracketLeft
     BracketRight CapsLock Comma ContextMenu Control ControlLeft ControlOrMeta ControlRight Delete End Enter

@@ -16,8 +16,6 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-__all__ = ["Tabs", "title_of"]
-
 _TITLE_S = 2.0
 _MOST_TABS = 100
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?![0-9])", re.IGNORECASE)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["DEFAULT_TOOL", "computer_use_agent", "dialect_of"]
-
 DEFAULT_TOOL = "computer_20251124"
 """What scripted models and people speak."""
 _ANY_TOOL = ("scripted", "by-hand")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import Part, Reply
     from bench_core.protocols import TrialContext
 
-__all__ = ["Conversation"]
-
 _MOST_OUTPUT = 16_000
 """Thinking counts as output, and the SDKs refuse more than about 21,000 tokens without streaming."""
 _GONE = TextPart(text="(an earlier screenshot, no longer shown: only the latest are kept)")

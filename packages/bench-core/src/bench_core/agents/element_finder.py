@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Action, Element, Target
 
-__all__ = ["named_element", "named_targets"]
-
 _BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _NUMBERED = re.compile(r"(.+)#([1-9][0-9]*)", re.DOTALL)
 

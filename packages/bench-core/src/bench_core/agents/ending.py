@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import AgentTask
 
-__all__ = ["answer_form", "answer_from_text", "answer_of", "answer_problem", "ending_tools"]
-
 _ANY: dict[str, JsonValue] = {"description": "what was asked for; null if nothing"}
 _MOST_SHOWN = 400
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from bench_core.agents.records import Action, ActionResult, Observation
 
-__all__ = ["CLASSIC", "Environment", "Offering", "offered"]
-
 CLASSIC = frozenset(
     {"click", "move", "drag", "scroll", "type", "keys", "wait", "screenshot", "switch_tab", "done", "fail"}
 )  # fmt: skip

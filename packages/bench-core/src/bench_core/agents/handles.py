@@ -10,9 +10,6 @@ from bench_core.agents.remote_environment import RemoteEnvironment
 from bench_core.errors import InputError
 from bench_core.protocols import BrowserHandle, EnvironmentHandle, TextHandle
 
-__all__ = ["Connect", "connect"]
-
-
 Connect = Callable[[EnvironmentHandle], AbstractAsyncContextManager[Environment]]
 """Turns a handle into an environment for the time of a `with` block."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["http_agent"]
-
 # A proxy in front of the agent answers these: the agent itself was not reached.
 _GATEWAY = frozenset({502, 503, 504})
 _SHOWN = 300

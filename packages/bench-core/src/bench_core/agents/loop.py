@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask, ErrorInfo
 
-__all__ = ["LoopAgent", "StepAgent"]
-
 DEFAULT_STEPS = 30
 _KEPT_ELEMENTS = 500
 _KEPT_TEXT = 20_000

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, ActionResult, Element, Observation
     from bench_core.protocols import EnvironmentHandle
 
-__all__ = ["draw_marks", "with_marks"]
-
 _COLOURS = ("#d00000", "#0050d0", "#007a1e", "#9000a0", "#b05000", "#006c80")
 _FONT_PX = 12
 _PADDING_PX = 2

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["ModelStepper"]
-
 _MOST_BAD_REPLIES = 3
 _MOST_SAID = 1000
 """What is wrong with a call may quote it, and calls may be as long as a reply."""

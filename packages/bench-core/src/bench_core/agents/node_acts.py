@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bench_core.agents.page_nodes import Nodes
     from bench_core.agents.records import Button, SetValue
 
-__all__ = ["Aim", "NodeActs"]
-
 _PATIENCE_S = 1.0
 """So long may a node move, be covered or be disabled before that is said."""
 _STILL_S = 0.02

@@ -14,19 +14,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import ActionResult, Click, Observation, TypeText
     from bench_core.models.records import ImagePart
 
-__all__ = [
-    "SCREEN_BEGINS",
-    "SCREEN_ENDS",
-    "UNCHANGED",
-    "as_shown",
-    "changed_parts",
-    "clicked_text",
-    "lines_from",
-    "observation_parts",
-    "result_text",
-    "typed_text",
-]
-
 SCREEN_BEGINS = "--- the screen begins here"
 SCREEN_ENDS = "--- the screen ends here"
 """How the lines of a text begin that say which part of it is on the screen."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.agents.browser_tabs import Tabs
     from bench_core.agents.page_nodes import Nodes
 
-__all__ = ["Changes"]
-
 _MOST_WORDS = 500
 _MOST_DIALOGS = 10
 _COMMIT_S = 2.0

@@ -11,8 +11,6 @@ from weakref import WeakKeyDictionary
 
 from bench_core.agents.page_scripts import registry, script
 
-__all__ = ["Held", "NoSuchTargetError", "Nodes", "Placed", "is_another_document"]
-
 _NAME = re.compile(r"(?:ref_)?([1-9][0-9]{0,8})")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.agents.page_nodes import Placed
     from bench_core.agents.records import ReadPage, Zoom
 
-__all__ = ["PageLook", "PageReader", "zoomed"]
-
 _MOST_SHOWN = 20_000
 """Characters of a page that an observation has; about 5,000 tokens."""
 _MOST_TEXT = 50_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["registry", "script"]
-
 _FOLDER = files("bench_core.agents") / "scripts"
 
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import AgentTask
 
-__all__ = ["system_prompt", "task_text"]
-
 _SYSTEM = """\
 You operate a computer to carry out one task for a user. {seen}
 No one answers questions or confirms anything. The user has approved every step that the task needs: where you would \

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.environment import Environment
 
-__all__ = ["RemoteEnvironment", "post_json", "serve_environment"]
-
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _UNAVAILABLE = 503
 _FAILED = 500

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bench_core.agents.handles import Connect
     from bench_core.agents.records import Observation
 
-__all__ = ["read_actions", "replay_agent", "scripted_agent"]
-
 _ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
 
 

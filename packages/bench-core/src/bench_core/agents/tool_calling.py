@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["ToolCalling", "images_kept", "tool_calling_agent"]
-
 _UNKNOWN_SIZE = (1280, 720)
 _IMAGES = 5
 _READING = (

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import ToolCall
     from bench_core.records import AgentTask
 
-__all__ = ["TOOLS", "InvalidCallError", "action_of", "tools_for"]
-
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _TEXT = {"type": "string"}
 _FLAG = {"type": "boolean"}

@@ -7,8 +7,6 @@ from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BrowserError, MissingExtraError
 from bench_core.playwright_driver import driver_problem, require_playwright
 
-__all__ = ["browser_checks"]
-
 
 def browser_checks() -> list[Check]:
     """Return the checks for a Chromium, and whether Playwright's driver starts where it is installed."""

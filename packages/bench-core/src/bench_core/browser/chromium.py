@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-__all__ = ["Chromium", "launch_chromium"]
-
 _LOG_LINES = 400
 _LOG_TAIL = 8
 _POLL_S = 0.02

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["AgentCommand", "CommandLog", "closes_page", "command_of_message", "command_of_request"]
-
 _RECENT = 1000
 _NAMES = 500
 _TEXT = 200

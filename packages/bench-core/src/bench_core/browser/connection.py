@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["CdpConnection", "CdpError"]
-
 _LARGEST = 64 * 1024 * 1024
 _CONNECT_S = 10.0
 _PONG, _PING = 10, 9

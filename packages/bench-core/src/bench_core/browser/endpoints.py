@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 
 from bench_core.errors import BrowserError
 
-__all__ = ["websocket_url"]
-
 
 async def websocket_url(cdp_url: str, timeout_s: float = 10.0) -> str:
     """Return the browser's DevTools websocket for `http://HOST:PORT`; a websocket URL as it is.

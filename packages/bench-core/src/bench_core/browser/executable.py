@@ -15,8 +15,6 @@ from bench_core.errors import BrowserError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Machine", "find_chromium", "install_command"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 _MAC_APPS = (

@@ -50,8 +50,6 @@ try:  # on asyncio's own loop, steps without a pause take 16% longer than withou
 except ImportError:  # as on Windows
     _run_loop = asyncio.run
 
-__all__ = ["Gateway", "open_gateway"]
-
 _HOST = "127.0.0.1"
 _END = b"\r\n\r\n"
 _JOIN_S = 5.0

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.browser.places import Places
 
-__all__ = ["BrowserGuard", "open_guard"]
-
 # what Chromium shows for a page that is down, for a page's own `print()`, as parts of itself (the list below
 # the address bar, say), and for files, which were refused
 _UNASKED = re.compile(

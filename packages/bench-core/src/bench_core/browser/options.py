@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ChromiumOptions", "command_line", "temporary_root"]
-
 _SHARED_MEMORY_NEEDED = 512 * 1024 * 1024
 
 _ALWAYS = (

@@ -14,8 +14,6 @@ from bench_core.records.integrity import IntegrityCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["WEB_SCHEMES", "Places", "is_local_page"]
-
 WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"})
 """Schemes that an agent may open; `about:` only for pages without content."""
 

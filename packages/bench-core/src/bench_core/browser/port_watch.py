@@ -16,8 +16,6 @@ from bench_core.records.integrity import IntegrityCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["PortWatch", "peers_of"]
-
 _TABLES = ("net/tcp", "net/tcp6")
 _PROC = Path("/proc/self")
 _LISTENING = "0A"

@@ -17,14 +17,6 @@ from bench_core.records.integrity import IntegrityCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = [
-    "AGENT_RULES",
-    "REQUESTS",
-    "Decision",
-    "Rule",
-    "RuleBook",
-]
-
 _REFUSED = -32000  # DevTools' own code for errors of the server
 _TEXT = 200
 

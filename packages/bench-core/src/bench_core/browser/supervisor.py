@@ -22,8 +22,6 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["main", "remove_tree"]
-
 _LINE_LIMIT = 2000
 _POLL_S = 1.0
 _TERMINATE_S = 2.0

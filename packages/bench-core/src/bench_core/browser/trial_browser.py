@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Found = Callable[[IntegrityCode, bool, str], None]
 
-__all__ = ["SharedBrowser", "TrialBrowser", "open_own_browser"]
-
 _END_S = 30.0
 _WINDOW_S = 1.0
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
-__all__ = ["AgentSettings", "BrowserUseAgent", "TaskInstructions", "open_chat"]
-
 
 def _unchanged(answer: JsonValue) -> JsonValue:
     return answer

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import BrowserHandle, TrialContext
     from bench_core.records import Limits
 
-__all__ = ["AgentGaveUpError", "Attempt"]
-
 _CANCEL_S = 4.0
 _STEP_S = 3600  # browser-use's own limits must not bite before ours
 _STEPS = 30

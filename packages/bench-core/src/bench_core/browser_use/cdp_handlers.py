@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any, str | None], Any]
 
-__all__ = ["SHARED_EVENTS", "fan_out", "registry_fans_out"]
-
 LOG = logging.getLogger(__name__)
 
 SHARED_EVENTS = ("Page.lifecycleEvent", "Network.*")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.models.client import Model
     from bench_core.models.records import Reply
 
-__all__ = ["ModelChat", "is_known_model", "keep_calls", "model_chat"]
-
 _POLICY = RetryPolicy(attempts=8)
 """A provider that restarts within half a minute costs a trial time, not its result."""
 _ROOM_S = 10.0

@@ -18,8 +18,6 @@ from bench_core.models.errors import ModelError, answer_was_lost, was_sent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CallFault", "judge_failure"]
-
 # What browser-use's chat classes say when the server answered but the answer was no use.
 _BAD_ANSWER = re.compile(
     r"^(Failed to parse|No response from model|Expected tool use|Model does not support JSON mode"

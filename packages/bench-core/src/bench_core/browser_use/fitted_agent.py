@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PromptFilter", "agent_class"]
-
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)
 _MENTIONS = re.compile(

@@ -13,8 +13,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["chat_for", "known_providers"]
-
 
 class _Provider(NamedTuple):
     """Where a chat class is, and the variables that hold its key and base URL."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-__all__ = ["release_session"]
-
 
 async def release_session(session: Any, *buses: Any, patience_s: float = 3.0) -> None:
     """Disconnect `session` from its browser without closing it; never waits much longer than its limit.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["attached_session", "browser_answers"]
-
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
 

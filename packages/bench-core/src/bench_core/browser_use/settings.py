@@ -15,8 +15,6 @@ from bench_core.files.temporary import lasting_folder
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-__all__ = ["QUIET_ENVIRONMENT", "Preparation", "import_browser_use", "prepare"]
-
 QUIET_ENVIRONMENT = {
     "ANONYMIZED_TELEMETRY": "false",
     "BROWSER_USE_CLOUD_HINTS": "false",

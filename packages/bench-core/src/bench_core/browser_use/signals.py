@@ -15,8 +15,6 @@ from bench_core.browser_use.patch import SharedPatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["without_signal_handlers"]
-
 
 @contextmanager
 def without_signal_handlers() -> Iterator[None]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.browser_use.watch import ModelWatch
     from bench_core.records import Usage
 
-__all__ = ["Trajectory"]
-
 _KEPT_ELEMENTS = 500
 _KEPT_NAME = 200
 

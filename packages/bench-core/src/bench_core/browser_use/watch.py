@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.models.prices import Prices
     from bench_core.models.records import Reply
 
-__all__ = ["ModelWatch", "Patience", "usage_of"]
-
 
 class Patience(NamedTuple):
     """How long a model server is given.

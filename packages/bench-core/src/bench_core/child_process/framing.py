@@ -10,8 +10,6 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["MAX_LINE", "FrameError", "decode_line", "encode_line", "read_frame_from"]
-
 MAX_LINE = 8 << 20
 """The longest line in bytes, its end included."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import IO
 
-__all__ = ["own_pipes"]
-
 
 def own_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Take standard input and output for the parent alone: what is read here is empty, what is printed goes to the log."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["ChildGoneError", "ChildProcess", "Exit", "Printed", "SpawnedProcess", "end_group"]
-
 _DRAIN_S = 2.0
 _EXIT_S = 10.0
 _KEPT = 1 << 16

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from concurrent.futures import Future
 
-__all__ = ["blocking", "in_background"]
-
 _T = TypeVar("_T")
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bench_core.runs.rescore import RescoreOutcome
     from bench_core.trial import Benchmark
 
-__all__ = ["execute_prepared", "execute_rescore", "list_tasks"]
-
 _MINIMUM_WIDTH = 60
 _SHOWN_CHANGES = 50
 

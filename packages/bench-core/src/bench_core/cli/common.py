@@ -24,8 +24,6 @@ from bench_core.cli.panels import PanelCommand, stacked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["common_command"]
-
 _Hook = TypeVar("_Hook", bound="Callable[..., Any]")
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-__all__ = ["run_coroutine"]
-
 _Result = TypeVar("_Result")
 
 

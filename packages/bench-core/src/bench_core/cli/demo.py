@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.progress.interface import Progress
     from bench_core.runs.demo import DemoRun
 
-__all__ = ["execute_demo"]
-
 
 def execute_demo(
     run_demo: Callable[[Progress], Sequence[DemoRun]],

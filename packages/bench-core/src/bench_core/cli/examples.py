@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "plugins": "bench-core plugins --kind agent",
     "tasks": "bench-core tasks webarena --group site=gitlab --limit 5",

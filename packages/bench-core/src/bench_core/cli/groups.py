@@ -14,8 +14,6 @@ from bench_core.terminal import plain_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["BenchGroup", "CommandFailed", "CommandUndecided", "runner_group"]
-
 _DEBUG = "bench_core.cli.debug"
 
 

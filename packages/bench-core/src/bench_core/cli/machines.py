@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Machine, Reaped
 
-__all__ = ["machine_commands", "machines"]
-
-
 _FOLDER = click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
     help="Where machines are written down  [default: $PROCTOR_MACHINES, or one in the home folder]",

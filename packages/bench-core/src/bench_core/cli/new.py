@@ -14,8 +14,6 @@ from bench_core.files import require_writable, write_atomic
 if TYPE_CHECKING:
     from bench_core.new_project import ProjectKind
 
-__all__ = ["new"]
-
 _HELP: dict[ProjectKind, str] = {
     "agent": "Write the project NAME: an agent that works in browsers and on desktops.",
     "benchmark": "Write the project NAME: a benchmark with tasks, an environment and a score.",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from bench_core.workers.nodes import AskedNode, Finding, NodeFacts, NodeQuestions
 
-__all__ = ["nodes"]
-
 _MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 

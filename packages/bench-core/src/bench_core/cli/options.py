@@ -14,18 +14,6 @@ from bench_core.cli.panels import option, stacked
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "demo_options",
-    "demo_workers_option",
-    "doctor_options",
-    "import_options",
-    "json_option",
-    "rescore_options",
-    "run_options",
-    "task_options",
-    "world_option",
-]
-
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _POSITIVE = click.IntRange(min=1)

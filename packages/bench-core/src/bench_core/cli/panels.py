@@ -13,8 +13,6 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FIRST_OPTIONS", "PANELS", "Panel", "PanelCommand", "PanelOption", "option", "stacked"]
-
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 Panel = Literal[

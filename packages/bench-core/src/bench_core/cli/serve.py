@@ -12,8 +12,6 @@ import click
 from bench_core.cli.amounts import FiniteRange
 from bench_core.errors import InputError
 
-__all__ = ["serve"]
-
 _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
 
 

@@ -9,8 +9,6 @@ from bench_core.terminal import pad, plain_text, shorten, width
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["render_table"]
-
 _GAP = "  "
 
 

@@ -17,8 +17,6 @@ from bench_core.errors import RunFolderError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SYNC_INTERVAL_S", "AppendLog", "GroupSync"]
-
 SYNC_INTERVAL_S = 0.5
 """A line is on the disk at most this long after it was appended."""
 

@@ -16,18 +16,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "folder_name",
-    "free_name",
-    "ignores_case",
-    "is_temporary",
-    "require_writable",
-    "sweep_temporary",
-    "sweep_temporary_below",
-    "sync_folder",
-    "write_atomic",
-]
-
 # File systems take 255 bytes; suffixes of locks and temporary files come on top.
 _MAX_NAME = 200
 # Windows opens a device under these names, with any suffix.

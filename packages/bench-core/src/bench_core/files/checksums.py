@@ -16,15 +16,6 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "add_checksum",
-    "checksum_holds",
-    "count_lines",
-    "file_sha256",
-    "lines_sha256",
-    "open_sha256",
-]
-
 _MEMBER = re.compile(rb',\s*"checksum":\s*"([0-9a-f]{64})"(\s*\}\s*)\Z')
 _TAIL = len(b', "checksum": ""}') + 64 + 32
 """More bytes than the member can take."""

@@ -18,18 +18,6 @@ from bench_core.errors import RefusedFileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "MAX_DOCUMENT_BYTES",
-    "MAX_FILE_BYTES",
-    "file_inside",
-    "open_inside",
-    "plain_files",
-    "read_inside",
-    "refuse_linked",
-    "refuse_links",
-    "refuse_unusual",
-]
-
 MAX_FILE_BYTES = 2 << 30
 """The most that a file of a run folder may hold to be read at all."""
 MAX_DOCUMENT_BYTES = 256 << 20

@@ -27,8 +27,6 @@ from bench_core.files.atomic import folder_name
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["FileLock", "lock_folder", "lock_for_writing"]
-
 # `filelock` is not used: it has no lock that readers share, and does not say who holds one.
 # The system's locks have no time limit, so waiting is trying again.
 _POLL_S = 0.05

@@ -10,8 +10,6 @@ from bench_core.errors import RunFolderError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TO_BEGIN", "TO_GO_ON", "require_space"]
-
 _MB = 10**6
 TO_BEGIN = 200 * _MB
 """Bytes that must be free before a run begins or is continued."""

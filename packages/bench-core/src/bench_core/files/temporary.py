@@ -32,17 +32,6 @@ from bench_core.process_table import command_lines, namespace, start_token
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "VARIABLES",
-    "create_profile",
-    "lasting_folder",
-    "owned_folder",
-    "owned_name",
-    "remove_folder",
-    "sweep_leftovers",
-    "temporary_folder",
-]
-
 VARIABLES = ("TMPDIR", "TEMP", "TMP")
 """Where programs look for the folder of temporary files."""
 # Short, because Chromium puts a socket below it, and paths of sockets are.

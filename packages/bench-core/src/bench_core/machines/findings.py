@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["machine_findings"]
-
 
 async def machine_findings(
     provider: str, spec: Mapping[str, JsonValue], folder: Path | None = None

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines.records import Found, Health, Machine, Reaped
 
-__all__ = [
-    "Backend",
-    "LostMachineError",
-    "MachineBusyError",
-    "MachineError",
-    "NameTakenError",
-    "Provider",
-    "QuarantinedError",
-]
-
 
 class MachineError(EnvironmentFaultError):
     """A machine could not be started, does not answer, or could not be reset."""

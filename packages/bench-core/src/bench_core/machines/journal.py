@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines.records import JournalEvent
 
-__all__ = ["Entry", "Journal"]
-
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _COMPACT_BYTES = 1_000_000
 

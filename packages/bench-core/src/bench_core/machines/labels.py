@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.machines.records import Found, JournalLine
 
-__all__ = ["NAMESPACE", "NONCE", "is_of", "is_of_another", "machine_labels", "machine_name"]
-
 NAMESPACE = "proctor.namespace"
 NONCE = "proctor.nonce"
 _LONGEST_SLUG = 20  # Azure allows names of 64 characters, and hosts of containers 63

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from bench_core.scheduling import Clock
 
-__all__ = ["DEFAULT_TTL_S", "Leases", "Owner", "this_host"]
-
 # two computers may have one name, and share the folder
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 DEFAULT_TTL_S = 120.0

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.machines.leases import Owner
     from bench_core.machines.parts import Waits
 
-__all__ = ["machine_folder", "open_provider"]
-
 FOLDER = "PROCTOR_MACHINES"
 """The variable that says where journals, leases and the files of machines are."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bench_core.machines.provider import JournaledProvider
     from bench_core.machines.records import Machine
 
-__all__ = ["list_machines", "reap_machines", "stop_machines"]
-
 # an engine that is off, or a package that only its provider needs
 _CANNOT_BE_ASKED = (MachineError, MissingExtraError, OSError)
 

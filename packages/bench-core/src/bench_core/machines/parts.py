@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_core.machines.records import JournalLine
     from bench_core.scheduling import Clock
 
-__all__ = ["Parts", "Waits", "as_machine"]
-
 
 @dataclass(frozen=True)
 class Waits:

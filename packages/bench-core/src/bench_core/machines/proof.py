@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.machines.records import Health
 
-__all__ = ["why_unclean"]
-
 
 def why_unclean(
     after: Health, *, mark: str | None, saved: str, instances: tuple[str, str] | None

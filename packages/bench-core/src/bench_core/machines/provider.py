@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from bench_core.machines.records import Ending, Found, JournalEvent, Machine, Reaped
     from bench_core.scheduling import Clock
 
-__all__ = ["JournaledProvider"]
-
 _TRIES = 4
 
 

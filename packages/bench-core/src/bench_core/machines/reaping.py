@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.machines.parts import Parts
     from bench_core.machines.records import Found, JournalLine, MachineState
 
-__all__ = ["FAULTS", "reap", "survey"]
-
 FAULTS = (MachineError, OSError, asyncio.TimeoutError)
 """What a backend's calls may end with when the machine or the way to it fails."""
 

@@ -14,21 +14,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "INITIAL",
-    "Ending",
-    "Finding",
-    "Found",
-    "Health",
-    "JournalEvent",
-    "JournalLine",
-    "Lease",
-    "Machine",
-    "MachineState",
-    "Reaped",
-    "spec_digest",
-]
-
 INITIAL = "initial"
 """The tag of the state in which a machine was started; every provider can reset to it."""
 

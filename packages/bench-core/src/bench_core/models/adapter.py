@@ -28,8 +28,6 @@ _AT_WORK_S = 20.0
 """A connection that breaks after so long breaks while the model is at work: something between gives up
 silent ones, and would give up the next one, too."""
 
-__all__ = ["Adapter", "Parsed", "tool_call", "wire"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:

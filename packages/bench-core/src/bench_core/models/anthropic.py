@@ -12,8 +12,6 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Part, StopReason
 
-__all__ = ["AnthropicAdapter"]
-
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -129,6 +127,7 @@ def _part(block: dict[str, Any]) -> Part:
 
 
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:
+    """Return the tokens of an answer, None where it does not say them."""
     if not usage:
         return None
     # Their `input_tokens` leave out what was read from or written to the cache; ours do not.

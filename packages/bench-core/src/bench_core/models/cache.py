@@ -15,8 +15,6 @@ from bench_core.models.records import Reply
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest
 
-__all__ = ["ReplyCache"]
-
 _KEPT = frozenset({"end", "tool_use"})
 
 

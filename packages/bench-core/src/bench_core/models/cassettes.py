@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from bench_core.models.records import ModelRequest
 
-__all__ = ["Cassette", "CassetteEntry", "CassetteMissError", "request_key"]
-
 Mode = Literal["record", "replay", "auto"]
 Match = Literal["hash", "sequence"]
 WrittenBy = Literal["recording", "hand"]

@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import Reply
     from bench_core.protocols import TrialContext
 
-__all__ = [
-    "UnusableModelError",
-    "check_model",
-    "check_model_of",
-    "check_opened",
-    "pay_for_one_token",
-]
-
 _LOOK_UP_S = 20.0
 _PAID_S = 90.0
 _LEAST_TOKENS = {"openai": 16}

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _ENDED = "the trial ended before there was an answer"
 
-__all__ = ["Model", "SyncModel", "Transport"]
-
 
 class Transport(Protocol):
     """Sends one request: an adapter of a provider, or a script."""

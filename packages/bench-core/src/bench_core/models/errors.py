@@ -14,16 +14,6 @@ from bench_core.errors import EnvironmentFaultError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "ErrorKind",
-    "MissingKeyError",
-    "ModelError",
-    "answer_was_lost",
-    "classify",
-    "is_outage",
-    "was_sent",
-]
-
 ErrorKind = Literal[
     "rate_limit", "overloaded", "server", "connection", "malformed",
     "timeout", "cut_off", "auth", "not_found", "too_large", "bad_request", "oversized", "deadline",

@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from bench_core.models.retries import RetryPolicy
     from bench_core.protocols import TrialContext
 
-__all__ = [
-    "PROVIDERS",
-    "ModelOptions",
-    "cassette_of",
-    "model_of",
-    "open_model",
-    "refuse_missing_key_of",
-]
-
 
 class ModelOptions(TypedDict, total=False):
     """What `Model` takes beside its transport."""

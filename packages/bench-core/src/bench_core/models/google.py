@@ -15,8 +15,6 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from bench_core.models.records import Message, ModelRequest, Part, StopReason
 
-__all__ = ["GoogleAdapter"]
-
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "length"}
 _REFUSALS = frozenset(
     {
@@ -207,6 +205,7 @@ def _part(index: int, part: dict[str, Any]) -> Part:
 
 
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:
+    """Return the tokens of an answer, None where it does not say them."""
     if not usage:
         return None
     thoughts = usage.get("thoughtsTokenCount") or 0

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
     from bench_core.models.records import Message, ModelRequest, Part, Reply
 
-__all__ = [
-    "CONVERSATION",
-    "PROXIED_CALLS",
-    "Answered",
-    "KeptCalls",
-    "Sent",
-    "answered_by",
-    "picture_part",
-    "sent_by",
-    "text_part",
-]
-
 CONVERSATION = "conversation.jsonl"
 """One `ModelCall` per line, of the trial's own model client."""
 PROXIED_CALLS = "proxied_calls.jsonl"

@@ -13,8 +13,6 @@ from bench_core.models.errors import ModelError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-__all__ = ["AdaptiveConcurrency", "RateLimit", "TokenLimit"]
-
 
 class RateLimit:
     """Spaces requests evenly: `per_second` of them, without bursts."""

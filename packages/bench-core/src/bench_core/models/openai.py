@@ -16,8 +16,6 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from bench_core.models.records import Message, ModelRequest, Part, StopReason, Tool
 
-__all__ = ["OpenAIAdapter", "OpenAIChatAdapter"]
-
 _CHAT_STOPS: dict[str, StopReason] = {
     "stop": "end",
     "tool_calls": "tool_use",

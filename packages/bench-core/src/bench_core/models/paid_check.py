@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.models.client import Model
     from bench_core.models.records import Reply
 
-__all__ = ["paid_checks", "price_checks"]
-
 
 def paid_checks(
     model: str | None, *, paid: bool, open_model: Callable[[], Model] | None = None

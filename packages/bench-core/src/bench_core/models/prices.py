@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = [
-    "PriceList",
-    "PriceRow",
-    "PublishedPrices",
-    "load_prices",
-    "price_row",
-    "published_prices",
-]
-
 _MILLION = 1_000_000
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from bench_core.models.proxy_apis import Call
     from bench_core.models.proxy_http import Responder
 
-__all__ = ["CallCounter", "ProxiedCall", "Server"]
-
 _CALL_S = 3600.0
 _MOST_ANSWER = 64 * 1024 * 1024
 _MOST_ERROR = 500

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from bench_core.models.proxy_apis import Call, Refusal
     from bench_core.protocols import Meter
 
-__all__ = ["LoopbackModelProxy", "TrialProxy", "open_model_proxy"]
-
 _HOST = "127.0.0.1"
 _NO_KEY = "no-key"
 _SECRET_BYTES = 32

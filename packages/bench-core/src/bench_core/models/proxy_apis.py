@@ -11,17 +11,6 @@ from urllib.parse import parse_qsl, urlencode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "APIS",
-    "Api",
-    "Call",
-    "Refusal",
-    "error_body",
-    "find_call",
-    "secret_of",
-    "variables_for",
-]
-
 Refusal = Literal["budget", "secret", "provider", "route", "request", "too_large", "upstream"]
 """Why the proxy itself answers a call."""
 

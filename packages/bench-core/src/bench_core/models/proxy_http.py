@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_core.serving.streams import Head
 
-__all__ = ["Responder", "read_body"]
-
 _MOST_BODY = 64 * 1024 * 1024  # Anthropic takes 32 MB, OpenAI and Google 50 MB and less
 _BODY_S = 120.0
 _END = b"\r\n\r\n"

@@ -15,22 +15,6 @@ from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from bench_core.records import Record, Usage
 
-__all__ = [
-    "ImagePart",
-    "Message",
-    "ModelRequest",
-    "OpaquePart",
-    "Part",
-    "Price",
-    "Reply",
-    "StopReason",
-    "TextPart",
-    "Tool",
-    "ToolCall",
-    "ToolResult",
-    "picture_bytes",
-]
-
 StopReason = Literal["end", "tool_use", "length", "refusal", "context_window", "other"]
 """Why a model stopped: done, wants a tool, out of output tokens, declined, out of context."""
 

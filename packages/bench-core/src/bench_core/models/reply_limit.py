@@ -6,8 +6,6 @@ from typing import Any
 
 from bench_core.models.errors import ModelError
 
-__all__ = ["MOST_REPLY", "limit_replies"]
-
 MOST_REPLY = 64 * 1024 * 1024
 """Bytes of a reply, unpacked; the longest that models can write are a few MB."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from bench_core.models.records import Reply
 
-__all__ = ["RetryPolicy", "retry"]
-
 # Whole answers are asked for and not streams: OpenAI streams its reasoning models to verified organisations only,
 # servers that are compatible differ in how they stream calls, and a stream's pieces are put together by each SDK line
 # in its own way, which loses blocks that are younger than the line. So the time follows from what may be written.

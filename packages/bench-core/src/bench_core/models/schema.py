@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from bench_core.models.records import ModelRequest
 
-__all__ = ["parse_json", "portable_schema", "structured"]
-
 _DROPPED = frozenset(
     {
         "$defs", "default", "discriminator", "examples", "exclusiveMaximum", "exclusiveMinimum",

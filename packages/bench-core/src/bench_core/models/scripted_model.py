@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 Line = str | dict[str, Any] | Reply | ModelError
 """One line of a script."""
 
-__all__ = ["ScriptedAdapter", "load_script"]
-
 
 class ScriptedAdapter:
     """Replies with the script's lines in turn, or with what a function makes of the request.

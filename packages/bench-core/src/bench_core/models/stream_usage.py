@@ -15,16 +15,6 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = [
-    "USAGE_BOUNDED",
-    "StreamUsage",
-    "data_of_event",
-    "ends_answer",
-    "split_events",
-    "upper_bound",
-    "usage_of",
-]
-
 USAGE_BOUNDED = "usage_upper_bound"
 """Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
 

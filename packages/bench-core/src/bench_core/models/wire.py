@@ -16,8 +16,6 @@ from bench_core.models.stream_usage import usage_of
 if TYPE_CHECKING:
     from bench_core.records import Usage
 
-__all__ = ["WireCall", "is_model_call", "provider_failed", "read_answer"]
-
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings)(?:\?|$)"
     r"|:(?:stream)?generatecontent(?:\?|$)",

@@ -10,8 +10,6 @@ from typing import Any
 from bench_core.models.kept_calls import Answered, Sent, picture_part, text_part
 from bench_core.records import CallPart
 
-__all__ = ["StreamedAnswer", "read_answered", "read_sent"]
-
 _CONVERSATION = frozenset(
     {"messages", "input", "contents", "system", "instructions", "systemInstruction", "tools"}
 )

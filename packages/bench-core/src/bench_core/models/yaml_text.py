@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["parse_yaml", "read_list"]
-
 _MAX_CHARS = 8 << 20
 _MAX_DEPTH = 64
 _MAX_NODES = 1_000_000

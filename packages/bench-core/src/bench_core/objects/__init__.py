@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.objects.folder import ObjectFolder
 
-__all__ = ["opened"]
-
 
 def opened(url: str) -> ObjectFolder:
     """Return the folder at `scheme://bucket/prefix`; its keys come from the environment.

@@ -16,8 +16,6 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ObjectFolder", "opened_folder"]
-
 _PART = 5 << 20
 """What S3 takes at least as one part of many; larger files are sent in parts."""
 _PARTS_AT_ONCE = 2

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.models import Model
     from bench_core.play.session import PlayFinding
 
-__all__ = ["play_checks"]
-
 _FIX = "see docs/computer-use.md for what each model is sent, and --agent-option dialect=... for another tool"
 
 

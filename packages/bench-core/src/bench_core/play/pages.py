@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 from bench_core.serving import BoundedHandler, BoundedServer
 
-__all__ = ["CLICKS", "LINES", "WORDS", "PageServer"]
-
 CLICKS = 3
 """So often the target is clicked, each time in another place."""
 LINES = 'It\'s "7 \\ 3"\tnew\nGr\u00fc\u00dfe, \u4f60\u597d \u2713'

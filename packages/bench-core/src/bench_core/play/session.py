@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent
     from bench_core.records import AgentOutcome
 
-__all__ = ["Landing", "PlayFinding", "play"]
-
 SIZES = ((1024, 768), (1280, 720), (1440, 900), (1920, 1080))
 _STEPS = 14
 _LAST_NOTES_S = 0.5

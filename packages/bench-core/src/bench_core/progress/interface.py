@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from bench_core.records import SessionOutcome, TrialResult
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["NoProgress", "Progress", "RunStart"]
-
 
 @dataclass(frozen=True)
 class RunStart:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bench_core.records import SessionOutcome, TrialResult
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["JsonProgress"]
-
 
 class JsonProgress:
     """Writes what happens as JSON lines, each with the member `event`."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import SessionOutcome, TrialResult
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["LiveProgress"]
-
 _SHOWN_IN_FLIGHT = 8
 _REFRESHES_PER_SECOND = 4
 _NAME_CELLS = 18

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.records import SessionOutcome, TrialResult
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["PlainProgress", "trial_name"]
-
 _STATUS_CELLS = 17
 _TIME_CELLS = 12
 _NAME_CELLS = 16

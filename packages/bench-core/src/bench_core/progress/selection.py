@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_core.progress.interface import Progress
 
-__all__ = ["make_progress"]
-
 
 def make_progress(
     stream: TextIO, *, as_json: bool = False, redact: Callable[[str], str] = str

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bench_core.progress.interface import RunStart
     from bench_core.records import TrialResult
 
-__all__ = ["Tally"]
-
 
 class Tally:
     """The counts of a session and of the run it belongs to."""

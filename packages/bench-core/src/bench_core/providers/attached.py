@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from bench_core.providers.qmp import Address, Qmp
 
-__all__ = ["AttachSpec", "AttachedBackend", "AttachedVm"]
-
 _JOB_S = 900.0
 _POLL_S = 0.05
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}

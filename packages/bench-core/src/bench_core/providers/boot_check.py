@@ -16,8 +16,6 @@ from bench_core.machines import Finding
 if TYPE_CHECKING:
     from bench_core.providers.qemu_spec import QemuSpec
 
-__all__ = ["boot_finding"]
-
 _LIMIT_S = 10.0
 # mov dx, 0xf4; mov al, 0x10; out dx, al; hlt; jmp back: QEMU then ends with (0x10 << 1) | 1
 _SECTOR = bytes.fromhex("baf400b010eef4ebfd").ljust(510, b"\0") + b"\x55\xaa"

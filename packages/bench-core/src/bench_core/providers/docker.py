@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Finding
 
-__all__ = ["DockerBackend"]
-
 _MACHINE = "proctor.machine"
 _ASKED = "proctor.asked"
 _MARK = ".proctor-mark"

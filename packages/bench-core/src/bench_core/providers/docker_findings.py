@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bench_core.providers.docker_spec import DockerSpec
     from bench_core.providers.engine import Engine
 
-__all__ = ["container_findings"]
-
 _GB = 1e9
 _MB = 1024 * 1024
 _NOT_FOUND = 404

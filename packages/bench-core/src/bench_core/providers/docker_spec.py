@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["DockerSpec", "VolumeSpec", "container_body", "container_ports", "volume_name"]
-
 _PORT = re.compile(r"\{port:(\d+)\}")
 _MB = 1024 * 1024
 

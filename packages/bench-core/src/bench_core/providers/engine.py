@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import httpx
     from pydantic import JsonValue
 
-__all__ = ["Engine", "EngineRefusedError", "engine_socket"]
-
 _ANSWER_S = 120.0
 _CONNECT_S = 10.0
 _NOT_FOUND = 404

@@ -15,17 +15,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "ANSWER_S",
-    "GuestSpec",
-    "check_clock",
-    "guest_findings",
-    "mark_of",
-    "set_clock",
-    "soil",
-    "state_digest",
-]
-
 ANSWER_S = 10.0
 """How long a guest may take for one answer, in seconds."""
 

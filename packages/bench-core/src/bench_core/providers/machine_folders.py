@@ -29,8 +29,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Described", "FolderBackend", "MachineFolders", "lock_of", "require_posix"]
-
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
 # Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,

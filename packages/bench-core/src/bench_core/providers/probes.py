@@ -16,8 +16,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Probe", "answers", "ask", "filled"]
-
 _LONGEST = 1_000_000
 _SERVER_ERROR = 500
 _DIRECT = urllib.request.build_opener(

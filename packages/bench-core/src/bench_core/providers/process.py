@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["ProcessBackend", "ProcessSpec"]
-
 _MARK = ".proctor-mark"
 _CONNECT_S = 2.0
 

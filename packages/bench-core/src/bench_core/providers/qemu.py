@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["QemuBackend"]
-
 _TRIES = 3
 _BEGIN_S = 120.0
 _SAVE_S = 600.0

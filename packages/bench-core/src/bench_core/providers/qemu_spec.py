@@ -18,8 +18,6 @@ from bench_core.providers.guest import GuestSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["QemuSpec", "guest_ports", "machine_uuid", "qemu_command", "same_machine"]
-
 _PORT = re.compile(r"\{port:(\d+)\}")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-__all__ = ["Address", "Qmp", "connected"]
-
 Address = tuple[str, int]
 """Host and port of a QMP server."""
 

@@ -13,8 +13,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EngineRoom", "engine_room"]
-
 _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
 
 

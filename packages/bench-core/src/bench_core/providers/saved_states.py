@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["SavedState", "keep_state", "load_state"]
-
 _DISK, _MEMORY, _DESCRIPTION = "disk.qcow2", "memory", "state.json"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["read_spec"]
-
 S = TypeVar("S", bound=Record)
 _SHOWN_PROBLEMS = 3
 

@@ -15,8 +15,6 @@ from bench_core.files import write_atomic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the world `name` until SIGTERM: `NAME FILE_FOR_URLS OPTIONS_AS_JSON`."""

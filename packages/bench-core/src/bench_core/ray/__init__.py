@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.ray.transport import RayTransport
 
-__all__ = ["cluster"]
-
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # 15 by default, which makes a trial and its browser slower than in this process

@@ -11,8 +11,6 @@ import ray
 from bench_core.child_process.framing import FrameError
 from bench_core.workers.process import WorkerProcess
 
-__all__ = ["SlotActor"]
-
 _POLL_S = 5.0
 _LINES, _BYTES = 64, 4 << 20
 """How much of what a worker sends waits here: what is more waits in its pipe."""

@@ -16,8 +16,6 @@ from bench_core.scheduling.resources import Claim
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-__all__ = ["BROKER", "LeaseActor", "RayBroker"]
-
 BROKER, NAMESPACE = "proctor-leases-1", "proctor"
 """The number is that of its methods' form: runs of versions that differ in it do not speak to one actor."""
 _CALL_S = 10.0

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["in_thread", "value_of"]
-
 
 async def value_of(reference: Any, seconds: float) -> Any:
     """Return what a call returns; Ray's own deadline does not hold for all of them."""

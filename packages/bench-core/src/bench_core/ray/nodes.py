@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_core.ray.transport import RayTransport
 
-__all__ = ["ask_nodes"]
-
 _OF_RAY = ("CPU", "GPU", "TPU", "memory", "object_store_memory")
 _LOOK_S, _ANSWER_S = 10.0, 120.0
 

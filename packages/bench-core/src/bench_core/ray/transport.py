@@ -22,8 +22,6 @@ from bench_core.ray.calls import in_thread, value_of
 from bench_core.workers.attempt import WorkerLimits
 from bench_core.workers.placement import NodeRoom
 
-__all__ = ["RESOURCE", "RayLink", "RayTransport"]
-
 RESOURCE = "proctor"
 """The custom resource of which a node offers one for each worker that it has room for."""
 

@@ -10,8 +10,6 @@ from pydantic import (
     Field,
 )
 
-__all__ = ["Count", "Dollars", "GitState", "Record", "World"]
-
 World = Literal["real", "built-in"]
 """Whether a trial ran on the benchmark's real systems or on the stand-in world of a package."""
 

@@ -19,8 +19,6 @@ from bench_core.errors import RecordError, SchemaVersionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Migrations", "migration", "upgrade"]
-
 Migration = "Callable[[dict[str, Any]], None]"
 
 

@@ -10,8 +10,6 @@ from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, Positiv
 from bench_core.records.base import Record
 from bench_core.records.trial import Usage
 
-__all__ = ["CallPart", "CallTurn", "ModelCall"]
-
 
 class CallPart(Record):
     """A piece of a turn.

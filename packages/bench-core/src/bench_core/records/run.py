@@ -16,8 +16,6 @@ from bench_core.records.base import GitState, Record, World
 from bench_core.records.task import TrialKey
 from bench_core.records.trial import AgentCode
 
-__all__ = ["Event", "Rerun", "RunInfo", "Session", "SessionOutcome"]
-
 
 class Event(Record):
     """One line of `events.jsonl`: something that happened while a run was under way."""

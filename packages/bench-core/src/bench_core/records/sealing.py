@@ -6,8 +6,6 @@ from typing import Literal
 
 from bench_core.records.base import Record
 
-__all__ = ["Sealing"]
-
 
 class Sealing(Record):
     """Whether the run's folder and the benchmark's answers were hidden while a trial ran.

@@ -15,8 +15,6 @@ from bench_core.records.base import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AgentTask", "Limits", "Resource", "Task", "TrialKey"]
-
 
 class Resource(Record):
     """Something trials cannot all use at once: a VM, a site.

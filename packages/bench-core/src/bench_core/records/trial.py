@@ -32,31 +32,6 @@ from bench_core.records.vocabulary import FailureMode, SuspectCause
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "LARGEST_SCORE",
-    "SUCCESS_SCORE",
-    "AgentCode",
-    "AgentEnding",
-    "AgentOutcome",
-    "AgentProgram",
-    "Artifact",
-    "ArtifactFile",
-    "Attempt",
-    "Check",
-    "ErrorInfo",
-    "RefusedCall",
-    "Score",
-    "SeenElement",
-    "Spending",
-    "Status",
-    "Step",
-    "StepView",
-    "StoredFolder",
-    "TrialResult",
-    "Usage",
-    "as_score",
-]
-
 SUCCESS_SCORE = 1.0
 """A trial is a success when its score reaches this value."""
 LARGEST_SCORE = 1e100

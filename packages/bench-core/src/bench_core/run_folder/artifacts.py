@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = [
-    "FINISH_STATE",
-    "TRAJECTORY",
-    "TrialArtifacts",
-    "changed_artifacts",
-    "describe_artifacts",
-    "list_artifacts",
-    "read_json",
-]
-
 FINISH_STATE = "finish_state.json.gz"
 """The end state of the environment."""
 TRAJECTORY = "trajectory.jsonl"

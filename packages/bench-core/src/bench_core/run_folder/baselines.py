@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Stored = TypeVar("Stored", bound="StoredRun")
 
-__all__ = ["StoredRun", "read_baseline", "stored_baseline", "stored_run"]
-
 _NAME = "baseline.json"
 """What a baseline file is called where no other is named."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import TrialKey
 
-__all__ = ["REPORTED_ONLY", "BrowserGymExperiment", "browsergym_experiments"]
-
 REPORTED_ONLY = "reported_only"
 """Flags results whose score is what another harness reports: nothing is left to score them from."""
 

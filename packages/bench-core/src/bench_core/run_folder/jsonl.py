@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = [
-    "BadLine",
-    "Lines",
-    "collector_paused",
-    "read_lines",
-    "set_aside_lines",
-    "set_aside_torn",
-]
-
 R = TypeVar("R", bound=Record)
 
 MAX_LINE_BYTES = 64 << 20

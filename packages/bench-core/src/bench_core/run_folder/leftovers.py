@@ -11,8 +11,6 @@ from bench_core.files.locks import lock_for_writing
 if TYPE_CHECKING:
     from bench_core.run_folder.view import RunView
 
-__all__ = ["sweep_killed"]
-
 
 def sweep_killed(view: RunView) -> None:
     """Remove half-written files of attempts and later evaluations that were killed; call as the run's writer.

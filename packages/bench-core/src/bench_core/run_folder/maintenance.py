@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import RunInfo
 
-__all__ = ["RunCheck", "SetAside", "check_run", "repair_run", "seal_of"]
-
 _LOGS: dict[str, type[Record]] = {"results.jsonl": TrialResult, "events.jsonl": Event}
 
 

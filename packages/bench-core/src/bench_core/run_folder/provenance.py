@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = [
-    "PROCTOR_DISTRIBUTIONS",
-    "canonical_hash",
-    "current_session",
-    "describe_run",
-    "git_state",
-    "package_versions",
-    "task_set_hash",
-]
-
 PROCTOR_DISTRIBUTIONS = (
     "bench-core", "bench-report", "llm-judge", "multireal-harness", "waa-client",
     "waa-server-ext", "webarena-runner",

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["RescoreFolder", "RescoreInfo", "RescoreView", "read_rescore"]
-
 _INFO = "rescore.json"
 _RESULTS = "results.jsonl"
 

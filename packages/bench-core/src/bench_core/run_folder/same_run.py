@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import RunInfo, Task
 
-__all__ = [
-    "refuse_fewer_trials", "refuse_other_run", "refuse_results_alone", "refuse_unusable_folder"
-]  # fmt: skip
-
 _OPTIONS = {
     "limits.max_steps": "--max-steps",
     "limits.time_limit_s": "--time-limit",

@@ -12,8 +12,6 @@ from bench_core.run_folder.rescore_folder import RescoreInfo
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SCHEMA_RECORDS", "schema_text", "stale_schemas", "write_schemas"]
-
 SCHEMA_RECORDS: dict[str, type[Record]] = {
     "event": Event,
     "judge-case": JudgeCase,

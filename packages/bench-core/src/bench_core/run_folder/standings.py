@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Status, TrialKey, TrialResult
 
-__all__ = ["Standing", "TrialStandings"]
-
 
 class Standing(NamedTuple):
     """The part of a trial's last result that the state of the run depends on."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from bench_core.run_folder.view import RunView
 
-__all__ = ["StoredSessions", "prepare_to_resume", "refuse_duplicates", "write_plan"]
-
 _LOGS = ("results.jsonl", "events.jsonl")
 _SET_BACK = timedelta(seconds=1)
 """From when on a clock that was set back is written down; less is what clocks are corrected by."""

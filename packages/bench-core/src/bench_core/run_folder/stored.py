@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from bench_core.records import ArtifactFile, TrialResult
     from bench_core.run_folder.view import RunView
 
-__all__ = [
-    "attempt_url",
-    "changed_objects",
-    "checked_url",
-    "read_stored",
-    "refuse_other_store",
-    "store_folder",
-    "stored_folder",
-    "trial_files",
-    "write_probe",
-]
-
 _TOWER = "bench_core.objects"
 _URL = re.compile(r"s3://[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9_=+%~-][A-Za-z0-9_=+%~.-]*)*/?")
 _FILES, _MANIFEST = "files", "manifest.json"

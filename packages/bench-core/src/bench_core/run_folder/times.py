@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ForwardTime", "utc_now"]
-
 
 def utc_now() -> datetime:
     """Return the time in UTC."""

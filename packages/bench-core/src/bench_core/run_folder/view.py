@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 
     from bench_core.run_folder.jsonl import BadLine, Lines
 
-__all__ = [
-    "Problem",
-    "RunView",
-    "changed_files",
-    "count_set_aside",
-    "kept_attempts",
-    "misplaced_lines",
-    "pending_reruns",
-    "plan",
-    "read_info",
-    "read_run",
-    "read_task_lines",
-    "read_tasks",
-    "trial_path",
-]
-
-
 _MOST_PLANNED = 2_000_000
 _CHANGED = "was changed after it was written: restore it from a copy"
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["Capacity", "Machines", "capacities", "enough_machines"]
-
 _SHOWN = (1, 2, 4, 8, 16, 40, 100)
 _CLOSE = 1.02
 _HOUR_S = 3600.0

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_core.runs.execute import RunOutcome
 
-__all__ = ["DemoRun"]
-
 
 class DemoRun(Record):
     """The result of one agent of a demo, and the trials with another score than expected."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.run_spec import PlannedTrial, RunSpec
     from bench_core.trial import Benchmark
 
-__all__ = ["PlannedResource", "RunPlan", "makespan_s", "plan_run"]
-
 
 class PlannedResource(Record):
     """How many of the trials to run share a resource and how many hold it alone.

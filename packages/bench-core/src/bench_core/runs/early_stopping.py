@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder.folder import RunFolder
     from bench_core.run_spec import LookSpec
 
-__all__ = ["Decision", "StoppingRule", "batches_of", "decide", "with_rule"]
-
 _KIND = "kind"
 
 

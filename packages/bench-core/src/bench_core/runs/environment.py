@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Transport
 
-__all__ = ["Provenance", "RunEnvironment"]
-
 
 @dataclass(frozen=True)
 class Provenance:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from bench_core.run_folder.folder import RunFolder
 
-__all__ = ["EventSource", "KeepEvent", "connected_sources"]
-
 KeepEvent = Callable[[str, "Mapping[str, JsonValue]"], None]
 """Keeps an event of a kind with its data in `events.jsonl`."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.scheduling.places import Places
 
-__all__ = ["Executor", "opened_executor"]
-
 _BUILDER = "bench_core.runs.in_worker:opened_trials"
 _CANCEL_SHARE = 0.7
 """Of the grace of a cancelled trial, what its worker has before it is ended: the rest is for its end."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.runs.environment import RunEnvironment
     from bench_core.runs.sealing import SealedRun
 
-__all__ = ["opened_trials"]
-
 
 @contextlib.contextmanager
 def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from bench_core.agent_process.model_calls import ModelProxy, Upstream
     from bench_core.run_spec import RunSpec
 
-__all__ = ["opened_proxy"]
-
 _PROXY = "bench_core.models.proxy"
 """By name: it needs httpx, and only runs that ask for it load it."""
 

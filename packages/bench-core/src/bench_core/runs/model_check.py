@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from bench_core.run_spec import RunSpec
 
-__all__ = ["refuse_environment", "refuse_unknown_options", "refuse_unusable_model"]
-
 _FACTORY = "bench_core.models.factory"
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from bench_core.runs.sealing import SealedRun
     from bench_core.trial import Benchmark
 
-__all__ = ["OpenedRun", "check_run", "opened_agents", "opened_run", "refuse_agent", "timeouts_of"]
-
 _GB = 10**9
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = ["RunOptions", "TaskOptions"]
-
 _HASH_DIGITS = 8
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Transport
 
-__all__ = ["Placing", "opened_transport", "placing_for", "placing_of"]
-
 _TRANSPORTS = {"ray": "bench_core.ray"}
 
 

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from bench_core.runs.dry_run import RunPlan
     from bench_core.trial import Benchmark
 
-__all__ = [
-    "Prepare", "PreparedRun", "Purpose", "plan_prepared", "prepare_installed", "prepare_plain", "run_prepared"
-]  # fmt: skip
-
 
 class Purpose(enum.Enum):
     """What a run is prepared for.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder.folder import RunView
     from bench_core.trial import Benchmark
 
-__all__ = ["Change", "RescoreOutcome", "rescore_run", "rescore_run_sync"]
-
 
 class Change(Record):
     """A trial whose status or score differs from the first result."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder.view import RunView
     from bench_core.run_spec import RunSpec
 
-__all__ = ["RERUN_WORDS", "agent_changed", "tasks_of_run", "trials_to_rerun"]
-
 RERUN_WORDS: dict[str, Callable[[TrialResult], bool]] = {
     "failed": lambda result: result.success is False,
     "unscored": lambda result: result.score is None,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bench_core.records import AgentCode
     from bench_core.run_spec import RunSpec
 
-__all__ = ["SealedRun", "sealed_run"]
-
 
 @dataclass(frozen=True)
 class SealedRun:

@@ -10,8 +10,6 @@ from bench_core.records import TrialKey
 if TYPE_CHECKING:
     from bench_core.run_folder.folder import RunFolder, RunView
 
-__all__ = ["note_budget", "spent_before"]
-
 
 def note_budget(folder: RunFolder, budget: Budget) -> None:
     """Write down what the run may spend from now on, for those who watch it; nothing without limits."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.runs.environment import RunEnvironment
     from bench_core.trial import Benchmark
 
-__all__ = ["trial_runner"]
-
 
 def trial_runner(
     benchmark: Benchmark,

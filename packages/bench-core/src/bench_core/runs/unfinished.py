@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import Event, Task, TrialResult
     from bench_core.run_folder.view import RunView
 
-__all__ = ["PROCESS_ENDED", "Unfinished", "given_up", "unfinished_attempts"]
-
 PROCESS_ENDED = "process_ended"
 """Flags results of trials that were given up because the process that ran them ended."""
 

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from bench_core.processes import ProcessGroups
     from bench_core.scheduling.attempts import RunningAttempt
 
-__all__ = ["ABANDONED_END_S", "outlast"]
-
 _TERM_GRACE_S = 3.0
 _POLL_S = 0.2
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.scheduling.resources import Claim
 
-__all__ = ["CircuitBreakers", "Trip"]
-
 _MODEL, _EVALUATOR, _ENVIRONMENT = "the model", "the evaluator", "the environment"
 _OF_PHASE = {"agent": _MODEL, "evaluation": _EVALUATOR}
 _NUMBERS = re.compile(r"\d+")

@@ -9,8 +9,6 @@ import time
 from datetime import datetime, timezone
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
-
 
 class Clock(Protocol):
     """Gives the time."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.run_spec import Timeouts
     from bench_core.scheduling.scheduler import Scheduler
 
-__all__ = ["guarded"]
-
 _LAST_MESSAGE_S = 2.0
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["Interrupts"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.machine_locks import Held, MachineLocks
     from bench_core.scheduling.resources import Claim
 
-__all__ = ["Broker", "LeasedLocks"]
-
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
 _RENEWALS_PER_TTL = 6
 _MARGIN_SHARE = 0.25

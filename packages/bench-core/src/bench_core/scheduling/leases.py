@@ -16,8 +16,6 @@ from bench_core.scheduling.resources import Claim, conflict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["LEASE_TTL_S", "Lease", "LeaseTable"]
-
 LEASE_TTL_S = 120.0
 """Longer than the worker of a run that is gone goes on, a minute and an eighth, and the run's own pause
 between two renewals: what an orphan still acts on is not given to another."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Resource
 
-__all__ = ["FileLocks", "Held", "MachineLocks", "NoLocks"]
-
 _FIRST_POLL_S = 0.02
 _LONGEST_POLL_S = 0.1
 

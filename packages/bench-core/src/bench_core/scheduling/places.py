@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task, TrialResult
     from bench_core.scheduling.resources import Claim
 
-__all__ = ["Anywhere", "Place", "Places"]
-
 
 class Place(Protocol):
     """Room for one attempt."""

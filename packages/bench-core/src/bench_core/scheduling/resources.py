@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import Resource
 
-__all__ = ["PATIENCE", "Claim", "ResourceQueue", "claim_of", "conflict"]
-
 PATIENCE = 64
 """How often a lane may be passed over: long enough that readers of a site run in large groups."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.places import Place
 
-__all__ = ["AttemptRunner", "LiveAttempt", "Sink"]
-
 
 class Sink(Protocol):
     """Where results and events go; a run folder is one."""

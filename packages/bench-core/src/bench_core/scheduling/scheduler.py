@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.machine_locks import Held, MachineLocks
     from bench_core.scheduling.places import Place, Places
 
-__all__ = ["Policy", "Scheduler"]
-
 
 @dataclass(frozen=True)
 class Policy:

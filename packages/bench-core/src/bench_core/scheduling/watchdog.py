@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["LoopWatchdog"]
-
 _TICKS_PER_LIMIT = 8
 _LONGEST_TICK_S = 1.0
 _BACKSTOP_FACTOR = 2.0

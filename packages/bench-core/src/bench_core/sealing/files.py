@@ -17,8 +17,6 @@ from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SealedFiles", "answers_of", "sealed_files"]
-
 _OF_DEVELOPERS = "PROCTOR_DATA"
 
 

@@ -16,8 +16,6 @@ from bench_core.sealing import namespaces
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Ability", "how_to_seal", "sealed_command"]
-
 _PROBE_S = 30.0
 _ELSEWHERE = "files are hidden from processes on Linux only"
 _PROBE = """

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MOUNTS", "USERS", "main", "seal"]
-
 USERS, MOUNTS = "user-namespace", "mount-namespace"
 """The two ways: for any user where the system lets them, and for root where it does not."""
 

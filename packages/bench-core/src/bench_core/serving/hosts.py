@@ -7,8 +7,6 @@ import re
 
 from bench_core.errors import InputError
 
-__all__ = ["check_token", "foreign_origin", "host_name", "is_loopback"]
-
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
 _SHORTEST = 8
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})

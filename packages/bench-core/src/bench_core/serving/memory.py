@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from functools import cache
 
-__all__ = ["share_one_heap"]
-
 _MOST_HEAPS = -8
 """Of `mallopt`, in glibc's malloc.h: M_ARENA_MAX."""
 _CHOSEN = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")

@@ -11,8 +11,6 @@ from bench_core.serving.hosts import host_name, is_loopback
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_HEAD", "RefusedRequestError", "body_length", "check_host"]
-
 MOST_HEAD = 64 * 1024
 """Bytes of a request's first line and headers together."""
 

@@ -13,8 +13,6 @@ from bench_core.serving.requests import RefusedRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Head", "read_head", "refusal"]
-
 HEAD_S = 30.0
 """Longest time from the first byte of a head to its last, and for which a connection may say nothing."""
 _END = b"\r\n\r\n"

@@ -29,8 +29,6 @@ from bench_core.serving.requests import (
     check_host,
 )
 
-__all__ = ["BoundedHandler", "BoundedServer"]
-
 LOG = logging.getLogger(__name__)
 _READ_AHEAD = io.DEFAULT_BUFFER_SIZE
 _MOST_LINE = 1024

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.sessions.records import SessionState, TaskNote
 
-__all__ = ["Session", "SessionGroup", "open", "open_many"]
-
 
 class Session(Closing):
     """One session, each call of which waits for its answer; see `AsyncSession`.

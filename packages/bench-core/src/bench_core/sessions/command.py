@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["TOKEN_VARIABLE", "serve_sessions", "write_dataset"]
-
 TOKEN_VARIABLE = "BENCH_SESSION_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token of clients, where it is not to be a new one."""
 

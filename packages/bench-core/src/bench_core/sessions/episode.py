@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bench_core.records import AgentOutcome, AgentTask, Task, TrialResult
     from bench_core.sessions.source import SessionWorld
 
-__all__ = ["RESULT", "Episode"]
-
 _END_S = 3.0
 _ACTIONS_S = 600.0
 RESULT = "result.json"

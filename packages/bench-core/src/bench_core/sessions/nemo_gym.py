@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from bench_core.sessions.records import SessionSettings
     from bench_core.sessions.serving import Exchange
 
-__all__ = ["COOKIE", "OPEN_PATHS", "NemoGymServer", "dataset_lines"]
-
 COOKIE = "session_id"
 OPEN_PATHS = frozenset({"/health"})
 _SYSTEM = (

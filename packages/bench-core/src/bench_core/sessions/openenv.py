@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bench_core.sessions.records import SessionSettings, SessionStep, TaskNote
     from bench_core.sessions.serving import Exchange
 
-__all__ = ["OPEN_PATHS", "OpenEnvServer"]
-
 OPEN_PATHS = frozenset({"/health", "/metadata", "/schema", "/openapi.json", "/mcp"})
 """What `openenv validate --url` asks for, without headers; none of it says anything of a session."""
 

@@ -15,15 +15,6 @@ from bench_core.records import AgentTask, Record, Status, World
 if TYPE_CHECKING:
     from bench_core.records import TrialResult
 
-__all__ = [
-    "EpisodeError",
-    "SessionBusyError",
-    "SessionSettings",
-    "SessionState",
-    "SessionStep",
-    "TaskNote",
-]
-
 _ENVIRONMENT = Status.ENVIRONMENT_ERROR.value
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from bench_core.serving.streams import Head
 
-__all__ = ["Exchange", "Limits", "RefusedError", "serve"]
-
 _CONNECTIONS_BESIDE = 64
 _END_S = 5.0
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from bench_core.sessions.records import TaskNote
     from bench_core.sessions.source import SessionWorld
 
-__all__ = ["AsyncSession", "read_action"]
-
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _NOTHING = Observation()
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bench_core.sessions.records import SessionSettings
     from bench_core.trial import Benchmark
 
-__all__ = ["AGENT", "SessionWorld", "open_world"]
-
 AGENT = "session"
 """The agent in the records of episodes: whoever acts through the session."""
 

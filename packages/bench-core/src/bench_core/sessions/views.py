@@ -10,8 +10,6 @@ from bench_core.agents.ending import answer_form
 if TYPE_CHECKING:
     from bench_core.sessions.records import SessionStep
 
-__all__ = ["View", "shown"]
-
 View = Literal["full", "elements", "text"]
 """`full` has screenshots (base64), `elements` is the same without, `text` is one text for a model that
 reads its observations."""

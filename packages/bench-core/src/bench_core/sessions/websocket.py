@@ -11,8 +11,6 @@ from bench_core.errors import MissingExtraError
 if TYPE_CHECKING:
     from bench_core.sessions.serving import Exchange
 
-__all__ = ["Socket", "require_websockets"]
-
 _WAITING = 8
 _READ = 65536
 

@@ -16,15 +16,6 @@ from bench_core.statistics.rates import success_rate_interval
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-__all__ = [
-    "Accuracy",
-    "Calibration",
-    "CalibrationBin",
-    "accuracy",
-    "calibration",
-    "cohen_kappa",
-]
-
 Label = TypeVar("Label", bound="Hashable")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Whole = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["drop_p_values", "finds_in_one_trial"]
-
 _PAIR = 2
 _MOST_ROOTS = 2_000_000
 """Roots of unity of all replications computed at once; some 100 MB."""

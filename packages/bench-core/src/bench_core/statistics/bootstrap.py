@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Indices = npt.NDArray[np.integer[Any]]
 
-__all__ = [
-    "BootstrapMethod",
-    "bootstrap_macro_average",
-    "load_numpy",
-]
-
 BootstrapMethod = Literal["percentile", "bca"]
 
 DRAWS = 10_000

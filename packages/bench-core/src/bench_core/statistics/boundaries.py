@@ -11,8 +11,6 @@ from bench_core.statistics.distributions import normal_cdf, normal_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["critical_values"]
-
 _POINTS = 96
 _REACH = 7.0
 

@@ -14,17 +14,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from bench_core.errors import NotEstimableError
 from bench_core.records import LARGEST_SCORE
 
-__all__ = [
-    "Clusters",
-    "Scores",
-    "TaskMean",
-    "WeightedMean",
-    "finite",
-    "macro_mean",
-    "reduce_tasks",
-    "task_mean",
-]
-
 Key = TypeVar("Key", bound=Hashable)
 Scores = Mapping[Key, Sequence[float]]
 """Task id to the scores of its trials. Trials without a score are left out, not scored 0."""

@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
 
-__all__ = [
-    "Comparison",
-    "TaskComparison",
-    "compare",
-    "compare_models",
-    "compare_tasks",
-    "task_differences",
-]
-
 POWER = 0.8
 
 

@@ -12,8 +12,6 @@ from bench_core.statistics.summary_records import Distribution
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["describe", "duration_s", "total_usage"]
-
 
 def describe(values: Iterable[float | None]) -> Distribution:
     """Describe how values are spread; `None` is counted as unknown.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["count", "ordered"]
-
 Name = TypeVar("Name", bound=str)
 
 

@@ -13,8 +13,6 @@ from bench_core.statistics.distributions import beta_quantile, normal_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["dirichlet_high", "dirichlet_low", "rare_limits", "units_needed"]
-
 _STEP, _FINE_STEP = 1.0 / 8.0, 1.0 / 48.0
 _DOMINANT, _MANY = 0.05, 200
 """A unit with this share of the variance of so many makes the transform fall off so slowly that it

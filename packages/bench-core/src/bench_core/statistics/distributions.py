@@ -14,17 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "beta_cdf",
-    "beta_quantile",
-    "binomial_cdf",
-    "binomial_pmf",
-    "normal_cdf",
-    "normal_quantile",
-    "t_cdf",
-    "t_quantile",
-]
-
 _EPSILON = 1e-16
 _TINY = 1e-300
 _MAX_ITERATIONS = 100_000

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from bench_core.records import Record
 
-__all__ = ["ESTIMAND_TEXT", "Estimand", "Interval", "require_level"]
-
 Estimand = Literal["new_tasks", "same_tasks", "these_results"]
 """What an interval is about: new tasks of this kind, exactly these tasks run again, or the truth
 about these very results (where a fallible judge leaves it unknown)."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Key
 
-__all__ = ["CorrectedRate", "corrected_rate", "latent_class", "ppi", "rogan_gladen"]
-
 _LEAST_LABELLED = 2
 
 

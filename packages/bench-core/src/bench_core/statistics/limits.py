@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Estimand
 
-__all__ = ["Units", "cluster_units", "difference_limits", "trial_units"]
-
 
 class Units(NamedTuple):
     """What a limit counts as independent: totals of differences, and how much each weighs."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from bench_core.records import RunInfo, Task, TrialResult
     from bench_core.statistics.paired_tests import PairedT
 
-__all__ = ["Look", "LookPlan", "Looks", "look_at", "looks_of", "plan_looks"]
-
 Reason = Literal["continue", "regression", "difference", "futility", "complete", "pending"]
 _LEAST_CLUSTERS = 2
 _FUTILITY = 0.2

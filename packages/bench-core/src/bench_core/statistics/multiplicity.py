@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["benjamini_hochberg", "holm", "tarone", "tarone_level"]
-
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust so that the chance of any false finding stays at the level tested at.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key, Scores, TaskMean
 
-__all__ = ["Items", "Noise", "TaskItem", "items_of", "noise_of"]
-
 _LEAST_CLUSTERS = 3
 _MOST_BLOCKS = 40
 _LEAST_MODELS = 8

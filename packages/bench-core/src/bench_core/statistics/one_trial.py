@@ -12,8 +12,6 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 
-__all__ = ["MOST_TASKS", "critical_mid_p", "mid_p", "one_trial_p_value"]
-
 MOST_TASKS = 400
 """Beyond, the conditional test loses nothing worth the quadratic time."""
 _TIE = 1e-9

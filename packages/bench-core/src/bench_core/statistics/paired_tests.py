@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key
 
-__all__ = [
-    "PairedT",
-    "fisher_exact",
-    "mcnemar_mid_p",
-    "newcombe",
-    "paired_t",
-    "sign_flip",
-    "tango",
-]
-
 FLIPS = 20_000
 _FLIPS_AT_ONCE = 1_000
 _EXACT_WORK = 3_000_000

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Interval
 
-__all__ = [
-    "mean_over_tasks",
-    "pass_at_k",
-    "pass_at_k_interval",
-    "pass_hat_k",
-    "pass_hat_k_interval",
-]
-
 
 def pass_at_k(successes: int, trials: int, k: int) -> float:
     """Estimate the chance that at least one of `k` trials succeeds, from `trials` >= k trials.

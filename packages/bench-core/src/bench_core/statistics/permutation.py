@@ -31,18 +31,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Key, Scores
 
-__all__ = [
-    "MISSED",
-    "TIED_TASKS",
-    "TIE_STEPS",
-    "WithinTask",
-    "hypergeometric",
-    "power_of_counts",
-    "shared_trials",
-    "trials_and_scores",
-    "within_task",
-]
-
 DRAWS = 9_999
 _STEPS = 12
 """Lattice steps of the smallest weight where tasks differ in their numbers of trials."""

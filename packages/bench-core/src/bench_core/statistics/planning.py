@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
 
-__all__ = [
-    "Design",
-    "Plan",
-    "Templates",
-    "Variability",
-    "plan",
-    "plans_for",
-    "power_of",
-    "tasks_needed",
-]
-
 Design = Literal["paired", "unpaired"]
 """Two agents on the same tasks, or each on tasks of its own."""
 

@@ -13,15 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Key
 
-__all__ = [
-    "PRIOR",
-    "JudgedTable",
-    "discrete_quantile",
-    "judged_table",
-    "posterior_of_successes",
-    "rate_quantile",
-]
-
 PRIOR = 1.0
 """Both parameters of the Beta priors: uniform."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["MOST_SIMULATED", "finds_of_totals", "printed_power", "simulated_power"]
-
 MOST_SIMULATED = 400
 """Up to so many tasks power is simulated: approximations are rough there, and it is fast."""
 _REPLICATIONS = 500

@@ -8,8 +8,6 @@ from bench_core.errors import NotEstimableError
 from bench_core.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 from bench_core.statistics.intervals import Interval, require_level
 
-__all__ = ["clopper_pearson", "jeffreys", "t_or_normal_quantile", "wilson", "wilson_limits"]
-
 
 def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
     """Return Wilson's score interval for `successes` out of `n` independent trials.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
 
-__all__ = ["Dominance", "Leaderboard", "RankSet", "dominance", "leaderboard"]
-
 
 class RankSet(Record):
     """The ranks a model may have; with confidence 1 - alpha for all models together.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.clustering import Clusters, Scores, WeightedMean
     from bench_core.statistics.intervals import Estimand
 
-__all__ = ["interval_of", "macro_average_interval", "success_rate_interval"]
-
 FEW_CLUSTERS = 5
 """Below this many clusters an interval gets a note: no method is reliable there."""
 

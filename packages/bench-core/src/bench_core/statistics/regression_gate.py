@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.permutation import WithinTask
 
-__all__ = ["GateCheck", "GateResult", "GateVerdict", "gate"]
-
 GateVerdict = Literal["fine", "regression", "not_enough_evidence"]
 """What a gate decides; commands exit with 0, 1 and 3 for these."""
 

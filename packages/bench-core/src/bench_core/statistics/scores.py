@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import ErrorInfo, Status, Usage
 
-__all__ = [
-    "IDENTITY",
-    "EndedTrial",
-    "EndedTrials",
-    "Identity",
-    "ended_trials",
-    "identity_of",
-    "latest_results",
-    "task_scores",
-    "task_successes",
-]
-
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
 IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profile")
 """What must be the same for results to be averaged."""

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.intervals import Estimand, Interval
     from bench_core.statistics.scores import EndedTrial
 
-__all__ = [
-    "Entry",
-    "bounds_of",
-    "entries_of",
-    "group_slices",
-    "macro_rate",
-    "slice_of",
-    "strict_entries",
-    "success_rate",
-    "template_slices",
-]
-
 
 class Entry(NamedTuple):
     """A planned task with what its trials came to."""

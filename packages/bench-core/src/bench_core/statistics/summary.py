@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.scores import EndedTrial, EndedTrials, Identity
     from bench_core.statistics.slices import Entry
 
-__all__ = ["summarise"]
-
 _EXAMPLES = 5
 _PASS_KS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 _UNCLASSIFIED = "unclassified"

@@ -9,17 +9,6 @@ from pydantic import Field
 from bench_core.records import Record, Status, TrialKey, Usage
 from bench_core.statistics.intervals import Estimand, Interval
 
-__all__ = [
-    "Bounds",
-    "Coverage",
-    "Distribution",
-    "Exclusion",
-    "PassRate",
-    "Rate",
-    "Slice",
-    "Summary",
-]
-
 
 class Rate(Record):
     """A rate, never bare: both intervals, or the reason why one is refused.

@@ -48,14 +48,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = [
-    "AgentConformance",
-    "BenchmarkConformance",
-    "JudgeConformance",
-    "ReporterConformance",
-    "WorldConformance",
-]
-
 _NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OUTCOMES = {each for each in Status if each.scored} | {Status.BUDGET_EXCEEDED}
 _CONNECT_TIMEOUT_S = 2

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task, TrialResult
     from bench_core.trial import Benchmark
 
-__all__ = ["FaultMatrix"]
-
 _OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RELEASED, NOT_RETRIED, USAGE_REPORTED}
 
 

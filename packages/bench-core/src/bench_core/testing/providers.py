@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
-__all__ = ["ProviderConformance", "SetClock"]
-
 _TTL_S = 100.0
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = ["make_results", "make_run", "make_tasks", "reseal"]
-
 _SITES = ("gitlab", "map", "reddit", "shopping", "shopping_admin")
 _TYPES = ("mutate", "navigate", "retrieve")
 _START = datetime(2026, 3, 1, 9, 0, tzinfo=timezone.utc)

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = [
-    "ENVIRONMENT_CLOSED",
-    "NOT_RELEASED",
-    "AgentLimits",
-    "AgentWork",
-    "awaitable_of",
-    "error_info",
-    "run_agent",
-]
-
 T = TypeVar("T")
 
 NOT_RELEASED = "not_released"

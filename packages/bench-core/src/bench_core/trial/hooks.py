@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
     from bench_core.records.vocabulary import FailureMode, SuspectCause
 
-__all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment", "close_benchmark"]
-
 _CLOSE_S = 10.0
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.records import AgentCode
     from bench_core.records.integrity import IntegrityOutcome
 
-__all__ = ["IntegrityWatch", "integrity_of", "is_contained", "void_of"]
-
 _PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 _RANK = {"blocked": 0, "unknown": 1, "succeeded": 2}
 _DETAIL = 300

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["LOG", "trial_log"]
-
 LOG = "log.txt"
 
 _ALWAYS = ("bench_core", "browser_use", "bubus")

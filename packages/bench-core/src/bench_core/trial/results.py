@@ -29,22 +29,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.trial.hooks import Evaluation, TrialEnvironment
 
-__all__ = [
-    "CLAIMS_FAULT",
-    "HARNESS_ERROR",
-    "NOT_CLOSED",
-    "NOT_RETRIED",
-    "RERUN",
-    "USAGE_REPORTED",
-    "conditions",
-    "ending_of",
-    "evaluated_fields",
-    "fault_fields",
-    "reported_fields",
-    "unscored_result",
-    "with_steps",
-]
-
 HARNESS_ERROR = "harness_error"
 """Flags results of trials that failed because of a defect in the harness or the benchmark."""
 NOT_RETRIED = "not_retried"

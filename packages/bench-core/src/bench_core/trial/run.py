@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from bench_core.trial.hooks import Benchmark, TrialEnvironment
 
-__all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
-
 
 def run_trial(
     benchmark: Benchmark,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_core.records import AgentCode
     from bench_core.trial.hooks import TrialEnvironment
 
-__all__ = ["sealing_of"]
-
 _PACKAGES = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 
 _AGENT = "nothing is hidden from the agent's process"

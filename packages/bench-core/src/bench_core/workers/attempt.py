@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bench_core.workers.files import Incoming
     from bench_core.workers.transport import Link
 
-__all__ = ["WorkerAttempt", "WorkerLimits", "WorkerLostError", "end_of"]
-
 _log = logging.getLogger("bench_core.workers")
 _log.addHandler(
     logging.NullHandler()

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
-__all__ = ["WorkerExecutor"]
-
 _log = logging.getLogger("bench_core.workers")
 _SIGNS_PER_LEASE = 5
 _LONGEST_URL = 1_000

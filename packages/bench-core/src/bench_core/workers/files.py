@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = [
-    "INCOMING",
-    "LATE",
-    "LATE_RESULT",
-    "Incoming",
-    "keep_late",
-    "sees",
-    "send_pieces",
-    "stage",
-]
-
 INCOMING, LATE = "incoming", "late"
 LATE_RESULT = "late_result"
 """The kind of the event of a result that was refused."""

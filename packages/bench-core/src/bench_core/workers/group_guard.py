@@ -25,8 +25,6 @@ from bench_core.processes import ProcessGroups
 if TYPE_CHECKING:
     from bench_core.agent_process.connection import Connection
 
-__all__ = ["GroupGuard", "GuardedProcesses", "main", "new_mark"]
-
 _PROGRAM = "from bench_core.workers.group_guard import main; main()"
 _MARK = "PROCTOR_WORKER"
 _LOOK_S = 0.5

@@ -29,8 +29,6 @@ from typing import Any
 
 from bench_core.errors import InputError
 
-__all__ = ["refuse_mismatch"]
-
 _DIGITS = 12
 
 

@@ -25,17 +25,6 @@ from bench_core.workers.recipe import load_reference, package_digests
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-__all__ = [
-    "AskedNode",
-    "Finding",
-    "NodeFacts",
-    "NodeQuestions",
-    "address_of",
-    "facts_of_this_node",
-    "findings",
-    "labelled",
-]
-
 _SHM = Path("/dev/shm")  # noqa: S108  # its size alone is looked at
 _BROWSER = "bench_core.browser:find_chromium"
 _REACH_S = 5.0

@@ -14,8 +14,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-__all__ = ["Bindings", "FreePlaces", "NodeRoom", "Placement", "placed"]
-
 Labels = frozenset[str]
 _NONE: Labels = frozenset()
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_core.child_process.process import Exit
 
-__all__ = ["PipeTransport", "WorkerProcess"]
-
 _COMMAND = ("-m", "bench_core.cli.main", "worker-process")
 _POLL_S = 0.05
 _END_S = 30.0

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.redaction import Redactor
 
-__all__ = ["Trials", "serve_worker"]
-
 _ORPHANED, _LEASE_OVER = 70, 71
 _TICKS_PER_LEASE = 8
 _END_S, _LONGEST_END_S = 3.0, 30.0

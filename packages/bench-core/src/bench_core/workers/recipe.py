@@ -16,8 +16,6 @@ from bench_core.records import Record, Resource
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Recipe", "load_reference", "package_digests"]
-
 
 class Recipe(Record):
     """An entry point and its settings: no object crosses, because objects hold the keys of this process.

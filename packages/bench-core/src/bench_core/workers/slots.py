@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.machine_locks import Held
     from bench_core.workers.transport import Link
 
-__all__ = ["Slot"]
-
 
 @dataclass(eq=False)
 class Slot:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from bench_core.scheduling.leased_locks import Broker
     from bench_core.workers.placement import NodeRoom
 
-__all__ = ["Link", "Transport"]
-
 
 class Link(Protocol):
     """The connection to one worker.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Mismatch, RunReport, TrialRow
 
-__all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats", "grouped"]
-
 FEW_TASKS = 30
 """Below this many tasks an interval is wide whatever the method."""
 LARGE_EXCLUSION = 0.05

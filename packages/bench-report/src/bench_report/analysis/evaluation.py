@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
-__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "methods_of", "read_rate"]
-
 HIGH_CONFIDENCE = 0.85
 """From this confidence on an evaluation counts as of high confidence."""
 LOW_CONFIDENCE = 0.6

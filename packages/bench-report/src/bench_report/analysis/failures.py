@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_report.model import RunReport, TrialRow
     from bench_report.run_data.sources import Source
 
-__all__ = ["Cluster", "OutcomeChange", "changes_of", "clusters_of", "failed_checks", "suspects_of"]
-
 _MOST_CHECKS = 12
 _MOST_NAME = 200
 UNCLASSIFIED = "unclassified"

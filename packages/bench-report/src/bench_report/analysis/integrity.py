@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
-__all__ = ["integrity_counts", "integrity_of", "not_clean", "read_integrity", "reasons"]
-
 _MOST_LISTED = 1_000
 _OUTCOMES = {"blocked": "blocked", "succeeded": "took effect", "unknown": "effect unknown"}
 

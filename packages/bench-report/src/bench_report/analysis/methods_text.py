@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report, RunReport
 
-__all__ = ["methods_paragraphs", "references"]
-
 _WILSON = "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22:209-212."
 _KISH = "Kish, L. (1965). Survey Sampling. Wiley. (Design effect and effective sample size.)"
 _MILLER = "Miller, E. (2024). Adding error bars to evals. arXiv:2411.00640."

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Estimand, Interval, Rate
     from bench_report.model import Report, RunReport
 
-__all__ = ["RateVariant", "VariantValue", "rate_variants"]
-
 
 class VariantValue(NamedTuple):
     """The rate of one run."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Rate, Slice, Summary
     from bench_report.model import JudgeAudit, ReadRate, Report
 
-__all__ = ["REASON", "without_intervals"]
-
 REASON = "the run is going on; an interval that is looked at all the time does not hold"
 
 

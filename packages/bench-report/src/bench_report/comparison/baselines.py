@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import RunInfo
     from bench_report.run_data.sources import Source
 
-__all__ = [
-    "Baseline",
-    "ComparedRun",
-    "baseline_of",
-    "read_side",
-    "read_sides",
-    "side_of",
-]
-
 
 class Baseline(StoredRun):
     """`baseline.json`: one run, reduced to what later runs are compared with.

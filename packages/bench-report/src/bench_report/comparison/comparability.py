@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bench_report.comparison.baselines import ComparedRun
     from bench_report.run_data.sources import Source
 
-__all__ = ["IncomparableRunsError", "check_comparable", "mismatches", "same_shared_tasks"]
-
 _SHOWN_HASH = 12
 _TASK_SET = "task set"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Design
 
-__all__ = ["PlannedDesign", "designs"]
-
 _TRIALS = (1, 3, 5, 10)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Comparison as Compared
     from bench_report.comparison.baselines import ComparedRun
 
-__all__ = ["compare", "difference"]
-
 _Outcomes = dict[str, list[float]]
 _Clusters = dict[str, str]
 

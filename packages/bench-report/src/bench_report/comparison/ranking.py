@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_report.comparison.baselines import ComparedRun
     from bench_report.model import RunReport
 
-__all__ = ["cost_interval", "cost_of_run", "joint_intervals", "noise_of_run", "ranking_of"]
-
 _LEAST_RUNS = 3
 """Two runs are a comparison, not a leaderboard."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Estimand, GateVerdict
     from bench_report.comparison.baselines import ComparedRun
 
-__all__ = ["gate"]
-
 
 def gate(
     new: Path,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report
 
-__all__ = ["write_csv", "write_parquet"]
-
 # What OWASP lists for CSV injection: the signs of a formula, and what spreadsheets skip before one.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Difference, Report, RunReport, TrialRow
 
-__all__ = ["DOCUMENTS", "MATCH", "comparison_json", "render_document"]
-
 DOCUMENTS = {
     "comparison": "comparison.md.j2",
     "waa-baseline": "waa-baseline.md.j2",

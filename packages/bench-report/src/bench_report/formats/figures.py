@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report
 
-__all__ = ["Figure", "figures_of"]
-
 _WIDTH = 720
 _LABEL = 250
 _VALUE = 150

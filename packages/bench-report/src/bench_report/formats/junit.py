@@ -12,8 +12,6 @@ from bench_report.text.untrusted import clip, inline
 if TYPE_CHECKING:
     from bench_report.model import Report, RunReport, TaskEntry, TrialRow
 
-__all__ = ["render_junit"]
-
 # What XML 1.0 cannot contain in any form: even as a reference these make a document that parsers refuse.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEXT = 2_000

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report
 
-__all__ = ["escape", "render_latex"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
     "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",

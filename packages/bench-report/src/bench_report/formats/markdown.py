@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report, TrialRow
 
-__all__ = ["render_markdown"]
-
 _MAX_TASKS = 2_000
 _MAX_TEMPLATES = 250
 

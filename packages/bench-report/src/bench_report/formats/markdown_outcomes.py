@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Interval
     from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 
-__all__ = ["TRIAL_SYMBOLS", "evaluation", "integrity", "outcomes"]
-
 TRIAL_SYMBOLS = {True: "✓", False: "✗", None: NONE}
 """How a trial's success is written."""
 _MAX_FLAGGED = 200

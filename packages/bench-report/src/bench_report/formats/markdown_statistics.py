@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report
 
-__all__ = ["looks", "noise", "ranking"]
-
 
 def looks(report: Report) -> Iterator[str]:
     """Yield what looks found, of runs that may stop early."""

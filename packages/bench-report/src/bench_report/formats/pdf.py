@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bench_report.formats.figures import Figure
 
-__all__ = ["print_figures"]
-
 _PATIENCE_S = 180.0
 _PAGE = (
     "<!doctype html><meta charset=utf-8><style>@page {{ size: {width}px {height}px; margin: 0 }} "

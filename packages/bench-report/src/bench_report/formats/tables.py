@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Interval, Rate
     from bench_report.model import Report
 
-__all__ = ["Table", "tables_of"]
-
 Row = dict[str, Any]
 
 

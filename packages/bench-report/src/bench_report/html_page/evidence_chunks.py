@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["Chunk", "Image", "PackedEvidence", "Pictures", "Screenshots", "collect_evidence"]
-
 # The page unpacks a whole chunk to open one trial: small ones open at once, large ones pack better.
 _CHUNK_TRIALS = 256
 _CHUNK_CHARS = 400_000

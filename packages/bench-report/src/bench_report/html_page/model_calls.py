@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import CallPart
 
-__all__ = ["ShownCall", "read_model_calls"]
-
 _MOST_BYTES = 32 * 2**20
 _LONGEST_LINE = 8 * 2**20
 _MOST_CALLS = 300

@@ -20,8 +20,6 @@ from bench_report.text.untrusted import inline
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["HarRequest", "read_calls", "summary_of"]
-
 _NAMES = ("network.har", "network.har.gz")
 _MAX_BYTES = 32 * 2**20
 _HOSTS = 8

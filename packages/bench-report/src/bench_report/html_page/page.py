@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from bench_report.html_page.evidence_chunks import PackedEvidence
     from bench_report.model import Report, RunReport, SliceDifference
 
-__all__ = ["render_page"]
-
 # In this order: they share one scope, and a script uses the constants of those before it.
 _STYLES = ("report", "print")
 _SCRIPTS = (

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report, RunReport, TrialRow
 
-__all__ = [
-    "CostPoint",
-    "cost_points",
-    "cost_range",
-    "cumulative_plot",
-    "heat_map",
-    "most_steps",
-    "pareto_plot",
-    "success_by_step",
-]
-
 _MOST_COLUMNS = 400
 _MOST_ROWS = 20
 _ROW = 16

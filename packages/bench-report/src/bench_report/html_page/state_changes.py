@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["StateChange", "StateChanges", "read_changes"]
-
 _STATES = ("finish_state.json.gz", "finish_state.json")
 _MAX_BYTES = 32 * 2**20
 _MOST = 300

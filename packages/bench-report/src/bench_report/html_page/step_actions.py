@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["Box", "Mark", "described_actions", "marks_of", "marks_of_step"]
-
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_report.html_page.step_actions import Box
     from bench_report.run_data.artifacts import TrialFolder
 
-__all__ = ["StepReader"]
-
 _TRAJECTORY = "trajectory.jsonl"
 _OBSERVATIONS = "observations.jsonl"
 _TEXT = 4_000

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Interval
 
-__all__ = [
-    "difference_plot",
-    "difference_reach",
-    "histogram",
-    "image",
-    "interval_plot",
-    "position",
-    "share_bar",
-    "tone_class",
-]
-
 TONES = 8
 """Runs with a colour of their own; the ninth has the first one's colour in another shape."""
 

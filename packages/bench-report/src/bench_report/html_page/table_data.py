@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialKey
     from bench_report.model import FlaggedTrial, Report, TrialRow
 
-__all__ = [
-    "WORD_LENGTH",
-    "as_json",
-    "embeddable",
-    "pack",
-    "pair_address",
-    "run_names",
-    "table_of",
-    "trial_address",
-]
-
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
 WORD_LENGTH = 200

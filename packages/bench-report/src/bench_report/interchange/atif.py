@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["VERSION", "export_atif", "import_atif"]
-
 VERSION = "ATIF-v1.8"
 _PREFIX = "ATIF-v1."
 _Json = dict[str, Any]

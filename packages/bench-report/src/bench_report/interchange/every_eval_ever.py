@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Rate
     from bench_report.run_data.sources import Source
 
-__all__ = ["export_every_eval_ever"]
-
 _SCHEMA, _SAMPLE_SCHEMA = "0.3.0", "instance_level_eval_0.3.0"
 _METRIC = "success_rate"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

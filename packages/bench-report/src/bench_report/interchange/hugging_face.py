@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["export_eval_results"]
-
 
 def export_eval_results(run: Source, out: Path) -> Path:
     """Write a run as the file of one entry.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import RunInfo, Step, Task, TrialResult
 
-__all__ = ["ImportedRun", "ImportedTrial", "read_json", "write_run"]
-
 
 class ImportedTrial(NamedTuple):
     """A trial with its trajectory."""

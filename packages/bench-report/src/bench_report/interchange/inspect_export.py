@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task, TrialResult, Usage
     from bench_report.run_data.sources import Source
 
-__all__ = ["SCORER", "call_of", "export_inspect", "steps_of"]
-
 SCORER = "proctor"
 _LIMITS = {"step_limit": "turn", "time_limit": "time", "budget_exceeded": "cost"}
 

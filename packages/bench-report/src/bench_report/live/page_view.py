@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_report.live.progress import Snapshot
 
-__all__ = ["NO_INTERVAL", "shown_progress"]
-
 NO_INTERVAL = "No interval before the last trial: one that is looked at all the time does not hold."
 _NAME = 200
 _REASON = 300

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import RunInfo
 
-__all__ = ["InFlight", "LiveBudget", "ProgressReader", "Snapshot", "snapshots"]
-
 R = TypeVar("R", bound=Record)
 _MOST_BAD = 10_000
 _STARTED, _FINISHED, _LOOK = "attempt_started", "attempt_finished", "look"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_report.live.progress import Snapshot
 
-__all__ = ["ReportServer", "serve"]
-
 _WATCHED = ("run.json", "results.jsonl", "tasks.jsonl")
 _SIDE = "evidence/"
 _FILES = "files/"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Look
     from bench_report.live.progress import LiveBudget, Snapshot
 
-__all__ = ["budget_words", "headline", "look_words", "show_lines", "show_live"]
-
 _SYMBOLS = {True: ("✓", "green"), False: ("✗", "red"), None: ("-", "yellow")}
 _IN_FLIGHT = 8
 _PART_CELLS = 40

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["CALLS_FILES", "IMAGE_TYPES", "TrialFolder", "artifact_link"]
-
 CALLS_FILES = ("conversation.jsonl", "proxied_calls.jsonl")
 """Where trials keep what their models were sent; where there are several, the first is shown."""
 IMAGE_TYPES = {

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["effort_of", "task_entries", "trial_rows"]
-
 # One call for all fields: a report may have a hundred thousand rows.
 _NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed"}
 _SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))

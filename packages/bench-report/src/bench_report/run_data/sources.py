@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bench_core.records import RunInfo, Task, TrialResult
     from bench_core.run_folder import RunView
 
-__all__ = ["Source", "read_runs"]
-
 _LABEL_LENGTH = 120
 
 

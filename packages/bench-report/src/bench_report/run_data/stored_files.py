@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench_core.records import ArtifactFile, TrialResult
     from bench_report.run_data.sources import Source
 
-__all__ = ["stored_trial"]
-
 _MOST_BYTES = {
     "trajectory.jsonl": 64 << 20,
     "observations.jsonl": 32 << 20,

@@ -12,26 +12,6 @@ if TYPE_CHECKING:
     from bench_core.statistics import Interval, RankSet
     from bench_report.model import Difference, Ranking, Report, RunReport, SliceDifference
 
-__all__ = [
-    "LOOKS_NOTE",
-    "LOOK_COLUMNS",
-    "NOISE_NOTE",
-    "RANKS_NOTE",
-    "baseline_of_looks",
-    "check_rows",
-    "cost_rows",
-    "difference_cells",
-    "effort_rows",
-    "headline_counts",
-    "headline_interval",
-    "look_rows",
-    "pair_rows",
-    "ranks",
-    "slice_groups",
-    "slice_rows",
-    "unknown",
-]
-
 LOOK_COLUMNS = (
     "Look", "Tasks", "Difference", "Repeated interval", "t", "Critical", "Power left", "Result",
 )  # fmt: skip

@@ -9,8 +9,6 @@ from bench_report.text.numbers import count, p_value
 if TYPE_CHECKING:
     from bench_report.model import Difference, RunReport
 
-__all__ = ["difference_sentence", "run_sentence", "whole"]
-
 
 def whole(value: float) -> str:
     """Write a share in whole percent; only none and all are 0% and 100%.

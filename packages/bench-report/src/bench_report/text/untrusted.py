@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["clip", "inline", "markdown", "markdown_table", "shown_json", "visible"]
-
 # C0 and C1 controls but tab and newline, bidi controls, zero-width and other invisible formatting,
 # line and paragraph separators, unpaired surrogates, tags and variation selectors supplement.
 _HIDDEN = re.compile(

@@ -10,8 +10,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Roc", "interpolate", "isotonic", "roc_curve"]
-
 
 class Roc(Record):
     """What share of successes and failures is passed at each threshold of the score.

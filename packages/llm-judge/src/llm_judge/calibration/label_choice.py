@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Verdict
 
-__all__ = ["Selection", "next_to_label", "selection_of", "stratified_rate", "stratum"]
-
 _DRAWS = 4_000
 _UNLIKELY = 0.05
 _LEAST = 2

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
 
-__all__ = ["label_form", "label_text"]
-
 _CHARS = 12_000
 
 

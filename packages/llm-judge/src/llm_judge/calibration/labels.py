@@ -9,8 +9,6 @@ from typing import Any
 from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
 
-__all__ = ["read_labels"]
-
 _TRUE = frozenset({"1", "pass", "passed", "success", "true", "y", "yes"})
 _FALSE = frozenset({"0", "fail", "failed", "failure", "false", "n", "no"})
 

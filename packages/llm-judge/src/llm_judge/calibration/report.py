@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Outcome, Verdict
 
-__all__ = [
-    "CalibrationReport",
-    "JudgeCalibration",
-    "calibrate",
-    "load_calibration",
-    "save_calibration",
-]
-
 _LEAST_OF_EACH = 3
 _LEAST_FOR_CONFIDENCE = 20
 _FOLDS = 5

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from llm_judge.batch import BatchResult
     from llm_judge.judge import Judge
 
-__all__ = ["read_cases", "run_batch"]
-
 _LINE = 100
 
 

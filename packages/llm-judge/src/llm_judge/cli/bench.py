@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from llm_judge.meta_evaluation.labelled_set import MetaEvaluation
     from llm_judge.meta_evaluation.visibility import VisibilityReport
 
-__all__ = ["ask_labels", "choose_cases", "run_bench", "run_stress", "show_bench", "write_form"]
-
-
 _GENERATED = re.compile(r"generated:(\d{1,5})")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Verdict
 
-__all__ = ["run_demo", "show_demo"]
-
 _CASES = ("dinner", "dinner-wrong-time")
 _SHOWS = {
     "gullible": "passes whatever it is asked: it passed a question whose answer is known to be no, so that its "

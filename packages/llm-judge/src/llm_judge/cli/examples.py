@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "lint": "llm-judge lint cases/dinner.json",
     "pack": "llm-judge pack cases/dinner.json",

@@ -38,22 +38,6 @@ if TYPE_CHECKING:
     from llm_judge.prompts.evidence_pack import EvidencePack
     from llm_judge.verdicts.evidence_check import Verification
 
-__all__ = [
-    "EXIT_CODES",
-    "estimate_words",
-    "read_verdict",
-    "show_batch",
-    "show_calibration",
-    "show_findings",
-    "show_models",
-    "show_pack",
-    "show_prompt",
-    "show_stress",
-    "show_verdict",
-    "show_verification",
-    "write_verdict",
-]
-
 _SHOWN_ERROR = 300
 EXIT_CODES: dict[Outcome, int] = {
     "pass": exit_codes.OK,

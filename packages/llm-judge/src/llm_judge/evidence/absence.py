@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from llm_judge.language.statements import Statement
     from llm_judge.states.locations import Location
 
-__all__ = ["doubt_of_absence"]
-
 _OTHER = re.compile(r"\b(?:other|else|additional|further|another|extra|more)\b", re.IGNORECASE)
 _GENERAL = frozenset({"all", "data", "entries", "history", "items", "list", "records"})
 _ANYTHING = re.compile(r"\b(?:nothing|anything|unchanged|untouched)\b", re.IGNORECASE)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from llm_judge.language.values import ParsedValue
     from llm_judge.states.locations import Location
 
-__all__ = ["NEGATION", "contradiction", "element_pointer"]
-
 NEGATION = re.compile(r"\b(?:no|not|never|without)\b|n't\b", re.IGNORECASE)
 _PARTICIPLE = re.compile(r"\w+ed|done|draft|made|paid|sent|won")
 _IS_A = re.compile(r"\b(?:is|are|was|were)\s+an?\s+((?:[a-z][\w-]*\s+){1,3})([a-z]+)\b")

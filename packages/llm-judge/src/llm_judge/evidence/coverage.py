@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from llm_judge.evidence.judged_state import JudgedState, ResolvedEvidence
     from llm_judge.language.statements import Fact
 
-__all__ = ["FactCoverage", "check_facts"]
-
 _NAMES = frozenset({"text", "name", "address"})
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from llm_judge.evidence.fields import Field
     from llm_judge.language.statements import Fact
 
-__all__ = ["SIDES", "FactMatch", "match_fact", "touches"]
-
 MatchOutcome = Literal["held", "missing", "violated", "unchecked"]
 
 # when a record was written is not when what it is about takes place

@@ -11,8 +11,6 @@ from llm_judge.language.values import folded, words
 if TYPE_CHECKING:
     from llm_judge.language.values import ParsedValue
 
-__all__ = ["Field", "field_of"]
-
 
 @dataclass(frozen=True)
 class Field:

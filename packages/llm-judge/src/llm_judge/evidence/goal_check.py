@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from llm_judge.language.statements import Fact
 
-__all__ = ["goal_doubts"]
-
 _CASES = re.compile(
     r"(?:\A|(?<=[.!?]\s))[^.!?]*\b(?:if|otherwise|unless|either)\b.*", re.IGNORECASE | re.DOTALL
 )

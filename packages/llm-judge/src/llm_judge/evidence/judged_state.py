@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-__all__ = ["JudgedState", "ResolvedEvidence"]
-
 _MAIL = frozenset({"mail", "email", "emails", "mails", "e-mail"})
 _LEAST_NOUN = 6
 _LEAST_APP = 4  # shorter names are in too many words

@@ -18,8 +18,6 @@ from llm_judge.states.pointers import leaves, tokens
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["looks_planted", "scan", "scan_shown"]
-
 # a tripwire, not a filter: new wordings get through, so that nothing rests on these alone
 _PATTERNS = (
     ("orders", re.compile(

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from llm_judge.language.statements import Fact, Statement
     from llm_judge.language.values import ParsedValue
 
-__all__ = ["Proof", "ProofChecker"]
-
 _DONE = re.compile(
     r"\b(?:add(?:ed)?|bought|book(?:ed|ing)?|cancel+ed|changed|created|deleted|drafted|favou?rited|invited|made|moved|ordered|"
     r"placed|posted|published|purchased|removed|renamed|reserv(?:ed|ation)|saved|scheduled|sent|set|shared|submitted|updated|"

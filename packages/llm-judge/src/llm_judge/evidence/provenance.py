@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Evidence
 
-__all__ = ["asks_about_text", "is_free_text", "provenance", "typed_texts"]
-
 _FREE_TEXT = re.compile(
     r"(?:^|_)(?:about|bio|body|caption|comment|content|cover_?letter|description|draft|html|instruction|"
     r"message|note|preview|remark|reply|request|review|snippet|subject|summary|text)s?(?:$|_)"

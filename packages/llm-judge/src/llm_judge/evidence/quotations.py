@@ -18,8 +18,6 @@ from llm_judge.states.pointers import MISSING, leaves, resolve, tokens
 if TYPE_CHECKING:
     from bench_core.records.judge import Evidence
 
-__all__ = ["check_evidence", "quote_match"]
-
 _LONG = 200
 _PASSAGE = 20  # shorter texts stand in others by chance
 _LEAST_TEXT = 3

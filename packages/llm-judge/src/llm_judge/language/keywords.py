@@ -11,8 +11,6 @@ from llm_judge.language.word_files import word_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["keywords", "machine_forms", "relevance"]
-
 _WORD = re.compile(r"[^\W_]+(?:[:.'-][^\W_]+)*")
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["QUOTED", "asks_for_absence", "without_examples"]
-
 QUOTED = re.compile(
     r"\"([^\"]{1,200})\"|\u201c([^\u201d]{1,200})\u201d|(?<!\w)'((?:[^']|(?<=\w)'(?=\w)){1,200})'(?!\w)|\u2018([^\u2019]{1,200})\u2019"
 )

@@ -12,8 +12,6 @@ from llm_judge.language.word_files import word_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["capital_runs", "is_name"]
-
 _CAPITAL = re.compile(r"[A-Z0-9][\w\u2019'&.+-]*")
 _STREET = re.compile(
     r"\b(?:Apartments?|Apts?|Avenue|Ave|Blvd|Boulevard|Court|Drive|Dr|Highway|Lane|Ln|Plaza|Rd|Road|Sq|Square|St|Street|Suites?|Terrace|Way)\b"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from llm_judge.language.values import ParsedValue
 
-__all__ = ["CLAUSE", "Fact", "Statement", "parse_criterion"]
-
 CLAUSE = ","
 """Stands between the words before a fact and those after it."""
 

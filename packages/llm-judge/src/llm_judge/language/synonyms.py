@@ -11,8 +11,6 @@ from functools import cache
 from llm_judge.language.values import words
 from llm_judge.language.word_files import word_file, word_list
 
-__all__ = ["ATTRIBUTES", "meanings", "stem", "stems"]
-
 # a word may be in several groups: `to` is an end, a destination and a recipient
 _GROUPS: dict[str, str] = json.loads(word_file("meanings.json"))
 ATTRIBUTES = word_list("attributes")

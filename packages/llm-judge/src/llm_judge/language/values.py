@@ -16,23 +16,6 @@ from zoneinfo import ZoneInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "MONTHS",
-    "NUMBER_WORDS",
-    "WEEKDAYS",
-    "Clock",
-    "Day",
-    "ParsedValue",
-    "folded",
-    "inferred_offsets",
-    "is_identifier",
-    "numbers_in",
-    "parse_value",
-    "without_moments",
-    "words",
-    "zone_offsets",
-]
-
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NUMBER_WORDS = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["word_file", "word_list"]
-
 
 def word_list(name: str) -> frozenset[str]:
     """Return the words of `word_lists/NAME.txt`."""

@@ -16,8 +16,6 @@ from llm_judge.meta_evaluation.labelled_set import LabelledCase
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DEFECTS", "generated_cases"]
-
 _PLACES = (
     "Steakhouse 101",
     "Old Mill",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase, Verdict
     from llm_judge.judge import Judge
 
-__all__ = ["LabelledCase", "MetaEvaluation", "meta_evaluate", "read_labelled", "with_mutants"]
-
 _TOLERATED = 0.05
 _USELESS = 0.8
 _GIVEN = "as labelled"

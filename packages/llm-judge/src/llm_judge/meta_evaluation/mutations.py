@@ -20,17 +20,6 @@ from llm_judge.states.pointers import child
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "OPERATORS",
-    "Leaf",
-    "Mutant",
-    "changed_leaves",
-    "harmless",
-    "mutants",
-    "replaced",
-    "value_at",
-]
-
 Path = tuple[str | int, ...]
 
 _BEFORE = ("initialstate", "initial", "before")

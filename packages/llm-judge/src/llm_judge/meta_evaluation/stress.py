@@ -31,19 +31,6 @@ if TYPE_CHECKING:
     from llm_judge.judge import Judge
     from llm_judge.meta_evaluation.mutations import Leaf
 
-__all__ = [
-    "Payload",
-    "StressReport",
-    "StressRow",
-    "StressTrial",
-    "payloads",
-    "plant",
-    "sampled_mutants",
-    "stress",
-    "values_in_criteria",
-    "with_state",
-]
-
 _PLACES = ("note", "title", "key")
 Family = Literal["unchanged", "harmless", "violating", "injection"]
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import JudgeCase
 
-__all__ = ["VisibilityReport", "VisibilityRow", "visibility", "visible"]
-
 
 class VisibilityRow(Record):
     """How many mutants of one operator change what a model is shown."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from llm_judge.prompts.answers import Answer
     from llm_judge.prompts.prompt import Prompt
 
-__all__ = ["CallBudget", "ModelReply", "ask_model", "is_model"]
-
 _TRIES = 2
 # dated versions of a model: -2026-10-01, @20261001, -latest
 _VERSION = re.compile(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from llm_judge.policy import JudgePolicy
     from llm_judge.prompts.prompt import Prompt
 
-__all__ = ["Estimate", "estimate", "is_paid"]
-
 _CHARS_PER_TOKEN = 3.0
 """JSON full of ids and numbers has fewer characters per token than prose."""
 _TOKENS_PER_ANSWER = 250

@@ -17,8 +17,6 @@ from bench_core.records.judge import Decision, Evidence
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Answer", "Answers", "MalformedReplyError", "read_answers"]
-
 _MAX_CHARS = 1_000_000  # no answer is as long, and parsing more would cost memory
 # some models fence their JSON although a schema was given
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)

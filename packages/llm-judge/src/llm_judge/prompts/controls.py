@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bench_core.records.judge import Criterion
     from llm_judge.prompts.evidence_pack import EvidencePack
 
-__all__ = ["TEMPLATES", "ControlQuestion", "Question", "controls_for", "mix_questions"]
-
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # no 0 and O, no 1 and I: they look alike
 TEMPLATES = (
     "one of the {things} in {app} has the {key} {value}.",

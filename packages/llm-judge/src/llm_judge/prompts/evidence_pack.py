@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from llm_judge.states.snapshots import App
 
-__all__ = ["DEFAULT_CHARS", "EvidencePack", "PackedLine", "pack"]
-
 DEFAULT_CHARS = 40_000
 """About ten thousand tokens: what the run changed in a state of some megabytes mostly fits."""
 LEAST_CHARS = 1_000

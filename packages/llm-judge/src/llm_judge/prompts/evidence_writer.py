@@ -16,8 +16,6 @@ from llm_judge.states.effects import compact
 if TYPE_CHECKING:
     from llm_judge.states.effects import Effect
 
-__all__ = ["EvidenceWriter", "Line"]
-
 _NAMED_COPIES = 6
 _LEAST_LIKENESS = 0.5
 _LEAST_SHARED = 3

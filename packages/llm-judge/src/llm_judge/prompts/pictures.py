@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Screenshot
 
-__all__ = ["ShownPicture", "choose_pictures", "picture_size"]
-
 _MAX_SIDE = 2_000
 _MAX_BYTES = 3_500_000
 """Providers take 5 MB of base64 or more; several pictures may each be 2,000 pixels wide."""

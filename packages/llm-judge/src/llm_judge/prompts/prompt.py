@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from llm_judge.prompts.evidence_pack import EvidencePack
     from llm_judge.prompts.pictures import ShownPicture
 
-__all__ = ["INSTRUCTIONS", "Prompt", "build_prompt", "digest", "enclose", "output_schema"]
-
 # Its hash is part of every verdict's fingerprint: a changed word makes old calibrations and cassettes void.
 INSTRUCTIONS = """\
 You examine the end state that a computer-use agent left behind and answer questions about it.

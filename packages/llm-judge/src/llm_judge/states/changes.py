@@ -12,8 +12,6 @@ from llm_judge.states.pointers import MISSING, child
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JsonChange", "diff", "same"]
-
 # the first that is unique in both lists is used
 _ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
 

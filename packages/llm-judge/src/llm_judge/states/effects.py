@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from llm_judge.states.snapshots import App, StatePart
 
-__all__ = ["Effect", "EffectKind", "app_effects", "compact", "records_of"]
-
 EffectKind = Literal["added", "removed", "changed", "listed", "present", "there"]
 """`listed`: the app's own list of changes holds it; `present`: there is no state from before; `there`: it was
 asked about, whether or not the run changed it."""

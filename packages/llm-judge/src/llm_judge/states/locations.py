@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from llm_judge.states.snapshots import StatePart
 
-__all__ = ["INTERFACE", "STRUCTURE", "Location", "StateIndex", "is_id_key"]
-
 STRUCTURE = frozenset(
     {"added", "deleted", "removed", "updated", "changed", "created", "other_updated"}
 )

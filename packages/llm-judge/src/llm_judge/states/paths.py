@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Criterion
 
-__all__ = ["find_paths", "query_paths"]
-
 _IDENTIFIER = r'(?:[A-Za-z_]\w*(?!\w*\s*\()|"(?:[^"\\]|\\.)+")'
 _DOTTED = re.compile(rf"(?<![\w.@'])({_IDENTIFIER}(?:\.{_IDENTIFIER}|\[\d+\])+)")
 # values in a query may look like paths: 'a.b@c.d'

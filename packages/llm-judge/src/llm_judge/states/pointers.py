@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MISSING", "child", "leaves", "nearest", "resolve", "tokens"]
-
 
 class _Missing:
     def __repr__(self) -> str:

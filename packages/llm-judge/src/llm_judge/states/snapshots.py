@@ -12,8 +12,6 @@ from typing import Any
 
 from llm_judge.states.pointers import child
 
-__all__ = ["App", "StatePart", "find_apps"]
-
 _BEFORE = frozenset({
     "before", "initial", "initialstate", "old", "previous", "previousstate", "start", "startstate",
     "statebefore", "stateinitial",

@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase
     from llm_judge.model_calls.calls import ModelReply
 
-__all__ = [
-    "ModelVerdict",
-    "common_outcome",
-    "error_of",
-    "joined_criteria",
-    "raw_confidence",
-    "reasoning",
-    "unconfirmed",
-]
-
 
 @dataclass(frozen=True)
 class ModelVerdict:

@@ -11,8 +11,6 @@ from llm_judge.evidence.quotations import check_evidence
 if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase, Verdict
 
-__all__ = ["Recheck", "Verification", "verify"]
-
 
 class Recheck(Record):
     """One quotation, checked again."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bench_core.records.judge import Verdict
 
-__all__ = ["legacy_dict"]
-
 
 def legacy_dict(verdict: Verdict) -> dict[str, Any]:
     """Return `overall_pass`, `criteria_results`, `reasoning` and `confidence`.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from bench_core.records.judge import Verdict
 
-__all__ = ["SuccessBounds", "bounds"]
-
 
 class SuccessBounds(Record):
     """A success rate as far as the evidence shows.

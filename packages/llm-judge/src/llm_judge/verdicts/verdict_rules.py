@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from llm_judge.prompts.answers import Answer
     from llm_judge.prompts.controls import ControlQuestion, Question
 
-__all__ = [
-    "EvidenceContext",
-    "decide_criterion",
-    "failed_controls",
-    "overall_outcome",
-    "pass_findings",
-]
-
 _SAYS_OTHERWISE = re.compile(
     r"\b(?:verdict|answer|overall|result)\b\W{0,3}\s*(?:is|=|:)?\W{0,3}\s*(pass|fail|unknown)\b",
     re.IGNORECASE,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bench_core.records import AgentTask
     from multireal_harness.world.solutions_file import Solution
 
-__all__ = ["FIRST_WRONG", "GUIDE", "solution_for"]
-
 FIRST_WRONG = "wrong"
 """The name that means a task's first solution that must not pass."""
 # A script in the page could write the state that is scored; searches and files are part of no app.

@@ -14,17 +14,6 @@ from bench_core.records import Record, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "CONFIDENCE",
-    "Confidence",
-    "EvalDecision",
-    "Judgement",
-    "Queries",
-    "StateHealth",
-    "decide",
-    "with_grades",
-]
-
 Queries = Literal["pass", "fail"]
 """Whether every query of the task is satisfied."""
 

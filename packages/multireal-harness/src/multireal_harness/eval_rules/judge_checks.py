@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
     from multireal_harness.eval_rules.decisions import Judgement
 
-__all__ = ["criterion_id", "graded_check", "outcome_of", "reason_of", "with_judgement"]
-
 _PASSED = {"pass": True, "fail": False}
 
 

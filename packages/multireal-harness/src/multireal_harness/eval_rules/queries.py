@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Definition, Eval
 
-__all__ = [
-    "MATCHES",
-    "Match",
-    "QueryError",
-    "QueryResult",
-    "compile_query",
-    "evaluate_query",
-    "matches",
-    "query_checks",
-    "shown",
-]
-
 Match = Literal["equals", "truthy", "exists", "strict"]
 """How a result is compared with an expectation: by Python's `==` (the benchmark's rule), by truth, as not
 null, by `==` of the same JSON type.

@@ -16,8 +16,6 @@ from multireal_harness.eval_rules.queries import shown
 if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
 
-__all__ = ["script_check"]
-
 _TIMEOUT_S = 30  # as in REAL's own harness
 # Limits memory, CPU time and file size, where the system can (Windows has no `resource`).
 _LAUNCHER = """\

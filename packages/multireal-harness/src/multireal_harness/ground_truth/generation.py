@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bench_core.run_folder import RunView
     from multireal_harness.options import MultiRealRunOptions
 
-__all__ = ["CONFIDENT", "Kept", "harvest", "known_tasks", "without_truth"]
-
 CONFIDENT = 0.8
 """The judge's confidence from which a state is kept."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Definition
 
-__all__ = ["negatives_of"]
-
 # Replacing shorter texts would change unrelated words.
 _SHORTEST = 3
 _CHANGED = "(changed)"

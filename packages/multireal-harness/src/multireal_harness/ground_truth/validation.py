@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Eval
 
-__all__ = [
-    "EvalOutcome",
-    "TruthFile",
-    "TruthReport",
-    "corrected_rate",
-    "find_truth",
-    "validate_ground_truth",
-]
-
 _BACKED_BY = 0.6
 """How similar a file's name and a task's id must be for a proposal.
 

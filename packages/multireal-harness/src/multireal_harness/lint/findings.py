@@ -9,8 +9,6 @@ from pydantic import JsonValue, TypeAdapter
 
 from bench_core.records import Record
 
-__all__ = ["CODES", "EvalReport", "Fix", "LintFinding", "Severity", "finding"]
-
 Severity = Literal["fatal", "warning", "info"]
 
 # Of the 230 published evals 72 have an `index_in_projection`, 38 a `dead_field`, 16 an

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from multireal_harness.lint.findings import LintFinding
     from multireal_harness.lint.syntax import Node
 
-__all__ = ["fix_of"]
-
 _IDENTITY = node("identity")
 _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})
 

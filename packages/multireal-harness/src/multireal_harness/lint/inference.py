@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.lint.findings import LintFinding
 
-__all__ = ["infer"]
-
 _FUNCTIONS: dict[str, Any] = Functions.FUNCTION_TABLE
 _GIVES = {
     **dict.fromkeys(("contains", "ends_with", "starts_with"), "boolean"),

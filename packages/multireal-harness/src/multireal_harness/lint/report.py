@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from multireal_harness.definitions import Definition
     from multireal_harness.states.schemas import Schemas
 
-__all__ = ["FIX_MARK", "LintReport", "apply_fixes", "fixed_definition", "lint_tasks", "write_fixed"]
-
 FIX_MARK = "proctor_fix"
 """The key under which a fixed eval keeps its original query and expectation."""
 

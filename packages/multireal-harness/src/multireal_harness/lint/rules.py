@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from multireal_harness.states.schemas import Schemas
     from multireal_harness.states.shapes import ValueShape
 
-__all__ = ["lint_eval", "lint_task"]
-
 _NEGATIVE = re.compile(r"\b(no|not|never|without|none|didn't|wasn't)\b", re.IGNORECASE)
 # "at least two", "exactly three": criteria for which a count of 1 is wrong.
 _MANY = re.compile(

@@ -12,17 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "PROJECTIONS",
-    "Node",
-    "is_path",
-    "node",
-    "normalise",
-    "starts_with_index",
-    "unparse",
-    "walk",
-]
-
 Node = dict[str, Any]
 """A node of jmespath's tree: `type`, `children` and, for some types, `value`."""
 

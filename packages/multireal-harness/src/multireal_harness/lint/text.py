@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from multireal_harness.lint.findings import EvalReport
     from multireal_harness.lint.report import LintReport
 
-__all__ = ["lint_text"]
-
 
 def lint_text(report: LintReport, *, fixes: bool = False) -> str:
     """Return the findings as text, task by task, and then the counts."""

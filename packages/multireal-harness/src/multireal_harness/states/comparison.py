@@ -19,8 +19,6 @@ from multireal_harness.states.health import FINISH_NOISE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["AppComparison", "StateComparison", "changes_of", "compare_states"]
-
 _MASK = "*"
 _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{24,}|\d+|[A-Z]*\d{9,}\w*|[a-z]+-\d{3,}",

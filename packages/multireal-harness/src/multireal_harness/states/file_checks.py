@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.states.health import Symptom
 
-__all__ = ["check_files", "symptoms_text"]
-
 
 def check_files(
     path: Path, tasks_dir: str | None = None, task: str | None = None, seeds: Path | None = None

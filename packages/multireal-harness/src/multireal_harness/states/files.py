@@ -11,8 +11,6 @@ from bench_core.run_folder import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["EndStates", "find_states", "load_states", "read_states", "stem"]
-
 _SUFFIXES = (".json.gz", ".json")
 
 

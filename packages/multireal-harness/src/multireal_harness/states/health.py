@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Definition
 
-__all__ = ["FINISH_NOISE", "RunSpan", "Symptom", "check_states", "has_changes"]
-
 _CLOCK_SLACK_MS = 120_000
 _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
 # These change by looking around and by `/config`, without anything done for the task.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Schemas", "learn_schemas", "load_schemas", "shipped_schemas"]
-
 _BRANCHES = ("added", "deleted", "updated")
 # Initial, final and current state are near copies, 79 to 92 % of a state's text: one of them is enough.
 _SKIPPED = frozenset({"actionhistory", "router", "ui", "_persist", "state", "initialstate"})

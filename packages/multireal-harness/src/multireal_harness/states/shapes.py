@@ -17,17 +17,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "ANY",
-    "NOTHING",
-    "ValueShape",
-    "difference_of",
-    "from_json",
-    "learn",
-    "merge",
-    "to_json",
-]
-
 KINDS = frozenset({"null", "boolean", "number", "string", "array", "object"})
 _SCALARS = KINDS - {"array", "object"}
 # The calendar's events have UUIDs as keys, the flights numbers from 0.

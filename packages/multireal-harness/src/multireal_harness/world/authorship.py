@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from multireal_harness.interactions import Interactions
     from multireal_harness.world.replay import Beginning
 
-__all__ = ["changing_actions", "unaccounted"]
-
 _NAVIGATION = "router/locationChange"
 _PREFIX = re.compile(r"(?:(?:Re|Fwd): )*")
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from multireal_harness.world.faults import FaultKind
 
-__all__ = ["BuiltInWorld"]
-
 
 class BuiltInWorld:
     """Servers of the apps, each on a port of its own, in threads, so that no event loop is needed.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-__all__ = ["APPS", "page"]
-
 APPS = ("calendar", "dining", "mail", "travel")
 """The names of the apps."""
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "ODD_JSON", "AppFault", "FaultKind", "read_faults"]
-
 FaultKind = Literal[
     "drop", "status", "slow", "stall", "garbage", "odd_json", "invalid_json", "no_pre"
 ]

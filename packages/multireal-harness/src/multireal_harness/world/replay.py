@@ -17,8 +17,6 @@ from multireal_harness.world.clones import APPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Beginning", "disagreements", "read_beginning", "table"]
-
 _State = dict[str, Any]
 _UNCOMPARED = frozenset({"router", "_persist"})
 _NUMBERS, _SWITCHES = (

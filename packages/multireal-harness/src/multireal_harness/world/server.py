@@ -9,8 +9,6 @@ from bench_core.serving import BoundedHandler, BoundedServer
 from multireal_harness.world.clones import page
 from multireal_harness.world.faults import FAULTS, ODD_JSON
 
-__all__ = ["CloneServer"]
-
 _GARBAGE = bytes(range(128, 256))
 
 

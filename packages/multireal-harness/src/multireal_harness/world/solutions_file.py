@@ -10,8 +10,6 @@ from pydantic import model_validator
 
 from bench_core.records import Record
 
-__all__ = ["Solution", "SolutionStep", "load_solutions"]
-
 _ARGUMENTS = {"open": ("app",), "click": ("text",), "fill": ("field", "text"), "done": (),
               "enter": ("field",), "fail": ("text",)}  # fmt: skip
 

@@ -35,8 +35,6 @@ from waa_client.actions.text import typing_of
 if TYPE_CHECKING:
     from bench_core.agents import Action, Target
 
-__all__ = ["OFFERS", "SPECIAL", "Block", "DesktopScreen", "UntranslatableError", "translate"]
-
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
 """Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["outlasts"]
-
 _QUICK = frozenset({"computer", "pyautogui", "pyperclip", "time"})
 """Modules whose calls end soon, except sleeps."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import difflib
 import re
 
-__all__ = ["KEYS", "UnknownKeyError", "key_name", "key_names"]
-
 
 class UnknownKeyError(ValueError):
     """There is no key with this name."""

@@ -32,8 +32,6 @@ from waa_client.actions.code import SPECIAL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ReplyError", "actions_of_reply", "parse_block", "parse_reply"]
-
 _ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
 _MOST_CHARACTERS = 200_000
 _PYTHON = re.compile(r"```(?:python|py)[ \t]*\r?\n(.*?)```", re.DOTALL)

@@ -12,8 +12,6 @@ import unicodedata
 
 from bench_core.records import Record
 
-__all__ = ["Typing", "typing_of"]
-
 _KEYS = re.compile(r"([\n\t]+)")
 # One Enter for each: "\r\n" would press it twice.
 _LINE_BREAKS = re.compile(r"\r\n|\r|\u2028|\u2029|\x85|\x0b|\x0c")

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from waa_client.desktop import WaaDesktop
     from waa_client.vm.wire import VmCall
 
-__all__ = ["USAGE_UNKNOWN", "CheckoutAgent"]
-
 USAGE_UNKNOWN = "usage_unknown"
 """Flag of results with model calls that could not be counted."""
 

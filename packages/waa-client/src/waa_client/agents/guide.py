@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
-__all__ = ["GUIDE", "solution"]
-
 
 def solution(task_id: str) -> list[tuple[Action, ...]]:
     """Return the steps that solve a task of the simulated desktop.

@@ -19,8 +19,6 @@ from bench_core.models import WireCall, is_model_call, read_answer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["CallRecorder"]
-
 _PLACES = (
     ("httpx", "Client"),
     ("httpx", "AsyncClient"),

@@ -18,16 +18,6 @@ from bench_core.agents import Element
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = [
-    "NestedElement",
-    "TreeError",
-    "control_at",
-    "controls_of",
-    "elements_of",
-    "numbered",
-    "same_control",
-]
-
 _STATE = "{uri:deskat:state.at-spi.gnome.org}"
 _PLACE = "{uri:deskat:component.at-spi.gnome.org}"
 _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"

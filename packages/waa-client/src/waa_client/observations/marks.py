@@ -6,8 +6,6 @@ import io
 
 from PIL import Image, ImageChops
 
-__all__ = ["enlarged", "is_still", "looks_as_before"]
-
 _LARGEST_ZOOM = 4.0
 _STILL_SHARE = 0.002
 """A caret or a clock may change this share of the screen; a larger change is not over yet."""

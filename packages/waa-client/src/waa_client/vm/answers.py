@@ -10,17 +10,6 @@ from bench_core.records import Record, World
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "ActionOutcome",
-    "CommandOutcome",
-    "DirectoryEntry",
-    "ServerInfo",
-    "SetupOutcome",
-    "VmPicture",
-    "WindowView",
-    "png_size",
-]
-
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
 _HEADER_BYTES = 13

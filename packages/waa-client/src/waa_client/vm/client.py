@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from waa_client.vm.wire import VmCall
 
-__all__ = ["VM_PORT", "SyncVmClient", "VmClient", "VmOptions", "vm_url"]
-
 T = TypeVar("T")
 
 VM_PORT = 5000

@@ -23,29 +23,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = [
-    "action",
-    "command",
-    "content",
-    "directory",
-    "field",
-    "field_or_null",
-    "file",
-    "library",
-    "message",
-    "nothing",
-    "pair",
-    "picture",
-    "reverted",
-    "server_info",
-    "setup_outcome",
-    "size",
-    "text",
-    "tree",
-    "window_view",
-    "yes_or_no",
-]
-
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _FAILED = 500

@@ -14,8 +14,6 @@ from waa_client.errors import RouteMissingError, VmAnswerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["VmAnswer", "VmCall", "refusal"]
-
 T = TypeVar("T")
 
 _OK = 200

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["reference_bytes", "task_urls", "write_assets"]
-
 EXAMPLES = 17
 """How often "example" is in the large file of the counting task."""
 

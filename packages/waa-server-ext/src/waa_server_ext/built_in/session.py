@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-__all__ = ["DesktopSession", "run_session"]
-
-
 class DesktopSession(Record):
     """What the command line asked for."""
 

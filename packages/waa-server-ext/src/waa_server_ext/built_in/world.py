@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.assets import AssetStore
     from waa_server_ext.simulate.scene import Scene
 
-__all__ = ["SimulatedDesktopWorld", "built_in_tasks"]
-
 _starts = itertools.count()
 _TRIES = 200
 

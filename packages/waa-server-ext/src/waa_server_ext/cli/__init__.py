@@ -13,8 +13,6 @@ from waa_server_ext.cli.examples import EXAMPLES
 if TYPE_CHECKING:
     import click
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "serve": "serve",
     "evaluate": "evaluate",

@@ -14,8 +14,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.asset_fetch import FetchReport
 
-__all__ = ["assets"]
-
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _assets_option = click.option(
     "--assets", "folder", type=_FOLDER, default="waa-assets", show_default=True, metavar="DIR",

@@ -10,8 +10,6 @@ import click
 from bench_core.cli import execute_doctor, json_option
 from waa_server_ext.cli.options import evaluator_options
 
-__all__ = ["doctor"]
-
 
 @click.command()
 @click.option("--vm", metavar="HOST[:PORT]", help="Check the VM's server and browser.")

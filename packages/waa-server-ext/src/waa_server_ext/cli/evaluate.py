@@ -14,8 +14,6 @@ from waa_server_ext.cli.options import evaluator_options
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.verdicts import Verdict
 
-__all__ = ["evaluate"]
-
 
 @click.command()
 @click.argument("task")

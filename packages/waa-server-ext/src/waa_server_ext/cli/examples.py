@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "serve": ("waa-server-ext serve --vm 20.20.20.21 --tasks-dir WindowsAgentArena"),
     "evaluate": "waa-server-ext evaluate task.json --files collected/",

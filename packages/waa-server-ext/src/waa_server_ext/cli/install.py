@@ -12,8 +12,6 @@ from bench_core.cli import json_option
 if TYPE_CHECKING:
     from waa_server_ext.server.installation import InstallReport
 
-__all__ = ["install", "uninstall"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _server_option = click.option(
     "--server", type=_FILE, required=True, metavar="FILE",

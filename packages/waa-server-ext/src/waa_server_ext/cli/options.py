@@ -10,8 +10,6 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["evaluator_options"]
-
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 

@@ -12,8 +12,6 @@ from waa_server_ext.cli.options import evaluator_options
 if TYPE_CHECKING:
     from waa_server_ext.server.rescore import Rescored
 
-__all__ = ["rescore"]
-
 
 @click.command()
 @click.option("--key", "keys", multiple=True, metavar="KEY", help="Only the verdict of this key.")

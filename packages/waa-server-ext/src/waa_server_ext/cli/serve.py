@@ -11,8 +11,6 @@ import click
 from bench_core.cli import FiniteRange
 from waa_server_ext.cli.options import evaluator_options
 
-__all__ = ["serve"]
-
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 

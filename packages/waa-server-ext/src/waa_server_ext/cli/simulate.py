@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["simulate"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.tasks import TaskFolder
 
-__all__ = ["FetchReport", "fetch_assets", "hosts_of", "needed_urls"]
-
 
 class FetchReport(Record):
     """What `assets fetch` did.

@@ -22,8 +22,6 @@ from bench_core.records.problems import problems_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Asset", "AssetIndex", "AssetStore"]
-
 
 class Asset(Record):
     """One file: what it is and when it was fetched."""

@@ -13,8 +13,6 @@ import zlib
 
 from bench_core.errors import InputError
 
-__all__ = ["UnsafeDocumentError", "check_document"]
-
 _MAX_ENTRIES = 20_000
 _MAX_UNPACKED = 1024 * 1024 * 1024
 _MAX_XML = 64 * 1024 * 1024

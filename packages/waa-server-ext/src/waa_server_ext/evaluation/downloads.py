@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["TASK_HOSTS", "DownloadError", "Downloads", "HostRule", "HttpStatusError", "remember"]
-
 TASK_HOSTS = (
     "drive.google.com",
     "drive.usercontent.google.com",  # where the former redirects to

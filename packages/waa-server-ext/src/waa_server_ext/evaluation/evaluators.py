@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
 
-__all__ = [
-    "VANILLA_KIND",
-    "Description",
-    "Evaluator",
-    "EvaluatorSettings",
-    "Fidelity",
-    "make_evaluator",
-]
-
 Fidelity = Literal["v2", "orig", "fixed"]
 """Whose rules score: WindowsAgentArena-V2's, upstream's, or V2's with known mistakes mended."""
 

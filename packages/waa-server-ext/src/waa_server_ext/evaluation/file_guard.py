@@ -13,8 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["guard_files"]
-
 _PROGRAMS = frozenset({"ffmpeg", "fpcalc", "node"})
 """What vanilla's code may start: for two metrics of audio, and Playwright's driver."""
 

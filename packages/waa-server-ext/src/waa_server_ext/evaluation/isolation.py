@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["IsolatedEvaluator"]
-
 _START_S = 300.0
 """Importing vanilla's evaluators takes 4 s on a quiet machine, minutes on a starved one."""
 _GRACE_S = 10.0  # an evaluation that ends by its own deadline still returns its verdict

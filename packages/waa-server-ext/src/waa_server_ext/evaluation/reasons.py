@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.verdicts import EvaluationFault
 
-__all__ = ["abbreviated", "reason_of"]
-
 _SHOWN = 500
 _MESSAGE = 2000
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["BadTaskError", "TaskFolder", "check_task", "read_task_file"]
-
 _NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 _MAX_BYTES = 4 * 1024 * 1024
 

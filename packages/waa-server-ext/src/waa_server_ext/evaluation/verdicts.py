@@ -16,16 +16,6 @@ from waa_server_ext.vm.exchanges import VmExchange
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "EvaluationFault",
-    "MetricDetail",
-    "SetupReport",
-    "SetupStep",
-    "Stage",
-    "Timings",
-    "Verdict",
-]
-
 Stage = Literal["postconfig", "result", "expected", "metric"]
 """Where inside vanilla's `evaluate` something happened."""
 

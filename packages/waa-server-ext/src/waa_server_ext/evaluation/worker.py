@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import Evaluator
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Read settings, make the evaluator, then answer calls; the process ends with its input."""

@@ -16,8 +16,6 @@ from bench_core.errors import EvaluationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["similarity"]
-
 _RATE = 22_050
 _FRAME = 2048
 _HOP = 512

@@ -18,8 +18,6 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["CdpBrowser", "CdpError", "CdpTab", "connect"]
-
 DEBUGGING_PORT = 9222
 """Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["HISTORY"]
-
 
 def _profile(file: str) -> dict[str, Location]:
     return {

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import Fidelity
     from waa_server_ext.vm.client import VmHttp, VmResponse
 
-__all__ = ["EvaluationContext", "UnsafePathError"]
-
 OK = 200
 _TREE_TIMEOUT_S = 300.0  # upstream's own waits: a uia tree takes minutes on a full desktop
 _COMMAND_TIMEOUT_S = 90.0

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.verdicts import Stage
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["MetricPlan", "StageError", "Trace", "plan", "score"]
-
 _GIVEN_UP = "FAIL"
 
 

@@ -20,8 +20,6 @@ from waa_server_ext.native.decoder import isolated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["open_read_only", "query_number", "rows_of", "search", "search_lines"]
-
 MAX_VALUE_BYTES = 1024 * 1024
 """Of one text or blob that a query makes or reads."""
 

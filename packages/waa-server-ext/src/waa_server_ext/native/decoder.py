@@ -21,8 +21,6 @@ from typing import Any
 
 from bench_core.errors import EvaluationError
 
-__all__ = ["DecoderError", "isolated"]
-
 _SECONDS = 120.0
 _MEGABYTES = 2048
 _RULES_MEGABYTES = 512  # what a query or a pattern needs has no images in it

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from docx.document import Document
 
-__all__ = ["paragraph_texts", "same_texts"]
-
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OOR = "{http://openoffice.org/2001/registry}"
 _DEFAULT_FONT = "/org.openoffice.Office.Writer/DefaultFont"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["HISTORY"]
-
 _ON_WINDOWS: dict[str, Location] = {
     "Windows": ("LOCALAPPDATA", ("Microsoft/Edge/User Data/Default/Preferences",))
 }

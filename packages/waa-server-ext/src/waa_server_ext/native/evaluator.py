@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity
     from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["NativeEvaluator", "VmConnections"]
-
 _MESSAGE = 2000
 _VANILLA_NAMES = {
     "CdpError": "Error",

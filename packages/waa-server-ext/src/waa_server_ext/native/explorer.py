@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["shortcuts"]
-
 _WANTED_IN_7Z = "OldProjects/example.txt"
 _MAX_IN_7Z = 64 * 1024 * 1024
 

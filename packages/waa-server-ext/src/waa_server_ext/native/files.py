@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["fetch", "read_text"]
-
 
 @getter(
     failure="None for a file that is absent or locked",

@@ -17,8 +17,6 @@ from bench_core.errors import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FormulaError", "compile_condition"]
-
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>\"(?:[^\"]|\"\")*\")"
     r"|(?P<reference>(?:'[^']+'!|\w+!)?\$?[A-Za-z]{1,3}\$?\d+(?::\$?[A-Za-z]{1,3}\$?\d+)?)(?![\w(])"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["open_image"]
-
 _WINDOW = 7
 """Side of the square in which structural similarity is taken."""
 _BAND = 256

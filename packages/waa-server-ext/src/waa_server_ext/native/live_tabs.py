@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from waa_server_ext.native.cdp import CdpBrowser, CdpTab
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["close_tabs", "open_tabs"]
-
 _LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
 _LAUNCHED_PAUSE_S = 5.0  # upstream's own wait for Chrome
 _NAVIGATION_S = 60.0

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["evaluate_files", "read_task"]
-
 _GOLD = "gold"
 _STATE = "vm_state.json"
 _FROM_FILES = ("/file", "/file_exists", "/folder_exists", "/list_directory", "/desktop_path",

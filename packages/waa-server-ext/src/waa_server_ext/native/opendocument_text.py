@@ -10,8 +10,6 @@ from waa_server_ext.native.refusals import check_archive, parse_xml, read_member
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TEXT", "body", "paragraphs", "yellow_styles"]
-
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"

@@ -16,8 +16,6 @@ from waa_server_ext.native.registry import metric
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["plain_text", "similar_text", "texts"]
-
 _MAX_CHARACTERS = 2_000_000
 _MAX_PAGES = 2000
 _SAME = 0.95

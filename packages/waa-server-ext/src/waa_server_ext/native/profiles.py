@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = [
-    "FONT_SIZES",
-    "Location",
-    "UnsupportedSystemError",
-    "bookmark_roots",
-    "cookie_path",
-    "cookies",
-    "history_of",
-    "locate",
-    "preference",
-    "preferences",
-    "visited",
-]
-
 Location = tuple[str, tuple[str, ...]]
 """An environment variable of the VM, and what is joined to its value."""
 

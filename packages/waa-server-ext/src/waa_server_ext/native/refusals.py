@@ -16,20 +16,6 @@ from bench_core.errors import EvaluationError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "MAX_DOCUMENT_BYTES",
-    "MAX_IMAGE_PIXELS",
-    "MAX_TEXT_BYTES",
-    "NOT_SWALLOWED",
-    "RefusedFileError",
-    "check_archive",
-    "check_size",
-    "or_else",
-    "parse_xml",
-    "read_member",
-    "refuse_doctype",
-]
-
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 """Of a file that is parsed, and of one part of an archive."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from waa_server_ext.native.context import EvaluationContext
     from waa_server_ext.vm.client import VmResponse
 
-__all__ = ["STEPS", "StepFault", "run_step", "run_steps"]
-
 # upstream's numbers, but for the most repeats: it would go on for ever
 _REPEAT_PAUSE_S = 0.3
 _OPENED_PAUSE_S = 2.0

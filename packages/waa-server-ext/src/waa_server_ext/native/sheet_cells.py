@@ -17,8 +17,6 @@ from waa_server_ext.native.refusals import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["cell_styles", "cell_value", "parsed_sheet", "style_of"]
-
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _MAX_STYLED = 1_000_000
 _ABSOLUTE = re.compile(r"\$([A-Z]{1,3})\$(\d+)(?::\$([A-Z]{1,3})\$(\d+))?")

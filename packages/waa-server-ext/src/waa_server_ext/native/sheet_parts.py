@@ -10,8 +10,6 @@ from waa_server_ext.native.refusals import or_else
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["charts", "dimensions", "filters", "pivots"]
-
 _DIMENSION_PROPS = frozenset(
     {"auto_size", "bestFit", "collapsed", "customFormat", "customHeight", "customWidth", "height",
      "hidden", "ht", "index", "max", "min", "outlineLevel", "outline_level", "r", "reindex", "s",

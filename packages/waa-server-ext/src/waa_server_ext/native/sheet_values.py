@@ -21,8 +21,6 @@ from waa_server_ext.native.refusals import RefusedFileError, check_archive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Column", "SheetFrame", "last_row", "open_values", "read_frame"]
-
 Kind = Literal["int", "uint", "float", "bool", "datetime", "timedelta", "object"]
 
 _GAPS = frozenset(

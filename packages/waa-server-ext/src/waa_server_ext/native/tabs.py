@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.context import EvaluationContext
 
-__all__ = ["active_url"]
-
 _ADDRESS_BAR = "Address and search bar"
 _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"
 _DECLARED_ENCODING = re.compile(r"^\s*<\?xml[^>]*\bencoding\s*=", re.IGNORECASE)

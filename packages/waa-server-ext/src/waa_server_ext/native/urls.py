@@ -8,8 +8,6 @@ from urllib.parse import urlparse, urlunparse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["same_pages", "same_url"]
-
 
 def same_url(first: Any, second: Any) -> bool:
     """Compare but for case of scheme and host, `www.`, a missing scheme and a lone slash.

@@ -12,8 +12,6 @@ from waa_server_ext.native.refusals import MAX_IMAGE_PIXELS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["same"]
-
 _SIDE = 32
 _HASH = 8
 

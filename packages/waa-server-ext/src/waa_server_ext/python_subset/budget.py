@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.python_subset.values import Callable_
 
-__all__ = ["Budget"]
-
 _MAX_STEPS = 300_000
 _MAX_WORK = 4_000_000
 """Elements visited, of which Python compares or prints some twenty million a second."""

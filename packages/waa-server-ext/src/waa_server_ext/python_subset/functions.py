@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import ast
 
-__all__ = ["Function", "Scope"]
-
 
 class Scope:
     """The names of a block, and those of the blocks around it."""

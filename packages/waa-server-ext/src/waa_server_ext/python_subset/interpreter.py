@@ -25,8 +25,6 @@ from waa_server_ext.python_subset.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Interpreter"]
-
 _MAX_DEPTH = 60
 _ITEM_BYTES = 100  # of a dictionary, more or less
 _MAX_SOURCE = 200_000

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.python_subset.budget import Budget
 
-__all__ = ["UNARY", "as_load", "compare", "operate"]
-
 _MAX_POWER = 10_000
 _MAX_TEMPLATE = 100_000
 

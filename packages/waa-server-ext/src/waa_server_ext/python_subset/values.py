@@ -7,23 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "BUILTINS",
-    "CONVERSIONS",
-    "MAX_ITEMS",
-    "MAX_SIZE",
-    "Callable_",
-    "FailSafeException",
-    "NotSimulatedError",
-    "SimObject",
-    "StopRunning",
-    "attribute",
-    "bounded",
-    "exception_type",
-    "formatted",
-    "is_callable",
-]
-
 MAX_SIZE = 4_000_000
 """Characters that one text may have."""
 

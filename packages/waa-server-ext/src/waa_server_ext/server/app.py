@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.server.service import Service
 
-__all__ = ["create_app", "make_blueprint"]
-
 _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (KeyRefusedError, 409, "key"),
     (UnknownTaskError, 404, "unknown_task"),

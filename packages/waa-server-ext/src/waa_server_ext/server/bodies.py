@@ -18,8 +18,6 @@ from waa_server_ext.vm.json_limits import check_size
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.tasks import TaskFolder
 
-__all__ = ["MAX_BODY", "MAX_TRANSCRIPT", "EvaluationRequest", "read_request", "read_rescoring"]
-
 MAX_BODY = 8 * 1024 * 1024
 """Bytes; the largest task has 20 kB, histories of code blocks may have more."""
 

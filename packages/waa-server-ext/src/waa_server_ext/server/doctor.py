@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["checks"]
-
 _CDP_PORT = 9222
 _WAIT_S = 5.0
 # stock images, images on newer dockurr/windows, and the VM itself

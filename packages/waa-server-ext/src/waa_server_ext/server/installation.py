@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["InstallError", "InstallReport", "install", "is_installed", "uninstall"]
-
 _BEGIN = b"# >>> waa-server-ext >>> added by `waa-server-ext install`; `uninstall` removes it"
 _END = b"# <<< waa-server-ext <<<"
 _BLOCK = re.compile(re.escape(_BEGIN) + rb".*?" + re.escape(_END) + rb"\r?\n", re.DOTALL)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["ANONYMOUS", "EvaluationJournal", "KeyClaim", "KeyRefusedError", "stored_verdicts"]
-
 ANONYMOUS = "auto-"
 """How keys begin that the server makes itself; no client asks for them again."""
 

@@ -21,8 +21,6 @@ from waa_server_ext.vm.access import TOKEN_VARIABLE, Access
 if TYPE_CHECKING:
     from flask import Flask
 
-__all__ = ["mount"]
-
 _START_S = 120.0  # importing vanilla's evaluators takes seconds, on a busy VM a minute
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
     from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["Rescored", "replayed", "rescore"]
-
 _TRIES = 50
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from waa_server_ext.server.bodies import EvaluationRequest
     from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["Service", "ServiceSettings", "UnknownBodyError", "VmUnreachableError"]
-
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REACH_S = 5.0
 

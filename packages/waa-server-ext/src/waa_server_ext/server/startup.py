@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from waa_server_ext.server.service import Service
     from waa_server_ext.vm.local_server import LocalServer
 
-__all__ = ["evaluator_settings", "running_server", "serve_forever"]
-
 _MB = 1024 * 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.builder import Builder
 
-__all__ = [
-    "Scene",
-    "SceneFile",
-    "SceneTimer",
-    "SceneWindow",
-    "load_scene",
-    "snapshot",
-]
-
 
 class SceneFile(Record):
     """A file: its text or its bytes, and what Windows knows about it.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-__all__ = ["RequestBounds", "bounded", "install_bounds"]
-
 _VM_PORTS = (VM_PORT, 8080)  # WAA's server, VLC's
 _CONNECT_S = 10.0
 

@@ -11,8 +11,6 @@ from bench_core.errors import InputError
 from bench_core.records import Record
 from waa_server_ext.vm.client import VM_PORT, vm_address
 
-__all__ = ["Checkout", "find_checkout", "only_host", "task_folder"]
-
 _CLIENT = Path("src/win-arena-container/client")
 _ENVIRONMENT = Path("desktop_env/envs/desktop_env.py")
 _KNOWN = {

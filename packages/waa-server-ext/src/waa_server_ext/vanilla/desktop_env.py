@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from waa_server_ext.vanilla.evaluator_loader import Vanilla
     from waa_server_ext.vm.exchanges import VmExchange
 
-__all__ = ["DesktopEnvStandIn", "MetricCall", "Watch"]
-
 _REFUSED_STEPS = {
     "upload_file": "it sends a file of this machine",
     "googledrive": "it reads credentials from a path in the task",

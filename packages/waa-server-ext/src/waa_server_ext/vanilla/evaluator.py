@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
     from waa_server_ext.evaluation.verdicts import SetupReport
 
-__all__ = ["VanillaEvaluator"]
-
 _LIVE = frozenset({"active_tab_info", "open_tabs_info", "page_info", "pdf_from_url"})
 _ASSETS = Path("desktop_env/assets")
 _PACKAGES = (

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.vanilla.checkout import Checkout
 
-__all__ = ["REFUSED", "Names", "RefusedNameError", "Vanilla", "load_vanilla"]
-
 _HEAVY = ("easyocr",)
 
 REFUSED = {

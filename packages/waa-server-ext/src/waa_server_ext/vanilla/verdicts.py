@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from waa_server_ext.vanilla.bounds import RequestBounds
     from waa_server_ext.vanilla.desktop_env import MetricCall, Watch
 
-__all__ = ["as_setup_report", "as_verdict"]
-
 _MESSAGE = 2000
 _NOT_REACHED = ...
 

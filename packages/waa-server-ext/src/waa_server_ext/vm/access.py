@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from bench_core.serving import check_token, host_name, is_loopback
 
-__all__ = ["TOKEN_VARIABLE", "Access"]
-
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 
 

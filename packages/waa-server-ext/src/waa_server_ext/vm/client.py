@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["BodyStore", "VmHttp", "VmResponse", "VmTransportError", "vm_address"]
-
 VM_PORT = 5000
 """Where WAA's server listens; vanilla has it hard-coded."""
 

@@ -13,8 +13,6 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Body", "VmExchange"]
-
 
 class Body(Record):
     """What an answer carried; large ones are stored apart, named by their digest.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["check_size"]
-
 _MAX_DEPTH = 64
 _MAX_VALUES = 1_000_000
 """Values that a body may hold: `{}` takes three bytes of it and 64 of memory."""

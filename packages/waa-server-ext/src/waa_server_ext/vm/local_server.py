@@ -16,8 +16,6 @@ from waa_server_ext.vm.json_limits import check_size
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["LocalServer", "LocalVm", "make_threaded_server"]
-
 _MOST_BODY = 128 * 1024 * 1024
 """Bytes of a request that brings the bodies of a transcript, or a file, along; applications take less."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from bench_core.records import World
     from waa_server_ext.vm.client import VmResponse
 
-__all__ = ["PROBE", "world_of"]
-
 PROBE = {
     "status": "Probe successful",
     "message": "Service is operational",

@@ -11,8 +11,6 @@ from pydantic import Field, JsonValue, PositiveInt, ValidationError
 from bench_core.errors import InputError
 from bench_core.records import Record
 
-__all__ = ["CannedAnswer", "CloudFile", "CommandRule", "ScreenSize", "VmFile", "VmState"]
-
 
 class VmFile(Record):
     """A file on the VM's disk.

@@ -14,8 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Declaration", "answer_schema", "instructions"]
-
 Scalar = str | int | float | bool | None
 
 _TASK_TYPE = (

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["GUIDE"]
-
 
 def _solver(task: AgentTask, context: TrialContext) -> Agent:
     """Return browser-use with a scripted model: the built-in world's script for the task's id.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import SiteConfig
 
-__all__ = ["inject_cookies", "log_in_live"]
-
 _POLL_S = 0.1
 
 _FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"

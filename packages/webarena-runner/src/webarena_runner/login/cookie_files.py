@@ -18,8 +18,6 @@ from webarena_runner.web import Cookie
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CookieFile", "SiteSession", "read_cookies", "write_cookies"]
-
 _STALE_S = 60.0
 """A login that expires within a minute is not used: it would expire in the trial."""
 

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import Credentials, EnvironmentConfig, SiteConfig
 
-__all__ = [
-    "LoginRefusedError",
-    "cdp_cookies",
-    "enter",
-    "enter_all",
-    "is_logged_in",
-    "kept_login",
-    "log_in",
-]
-
 _OK = 200
 _TEXT_INPUTS = frozenset({"text", "email", ""})
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from webarena_runner.recording.har import RecordingLimits
     from webarena_runner.recording.link import DevToolsLink
 
-__all__ = ["Bodies"]
-
 # The evaluator reads bodies of JSON and forms only; HTML shows lost logins.
 _KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")
 

@@ -18,8 +18,6 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["include_http_in_har"]
-
 _WATCHDOG = "browser_use.browser.watchdogs.har_recording_watchdog"
 _FILTER = "_is_https"
 

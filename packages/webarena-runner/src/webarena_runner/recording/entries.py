@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Headers = list[dict[str, str]]
 
-__all__ = ["NO_RESPONSE", "UNFINISHED", "entry", "parse_cookie", "parse_set_cookie", "timestamp"]
-
 NO_RESPONSE = -1
 """The status of a request that got no response, as the evaluator expects it (0 fails)."""
 

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = [
-    "Hop",
-    "HttpExchange",
-    "Received",
-    "ReportedResponse",
-    "SentHeaders",
-    "Traffic",
-    "inline_body",
-]
-
 _T = TypeVar("_T")
 # webarena-verified ignores these (`NetworkEvent.is_evaluation_event`)
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")  # fmt: skip

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.recording.exchanges import HttpExchange
 
-__all__ = ["Har", "RecordingLimits", "build_har"]
-
 _MIB = 1024 * 1024
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = ["CONNECTION_ERRORS", "DevToolsLink"]
-
 CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
 """The errors of `DevToolsLink`: cdp_use raises `RuntimeError` for a refused command."""
 

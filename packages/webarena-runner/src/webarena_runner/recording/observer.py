@@ -20,8 +20,6 @@ from webarena_runner.recording.unreported import Unreported
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["BrowserObserver"]
-
 _ATTACH_S = 3.0
 _POLL_S = 0.02
 # Other requests, for images, styles and scripts, are never scored, so that `stop` need not wait for them.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.recording.har import Har, RecordingLimits
 
-__all__ = ["HarRecorder"]
-
 _T = TypeVar("_T")
 _ATTACH_S = 3.0
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = ["Unreported"]
-
 # Fetch calls both fetches and XHRs `XHR`; a keepalive fetch cannot be distinguished from the others.
 _PATTERNS = [{"urlPattern": "http*", "resourceType": kind} for kind in ("Document", "Ping", "XHR")]
 

@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = [
-    "Kind",
-    "Note",
-    "Scorability",
-    "dataset_checksum",
-    "derive_notes",
-    "installed_notes",
-    "shipped_notes",
-]
-
 Kind = Literal["never", "no-browser", "contact-probe", "free", "visit-only", "answer-only"]
 """`never`: no traffic and no answer satisfy the definition (13 tasks of webarena-verified 1.2.3);
 `no-browser`: only traffic that no ordinary browser sends does; `contact-probe`: needs a script that

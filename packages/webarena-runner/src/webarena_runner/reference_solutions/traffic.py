@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["navigation", "traffic_for"]
-
 # The headers by which the evaluator recognises a navigation.
 _NAVIGATION = {
     "Accept": "text/html,application/xhtml+xml",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 
-__all__ = ["answer_for", "write_trial"]
-
 
 def answer_for(task: Task) -> dict[str, JsonValue]:
     """Return the expected answer in the response format; of alternatives, the first.

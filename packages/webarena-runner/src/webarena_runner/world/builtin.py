@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.server import FaultKind
     from webarena_runner.world.site import SiteAccount, StandInSite
 
-__all__ = ["BuiltInWorld"]
-
 _SITES: tuple[type[StandInSite], ...] = (Shopping, ShoppingAdmin, Reddit, GitLab, Map)
 
 

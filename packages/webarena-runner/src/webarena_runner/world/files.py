@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["asset", "initial"]
-
 T = TypeVar("T")
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Markup", "Node", "document", "field", "hidden", "link", "listing", "tag"]
-
 
 class Markup(str):
     """Text that is HTML already and must not be escaped again."""

@@ -15,8 +15,6 @@ from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Request", "Response", "html", "json_response", "not_found", "redirect"]
-
 
 @dataclass(frozen=True)
 class Request:

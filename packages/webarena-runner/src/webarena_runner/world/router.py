@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-__all__ = ["Handler", "Router"]
-
 Handler = Callable[..., Any]
 _H = TypeVar("_H", bound=Handler)
 _PLACEHOLDER = re.compile(r"\{(\w+)(:path)?\}")

@@ -12,8 +12,6 @@ from bench_core.fault_switches import FaultSwitches
 from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.world.messages import Request, Response, html
 
-__all__ = ["FAULTS", "Answerer", "FaultKind", "SiteServer"]
-
 FaultKind = Literal["error", "busy", "stall", "drop", "garbage", "cut", "empty", "hang"]
 """`error`: status 500; `busy`: status 429; `stall`: never answer; `drop`: close the connection;
 `garbage`: answer with bytes that are not HTTP; `cut`: end in the middle of the page; `empty`: a page

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.messages import Request
     from webarena_runner.world.router import Router
 
-__all__ = ["SiteAccount", "StandInSite", "Visit", "VisitorSession"]
-
-
 _SESSIONS = 10_000  # a trial begins a few; the oldest ends for another
 
 

@@ -45,19 +45,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation, Point
     from bench_core.models.records import OpaquePart, Part, ToolCall
 
-__all__ = [
-    "BUTTONS",
-    "DIALECTS",
-    "NOTCH_PX",
-    "ClaudeToolset",
-    "direction",
-    "keys",
-    "region",
-    "seconds",
-    "whole",
-    "words",
-]
-
 _STANDARD = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-6])?(-\d{8})?$).*")
 """Models before 4.7, which see pictures of 1,568 pixels and as many patches at most; later ones see 2,576 and 4,784."""
 _MOST_EDGE = 2000

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation, Target
     from bench_core.models.records import ImagePart, Part
 
-__all__ = ["DIALECTS"]
-
 _MOST_WAIT_S = 30.0
 _MOST_LINE = 4096
 _MOST_SHOWN = 100

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Action
 
-__all__ = [
-    "clamped",
-    "fitted",
-    "in_patches",
-    "magnified",
-    "on_grid",
-    "resized",
-    "smart_resize",
-    "within",
-]
-
 _PNG_HEAD = struct.Struct(">8s4x4sII")
 _FACTOR = 28
 _LEAST_PX = 100 * _FACTOR * _FACTOR

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Point
     from bench_core.models.records import Part, ToolCall
 
-__all__ = ["DIALECTS"]
-
 _GRID = 1000
 _MAGNITUDE = 800
 _PIXELS = 300

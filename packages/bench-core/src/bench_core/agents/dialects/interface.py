@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
     from bench_core.records import AgentTask
 
-__all__ = [
-    "Answered",
-    "Declaration",
-    "Dialect",
-    "Member",
-    "Screen",
-    "browser_tools",
-    "function_tools",
-    "names_of_keys",
-    "place_text",
-    "reply_to",
-]
-
 _MOST_KEYS = 10
 _MOST_NAME = 100
 """Letters of a key, or of several held together as `ctrl+shift+a`."""

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action
     from bench_core.models.records import Part, ToolCall
 
-__all__ = ["DIALECTS"]
-
 _BUTTONS = {"wheel": "middle"}
 _WAIT_S = 2.0
 """The action has no duration; OpenAI's own sample waits so long."""

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import Part, Reply
     from bench_core.records import AgentTask
 
-__all__ = ["DIALECTS"]
-
 _NAME = "computer_use"
 _MOST_WAIT_S = 60.0
 _MOST_SHOWN = 200

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.dialects.interface import Dialect
 
-__all__ = ["UnknownDialectError", "all_dialects", "dialect_for", "dialect_named"]
-
 _PLACES = {"browser": " in a browser", "desktop": " on a desktop"}
 
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from bench_core.models.records import Part, Reply
     from bench_core.records import AgentTask
 
-__all__ = ["DIALECTS"]
-
 _PROMPT = """\
 You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform \
 the next action to complete the task. {place}

@@ -18,8 +18,6 @@ from bench_core.records.codec import decode_json
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Reply
 
-__all__ = ["PATIENCE", "ByHandAdapter"]
-
 _MONTH_S = 30 * 24 * 3600.0
 PATIENCE = RetryPolicy(attempts=1, deadline_s=_MONTH_S, timeout_s=_MONTH_S)
 """A person is waited for; the time limit of the trial is the one that ends it."""

@@ -24,8 +24,6 @@ from bench_core.models.records import ImagePart, ModelRequest, ToolResult
 from bench_core.records.codec import decode_json
 from bench_core.serving import BoundedHandler, BoundedServer
 
-__all__ = ["BY_HAND", "DESK_VARIABLE", "desk_url"]
-
 BY_HAND = "by-hand"
 DESK_VARIABLE = "PROCTOR_BY_HAND"
 """Address of the page, with its token; set by the process of the run, read by those that it starts."""

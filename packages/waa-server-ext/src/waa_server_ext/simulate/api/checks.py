@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.ui.nodes import Node
 
-__all__ = ["check_routes"]
-
 Answer = Any
 _PICTURES = ("jpg", "jpeg", "tiff")
 

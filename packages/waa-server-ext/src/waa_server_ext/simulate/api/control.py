@@ -13,8 +13,6 @@ from flask import Blueprint, request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["control_routes"]
-
 
 def control_routes(reset: Callable[[], None]) -> Blueprint:
     """Return the routes: `POST /simulation/reset` puts the desktop back to its scene."""

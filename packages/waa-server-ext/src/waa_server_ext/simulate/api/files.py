@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.api.state import ApiState
     from waa_server_ext.simulate.machine.filesystem import FileEntry
 
-__all__ = ["file_routes"]
-
 Answer = Any
 _DOWNLOADS = f"{HOME}\\Downloads"
 

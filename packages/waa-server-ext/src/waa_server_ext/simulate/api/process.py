@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     _Connection = tuple[IO[bytes], IO[bytes], Callable[[], None]]
     """What comes from a process, what goes to it, and what ends it."""
 
-__all__ = ["FORKS", "DesktopProcess", "HttpAnswer"]
-
 FORKS = sys.platform == "linux"
 """Whether processes of desktops are forked; macOS' own libraries may fail after a fork."""
 _RESET = "/simulation/reset"

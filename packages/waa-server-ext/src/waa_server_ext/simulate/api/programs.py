@@ -11,8 +11,6 @@ from waa_server_ext.simulate.code.cmd import CmdShell
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["execute", "launch"]
-
 Answer = Any
 
 

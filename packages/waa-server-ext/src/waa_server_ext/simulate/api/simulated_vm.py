@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.scene import Scene
 
-__all__ = ["SimulatedVm"]
-
 
 class SimulatedVm(LocalVm):
     """A server of this process and a desktop in a process of its own; a context manager.

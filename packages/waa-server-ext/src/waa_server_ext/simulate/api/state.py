@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["ApiState"]
-
 
 class ApiState:
     """The desktop that is shown now, which a reset changes, and what a URL gives: there is no network."""

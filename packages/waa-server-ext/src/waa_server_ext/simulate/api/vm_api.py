@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["VmApi"]
-
 _REQUEST_S = 1.0
 """What a request takes in simulated time: files of two requests differ in their time stamps."""
 _MAX_BODY = 128 * 2**20

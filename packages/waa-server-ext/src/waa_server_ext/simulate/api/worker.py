@@ -21,8 +21,6 @@ from waa_server_ext.simulate.api.limits import limited
 from waa_server_ext.simulate.api.vm_api import VmApi
 from waa_server_ext.simulate.scene import Scene
 
-__all__ = ["fork_desktops", "serve_desktop"]
-
 
 def fork_desktops(descriptor: int) -> None:
     """Fork a desktop's process for each socket that arrives, until the sender is gone; Linux only."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["CHROME", "EDGE", "Brand", "BrowserWindow", "open_chrome", "open_edge"]
-
 _BAR = "bookmark_bar"
 _FONT_SIZES = {"Very small": 9, "Small": 12, "Medium": 16, "Large": 20, "Very large": 24}
 _CLEARED = {

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Calculator", "difference", "open_calculator"]
-
 _KEYS = (
     ("Percent", "%"), ("Clear entry", "CE"), ("Clear", "C"), ("Backspace", "<"),
     ("Reciprocal", "1/x"), ("Square", "sq"), ("Square root", "sqrt"), ("Divide by", "/"),

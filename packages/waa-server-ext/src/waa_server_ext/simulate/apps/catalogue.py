@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop, Window
 
-__all__ = ["CATALOGUE", "Program"]
-
 
 @dataclass(frozen=True)
 class Program:

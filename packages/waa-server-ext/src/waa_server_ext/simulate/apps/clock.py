@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["CITIES", "ClockWindow", "open_clock", "timer_words"]
-
 CITIES: dict[tuple[str, str], float] = {
     ("Munich", "Germany"): 1, ("Berlin", "Germany"): 1, ("Hamburg", "Germany"): 1,
     ("Kyoto", "Japan"): 9, ("Tokyo", "Japan"): 9, ("Osaka", "Japan"): 9, ("Paris", "France"): 1,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["KEYBINDINGS", "SETTINGS", "Code", "open_code"]
-
 SETTINGS = f"{HOME}\\AppData\\Roaming\\Code\\User\\settings.json"
 KEYBINDINGS = f"{HOME}\\AppData\\Roaming\\Code\\User\\keybindings.json"
 _MARKET = (

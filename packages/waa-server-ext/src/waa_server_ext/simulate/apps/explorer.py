@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop, Window
 
-__all__ = ["BIN", "Explorer", "open_explorer"]
-
 BIN = "shell:RecycleBinFolder"
 LIBRARIES = "shell:Libraries"
 _HOME = "shell:Home"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.machine.filesystem import Recycled
     from waa_server_ext.simulate.ui.builder import Builder
 
-__all__ = ["Libraries", "PlaceWindow", "RecycleBin", "build_home"]
-
 _ROW = 28
 _MOST = 200
 

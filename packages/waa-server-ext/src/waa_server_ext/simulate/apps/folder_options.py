@@ -10,8 +10,6 @@ from waa_server_ext.simulate.ui.dialogs import Dialog
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
 
-__all__ = ["FolderOptions"]
-
 
 class FolderOptions(OkCancel, Dialog):
     """Takes effect with OK or Apply."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Notepad", "open_notepad"]
-
 _TYPES = (("Text documents (*.txt)", ".txt"), ("All files (*.*)", ""))
 
 

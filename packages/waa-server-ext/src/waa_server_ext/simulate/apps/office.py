@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Office", "document_text", "open_office"]
-
 _PARTS = {
     ".docx": "word/document.xml",
     ".odt": "content.xml",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Paint", "open_paint"]
-
 _TYPES = (("PNG (*.png)", ".png"), ("JPEG (*.jpg)", ".jpg"), ("BMP (*.bmp)", ".bmp"))
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _TOOLS = ("Pencil", "Brush", "Fill", "Eraser", "Line", "Rectangle", "Oval")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["CONFIG", "Player", "open_player"]
-
 CONFIG = f"{HOME}\\AppData\\Roaming\\vlc\\vlcrc"
 _OPTIONS = (
     ("qt-minimal-view", "Start in minimal view mode", 0),

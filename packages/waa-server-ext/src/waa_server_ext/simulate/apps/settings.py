@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.builder import Builder
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Settings", "open_settings", "pages"]
-
 _CATEGORIES = (
     ("System", "system"), ("Personalization", "personalization"), ("Time & language", "time"),
 )  # fmt: skip

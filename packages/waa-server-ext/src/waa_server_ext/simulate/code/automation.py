@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["Automation", "pygetwindow_module", "pyperclip_module", "save_picture", "window_object"]
-
 _TWEENS = ("linear", *(f"ease{way}{kind}" for way in ("In", "Out", "InOut")
            for kind in ("Quad", "Cubic", "Quart", "Quint", "Sine", "Expo", "Circ", "Elastic", "Back", "Bounce")))  # fmt: skip
 _BUTTONS = {

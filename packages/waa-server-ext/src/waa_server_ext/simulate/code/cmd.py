@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.machine.computer import Machine
 
-__all__ = ["CmdShell"]
-
 _TOKEN = re.compile(r'"[^"]*"?|&&|\|\||[|&<]|2>&1|[12]?>>?|[^\s"|&<>]+|\s+')
 _MAX_LINE = 20_000
 _MAX_PROCESS_LINE = 250_000  # programs of agents may be longer than Windows lets them be

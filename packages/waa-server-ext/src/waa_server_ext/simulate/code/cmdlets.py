@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.code.shell import Shell
 
-__all__ = ["ALIASES", "CMDLETS", "PowerShellError"]
-
 
 class PowerShellError(Exception):
     """What PowerShell writes in red."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.code.shell import Shell
     from waa_server_ext.simulate.machine.filesystem import FileEntry
 
-__all__ = ["COMMANDS", "registry_text"]
-
 Outcome = tuple[int, str, str]
 _OK: Outcome = (0, "", "")
 _MISSING = "The system cannot find the file specified.\n"

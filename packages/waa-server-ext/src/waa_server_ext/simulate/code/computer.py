@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.code.automation import Automation
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["ComputerUpdate", "computer_object", "human_object"]
-
 _AFTER_S = 0.25  # what WAA waits after each action
 _WHEEL = 400  # WAA's, in units of the wheel, whatever is asked for
 _APP_PATHS = (

@@ -10,8 +10,6 @@ from waa_server_ext.python_subset.values import MAX_ITEMS, SimObject
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["open_file"]
-
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "ascii", "latin-1", "cp1252", "utf-8-sig"})
 _MAX_OPENED = 16 * 2**20
 _ANSI = "cp1252"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.code.shell import Shell
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["library_modules"]
-
 _MAX_PATH = 32_000
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
 _MATH = "ceil floor sqrt sin cos tan atan2 hypot fabs radians degrees log log10 exp trunc pi e inf"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.code.shell import Shell
 
-__all__ = ["Runner", "run_powershell"]
-
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"`]|`.)*"|[|;{}()]|[^\s|;{}()'"]+""")
 _MAX = 20_000
 

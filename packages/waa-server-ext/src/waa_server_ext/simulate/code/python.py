@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.code.shell import Shell
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["ServerProcess", "run_child"]
-
 _MAX_OUTPUT = 1_000_000
 
 

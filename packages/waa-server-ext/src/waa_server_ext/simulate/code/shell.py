@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.machine.computer import Machine
 
-__all__ = ["Result", "Shell", "fits", "program_name", "split_line"]
-
 
 @dataclass(frozen=True)
 class Result:

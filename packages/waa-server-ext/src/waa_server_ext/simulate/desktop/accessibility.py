@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.ui.nodes import Node
 
-__all__ = ["NAMESPACES", "accessibility_xml", "tag_name"]
-
 NAMESPACES = {
     "st": "uri:deskat:state.at-spi.gnome.org",
     "attr": "uri:deskat:attributes.at-spi.gnome.org",

@@ -11,8 +11,6 @@ from waa_server_ext.simulate.desktop.window_manager import SCREEN, WindowManager
 if TYPE_CHECKING:
     from waa_server_ext.simulate.machine.computer import Machine
 
-__all__ = ["Desktop"]
-
 
 class Desktop(WindowManager):
     """A screen with windows on it, what acts on them, and the machine behind them.

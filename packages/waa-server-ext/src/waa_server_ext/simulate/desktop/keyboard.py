@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.nodes import Node
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["ALIASES", "KEYS", "Keyboard"]
-
 ALIASES = {
     "return": "enter", "\n": "enter", "\r": "enter", "esc": "escape", "del": "delete",
     "pgup": "pageup", "pgdn": "pagedown", "ctrlleft": "ctrl", "ctrlright": "ctrl",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.nodes import Node
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["Mouse"]
-
 _DOUBLE_S = 0.5  # what Windows takes for a double click by default
 _SLOP = 5
 NOTCH = 120  # what Windows counts for one notch of the wheel

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.folder_views import FolderView
     from waa_server_ext.simulate.ui.windows import Desktop, Window
 
-__all__ = ["Programs"]
-
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tiff")
 _OFFICE = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".pdf", ".doc", ".xls")
 _HIDDEN_COMMANDS = {"socat", "caddy", "stop-process"}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["Recorder", "png_bytes", "screen_png"]
-
 _POINTER = ((0, 0), (0, 16), (4, 12), (7, 19), (10, 18), (7, 11), (12, 11))
 _MAX_FRAMES = 300
 

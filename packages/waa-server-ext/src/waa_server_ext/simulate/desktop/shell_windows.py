@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.programs import Programs
     from waa_server_ext.simulate.ui.windows import Desktop
 
-__all__ = ["Background", "RunDialog", "StartMenu", "Taskbar"]
-
 _TILE = (92, 96)
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.nodes import Role
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["MAX_WINDOWS", "SCREEN", "WindowManager"]
-
 SCREEN = (1440, 900)  # the size of WAA's VM; 1280x720 is the other one that its images have
 TASKBAR_HEIGHT = 48
 MAX_WINDOWS = 20

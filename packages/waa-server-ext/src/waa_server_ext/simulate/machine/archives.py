@@ -6,8 +6,6 @@ import lzma
 import zipfile
 import zlib
 
-__all__ = ["UNREADABLE"]
-
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-__all__ = ["START", "SimulatedClock"]
-
 _LAST_YEAR = 9000  # a date of Python ends with 9999
 START = dt.datetime(2024, 11, 20, 9, 41, tzinfo=dt.timezone.utc)
 """When a scene that names no time begins: the day of the WAA release the facts were taken from."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
-__all__ = ["TIME_ZONES", "Clipboard", "Machine", "TimeZone", "Timer"]
-
 POLICY = (
     "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\StorageSense\\Parameters\\StoragePolicy"
 )

@@ -11,17 +11,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.machine.clock import SimulatedClock
 
-__all__ = [
-    "HIDDEN",
-    "HOME",
-    "MAX_BYTES",
-    "READ_ONLY",
-    "FileEntry",
-    "FileSystem",
-    "Recycled",
-    "normal",
-]
-
 HOME = "C:\\Users\\Docker"
 READ_ONLY = 0x1
 HIDDEN = 0x2

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Registry", "RegistryKind", "RegistryValue", "split_key"]
-
 RegistryKind = Literal["REG_SZ", "REG_EXPAND_SZ", "REG_DWORD", "REG_QWORD", "REG_BINARY"]
 
 _HIVES = {

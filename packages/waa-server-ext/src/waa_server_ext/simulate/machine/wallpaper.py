@@ -12,8 +12,6 @@ from waa_server_ext.simulate.machine.computer import WALLPAPER
 if TYPE_CHECKING:
     from waa_server_ext.simulate.machine.computer import Machine
 
-__all__ = ["wallpaper"]
-
 SOLID = "HKCU\\Control Panel\\Colors"
 _PETALS = ((-60, -10), (-34, -36), (0, -46), (34, -36), (60, -10), (-30, 10), (30, 10), (0, 0))
 _MAX_PIXELS = 40_000_000

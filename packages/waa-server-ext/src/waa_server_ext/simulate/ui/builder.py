@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.menus import MenuItem
     from waa_server_ext.simulate.ui.text_field import TextField
 
-__all__ = ["BUTTON", "PRIMARY", "Builder", "MenuHost"]
-
 _CLASSES: dict[str, str] = {
     "pane": "Pane", "button": "Button", "label": "TextBlock", "edit": "TextBox",
     "checkbox": "CheckBox", "radio": "RadioButton", "toggle": "ToggleSwitch", "combo": "ComboBox",

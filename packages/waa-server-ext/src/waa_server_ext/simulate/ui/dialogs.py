@@ -17,8 +17,6 @@ from waa_server_ext.simulate.ui.windows import OkCancel, Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FileDialog", "MessageBox", "PromptBox", "show_message"]
-
 PLACES = ("Desktop", "Downloads", "Documents", "Pictures", "Music", "Videos")
 _ROW = 26
 

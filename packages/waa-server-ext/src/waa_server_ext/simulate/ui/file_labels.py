@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from waa_server_ext.simulate.machine.filesystem import FileEntry
 
-__all__ = ["shown_size", "shown_time", "type_name"]
-
 
 def type_name(entry: FileEntry) -> str:
     """Return what File Explorer calls this kind of file."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.machine.filesystem import FileEntry
 
-__all__ = ["PropertiesDialog"]
-
 
 class PropertiesDialog(OkCancel, Dialog):
     """Changes take effect with OK or Apply, on all of `paths` if there are several."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.geometry import Rect
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["DESKTOP", "FileView"]
-
 DESKTOP = f"{HOME}\\Desktop"
 
 

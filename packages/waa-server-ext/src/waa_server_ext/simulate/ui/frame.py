@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.windows import Window
 
-__all__ = ["TITLE_HEIGHT", "framed"]
-
 TITLE_HEIGHT = 32
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Area", "Rect"]
-
 
 class Rect(NamedTuple):
     """A rectangle in screen pixels; the right and bottom edges are outside of it."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.ui.geometry import Rect
 
-__all__ = ["draw_icon", "icon_of_file"]
-
 _EXTENSIONS = {
     ".txt": "file:#8a8a8a", ".log": "file:#8a8a8a", ".docx": "file:#2b579a", ".odt": "file:#2b579a",
     ".xlsx": "file:#217346", ".csv": "file:#217346", ".pptx": "file:#b7472a", ".pdf": "file:#a03020",

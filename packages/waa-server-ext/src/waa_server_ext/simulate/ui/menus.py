@@ -12,8 +12,6 @@ from waa_server_ext.simulate.ui.painter import text_width
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Menu", "MenuItem", "Popup"]
-
 _ROW = 28
 _RULE = 7
 

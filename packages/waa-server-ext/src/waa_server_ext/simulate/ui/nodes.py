@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.geometry import Rect
     from waa_server_ext.simulate.ui.text_field import TextField
 
-__all__ = ["Node", "Role", "Style", "hit", "walk"]
-
 Role = Literal[
     "window", "pane", "button", "label", "edit", "checkbox", "radio", "toggle", "combo", "item",
     "header", "tab", "menuitem", "slider", "image", "icon", "canvas", "progress",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.nodes import Node
     from waa_server_ext.simulate.ui.text_field import TextField
 
-__all__ = ["ACCENT", "INK", "Painter", "column_at", "text_width"]
-
 ACCENT = "#0067c0"
 INK = "#1b1b1b"
 _FAINT = "#9a9a9a"

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_TEXT", "TextField"]
-
 MAX_TEXT = 1_000_000
 """Characters a field holds; more is dropped, so that no stream of input makes it grow forever."""
 

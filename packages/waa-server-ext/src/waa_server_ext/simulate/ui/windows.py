@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.menus import Menu
     from waa_server_ext.simulate.ui.nodes import Role
 
-__all__ = ["Desktop", "Launcher", "OkCancel", "Window"]
-
 
 class Launcher(Protocol):
     """What starts programs.

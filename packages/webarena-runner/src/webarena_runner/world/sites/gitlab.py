@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
     from webarena_runner.world.site import Visit
 
-__all__ = ["GitLab"]
-
 
 @dataclass
 class Project:

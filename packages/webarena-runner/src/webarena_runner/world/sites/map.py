@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.messages import Response
     from webarena_runner.world.site import Visit
 
-__all__ = ["Map"]
-
 
 class Map(StandInSite):
     """Search for places, without accounts."""

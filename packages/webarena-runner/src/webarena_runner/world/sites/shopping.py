@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
     from webarena_runner.world.site import Visit
 
-__all__ = ["Shopping"]
-
 _REFUSAL = "The account sign-in was incorrect."
 _NAME, _EMAIL = "Emma Lopez", "emma.lopez@gmail.com"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from webarena_runner.world.markup import Node
     from webarena_runner.world.site import Visit
 
-__all__ = ["ShoppingAdmin"]
-
 _MENU = {
     "Dashboard": "/admin/admin/dashboard/",
     "Orders": "/admin/sales/order/",
