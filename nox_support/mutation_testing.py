@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nox_support.changes import changed_files, nearest_tests
 from nox_support.mutants import Decisions, Mutant
 from nox_support.packages import ROOT, Package, packages
-from nox_support.source_copies import KILLED, SURVIVED, TIMED_OUT, source_copies
+from nox_support.source_copies import ENDED, KILLED, SURVIVED, source_copies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,7 +168,7 @@ def _run(
         counts.update(pool.map(ended, chosen))
     told = ", ".join(f"{number} {kind}" for kind, number in counts.most_common())
     print(f"{len(chosen)} mutants of {len(modules)} modules, seed {asked.seed}: {told}")
-    return int(any(counts[each] for each in (NOT_TESTED, SURVIVED, NO_REASON)))
+    return int(any(counts[each] for each in (ENDED, NOT_TESTED, SURVIVED, NO_REASON)))
 
 
 def _tests(placed: Placed, nearest: int, root: Path) -> list[str]:
@@ -181,7 +181,7 @@ def _tests(placed: Placed, nearest: int, root: Path) -> list[str]:
 def _told(placed: Placed, outcome: Outcome, why: str | None) -> str:
     """Print what is not as it should be; return what became of the mutant."""
     kind = outcome.verdict
-    if why is not None and kind != TIMED_OUT:
+    if why is not None and kind in {KILLED, SURVIVED}:
         kind = HAS_REASON if kind == SURVIVED else NO_REASON
     if kind != KILLED:
         print(f"{kind}: {' | '.join(placed.place)}", why or outcome.by, sep="\n    ", flush=True)

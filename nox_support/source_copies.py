@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from nox_support.packages import Package
 
-__all__ = ["KILLED", "SURVIVED", "TIMED_OUT", "Outcome", "SourceCopy", "source_copies"]
+__all__ = ["ENDED", "KILLED", "SURVIVED", "TIMED_OUT", "Outcome", "SourceCopy", "source_copies"]
 
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
+ENDED = "ended by a signal"
 _FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?::.+?)(?: - .*)?$", re.MULTILINE)
 _OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=no"]
 _RULE = re.compile(r"([!=_-])\1{9,}")
@@ -34,7 +35,8 @@ class Outcome:
     """How tests ended.
 
     Attributes:
-        verdict: `survived` if all passed, `timed out` if they did not end in their time, else `killed`.
+        verdict: `survived` if all passed, `timed out` if they did not end in their time, `ended by a
+            signal` if something killed them, else `killed`.
         by: The test that failed or, if they could not even be collected, the end of what pytest printed.
     """
 
@@ -158,6 +160,8 @@ def _variables(sources: Path, own: str) -> dict[str, str]:
 def _outcome(code: int, said: str) -> Outcome:
     if code == 0:
         return Outcome(SURVIVED)
+    if code < 0:  # the system's doing, or another's: it tells nothing of the tests
+        return Outcome(ENDED)
     failed = _FAILED_TEST.search(said)
     return Outcome(KILLED, failed["test"] if failed else _RULE.sub(r"\1", said).strip()[-_SHOWN:])
 

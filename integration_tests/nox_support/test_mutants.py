@@ -10,7 +10,7 @@ import pytest
 from nox_support.mutants import Decisions
 from nox_support.mutation_testing import EXPLAINED, main, read_explained, read_mutants
 from nox_support.packages import Package
-from nox_support.source_copies import KILLED, SURVIVED, TIMED_OUT, source_copies
+from nox_support.source_copies import ENDED, KILLED, SURVIVED, TIMED_OUT, source_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +121,11 @@ def test_a_module_that_cannot_be_imported_is_killed(toy: SourceCopy) -> None:
 def test_a_change_that_never_ends_is_timed_out(toy: SourceCopy) -> None:
     never = "    while score == 1:\n        pass\n    if score is None:"
     assert changed(toy, "    if score is None:", never, seconds=8) == (TIMED_OUT, "")
+
+
+def test_tests_that_something_kills_tell_nothing(toy: SourceCopy) -> None:
+    dies = "    import os\n    os.kill(os.getpid(), 15)\n    if score is None:"
+    assert changed(toy, "    if score is None:", dies) == (ENDED, "")
 
 
 @pytest.mark.parametrize(
