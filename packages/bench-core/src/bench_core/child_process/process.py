@@ -9,7 +9,7 @@ its end in the middle of a line        the line is nothing; its end says the res
 its end before it has answered         `None`; how it ended is in `Exit`, with what it printed
 no answer within its deadline          `ask` ends it; writing the question counts, too
 standard error without end             is always read; its beginning and its end are kept
-it does not read what it is sent       nobody waits for it
+it does not read what it is sent       no one waits for it
 it ignores signals, or is stopped      it and its group are killed, never asked
 others hold its pipes when it ends     they are read for two more seconds, then closed
 what waits for its end is cancelled    it is still waited for, by whoever asks again

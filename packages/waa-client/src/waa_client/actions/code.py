@@ -114,7 +114,7 @@ def translate(action: Action, screen: DesktopScreen) -> Block:
         UntranslatableError: WAA cannot do it, or it makes no sense on this screen.
 
     >>> from bench_core.agents import Click, Point
-    >>> print(translate(Click(target=Point(x=10, y=20)), Screen(size=(1280, 720))).code)
+    >>> print(translate(Click(target=Point(x=10, y=20)), DesktopScreen(size=(1280, 720))).code)
     computer.mouse.move_abs(x=0.008203125, y=0.0284722222)
     computer.mouse.single_click()
     """

@@ -29,7 +29,7 @@ def fork_desktops(descriptor: int) -> None:
     Scene().build().picture()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one asks how they ended
     while True:
         message, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
         if not message:
