@@ -293,7 +293,7 @@ class AppRig:
             opened = open_model("openai-chat:judge", base_url=model, policy=_PATIENT)
             rules = EvaluationRules(judge=Judge(opened), audit=1.0)
         is_over = fault.phase == "capture" or fault.part in {"app server", "browser"}
-        capture = CaptureSettings(app_s=1.0 if is_over else _PATIENCE_S, quiet_s=0.2, spare_s=1.0)
+        capture = CaptureSettings(app_s=1.0 if is_over else _PATIENCE_S, quiet_s=0.2, spare_s=5.0)
         settings = AppSettings(
             track=False, open_s=_wait_s(fault, "open"), stalled_s=0.5, capture=capture
         )
