@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -59,9 +60,14 @@ def test_serving_what_cannot_be_served_is_an_input_error(
     assert why in " ".join(result.output.split())
 
 
-def test_an_unknown_command_is_a_usage_error() -> None:
-    result = CliRunner().invoke(main, ["score"])
-    assert result.exit_code == 2
+def test_an_unknown_command_is_a_usage_error_that_names_the_nearest() -> None:
+    done = subprocess.run(  # a new process, which has imported no command
+        [sys.executable, "-c", "from waa_server_ext.cli import main; main()", "sreve"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    nearest = " Did you mean 'serve'?" if hasattr(click.exceptions, "NoSuchCommand") else ""
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"Error: No such command 'sreve'.{nearest}\n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
 
-__all__ = ["divided", "exists", "parent", "pid"]
+__all__ = ["divided", "end", "exists", "parent", "pid"]
 
 
 def pid(_desktop: Desktop) -> int:
@@ -25,3 +25,7 @@ def exists(desktop: Desktop, path: str) -> bool:
 
 def divided(_desktop: Desktop) -> float:
     return 1 / 0
+
+
+def end(_desktop: Desktop) -> None:
+    os._exit(1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from looks import divided, exists, parent, pid
+from looks import divided, end, exists, parent, pid
 from werkzeug.test import create_environ
 
 from bench_core.errors import InputError
@@ -108,26 +108,26 @@ def test_memory_is_limited() -> None:
         assert execute(desktop, "print(6 * 7)")["output"] == "42\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
-def test_a_desktop_whose_process_somebody_ended_is_as_it_was(vm_host: str) -> None:
+def test_a_desktop_whose_process_ended_is_as_it_was(vm_host: str) -> None:
     with SimulatedVm(host=vm_host) as vm, httpx.Client(base_url=vm.url, timeout=600) as http:
         http.post("/setup/launch", json={"command": ["calc"]})
         assert http.post("/simulation/reset", data={"a": "form"}).status_code == 500
         before = vm.call(snapshot)
-        os.kill(vm.call(pid), signal.SIGKILL)
+        with pytest.raises(ConnectionError):
+            vm.call(end)
 
         assert http.get("/screenshot").status_code == 200
         assert vm.call(snapshot) == before
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_a_reset_is_what_a_desktop_is_made_again_from(vm_host: str) -> None:
     with SimulatedVm(host=vm_host) as vm, httpx.Client(base_url=vm.url, timeout=600) as http:
         before = vm.call(snapshot)
         for reset in (lambda: http.post("/simulation/reset", json={}), vm.reset):
             http.post("/setup/launch", json={"command": ["calc"]})
             reset()
-            os.kill(vm.call(pid), signal.SIGKILL)
+            with pytest.raises(ConnectionError):
+                vm.call(end)
 
             assert http.get("/probe").status_code == 200
             assert vm.call(snapshot) == before

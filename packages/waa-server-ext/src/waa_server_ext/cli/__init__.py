@@ -36,6 +36,8 @@ class _LazyGroup(BenchGroup):
         module = f"{__name__}.{_COMMANDS.get(cmd_name, '')}"
         if cmd_name in _COMMANDS and importlib.util.find_spec(module) is not None:
             self.add_command(getattr(importlib.import_module(module), cmd_name), cmd_name)
+        elif cmd_name not in _COMMANDS:
+            self.list_commands(ctx)  # click names the nearest of those that were imported
         return super().get_command(ctx, cmd_name)
 
 

@@ -57,12 +57,10 @@ class DesktopProcess(Closing):
         self._forks = forks
         self._scene = scene
         self._settings = seed, download, limits or ProgramLimits()
-        self._done = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
-        try:
+        with contextlib.ExitStack() as opened:
+            self._done = opened.enter_context(tempfile.TemporaryFile())
             self._start()
-        except BaseException:
-            self._done.close()
-            raise
+            opened.pop_all()  # it is closed with the process
 
     def respond(self, environ: dict[str, Any]) -> HttpAnswer:
         """Answer a WSGI request with status, headers and body.
