@@ -83,8 +83,10 @@ class Decisions:
             name for each in classes if each.name == _STATUS for name in _members(each)
         ]
 
-    def mutants(self, text: str) -> list[Mutant]:
+    def mutants(self, text: str, *, decides: bool = False) -> list[Mutant]:
         r"""Return all mutants of a module's text in the order of its lines; none if it decides nothing.
+
+        `decides` says that it does, whatever it names.
 
         >>> decisions = Decisions(["class Check:\n    score: float"])
         >>> found = decisions.mutants("def passes(check: Check):\n    return check.done and check.score > 0")
@@ -94,7 +96,7 @@ class Decisions:
 
         """
         tree = ast.parse(text)
-        if not _names(tree) & {*self._faults, *self._results, _STATUS}:
+        if not decides and not _names(tree) & {*self._faults, *self._results, _STATUS}:
             return []
         source = _Source(text)
         seen: Counter[tuple[str, str, str]] = Counter()

@@ -39,6 +39,13 @@ EXPLAINED = Path("integration_tests", "explained_mutants.toml")
 QUICK = ["-m", "not browser and not slow"]
 _NO_DECISIONS = {"testing", "world", "simulate", "python_subset"}
 """Folders of tests for others, and of the built-in worlds, which no result is decided in."""
+_ALL_DECIDE = {
+    "evidence", "eval_rules", "redaction.py", "guard.py", "places.py", "rules.py", "run_folder", "scheduling",
+    "statistics",
+}  # fmt: skip
+"""Folders and modules that decide by plain values: what proves a claim, what agents may see and reach, which results
+stand, what an interval is.
+"""
 _LONGEST = 1200
 _TIMES_LONGER = 5
 """How much longer than without the mutant tests may take: the machine is shared, and a mutant may never end."""
@@ -84,7 +91,7 @@ def read_mutants(root: Path = ROOT) -> list[Placed]:
     return [
         Placed(*place, mutant)
         for place, text in texts.items()
-        for mutant in decisions.mutants(text)
+        for mutant in decisions.mutants(text, decides=bool(_ALL_DECIDE & {*Path(place[1]).parts}))
     ]
 
 

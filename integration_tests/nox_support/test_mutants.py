@@ -196,9 +196,18 @@ def test_what_decides_nothing_has_no_mutants(text: str) -> None:
     assert mutants_of(text) == []
 
 
+def test_a_module_that_names_nothing_decides_where_that_is_said() -> None:
+    text = "def is_near(left, right):\n    return left == right"
+    decisions = Decisions([text])
+    assert decisions.mutants(text) == []
+    assert [each.new for each in decisions.mutants(text, decides=True)] == ["left != right"]
+
+
 def test_every_explained_mutant_is_there_and_has_a_reason() -> None:
     explained = read_explained()
-    assert explained.keys() <= {each.place for each in read_mutants()}
+    known = read_mutants()
+    assert explained.keys() <= {each.place for each in known}
+    assert "llm_judge/evidence/quotations.py" in {each.file for each in known}
     assert all(explained.values())
 
 
