@@ -174,6 +174,7 @@ def test_states_are_compared(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(state))
     pair = [tmp_path / "a.json", tmp_path / "b.json"]
     assert json.loads(call("compare-states", *pair, "--json").output)["ratio"] == 0.5
+    assert "similarity over all apps: 0.50" in call("compare-states", *pair).output
     assert call("compare-states", *pair, "--at-least", 0.9).exit_code == 1
 
 
