@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from functools import cache
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def modules_of(files: Iterable[Path], root: Path = ROOT) -> set[str]:
 def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
     """Return the test files that changed, then those from which a changed module is reached, the nearest first.
 
-    Near is what imports it over few others. Last come the other tests of the packages that have changed, which may
+    Near is what imports it over few others, or names it where it is loaded by its name. Last come the other tests of the packages that have changed, which may
     reach it by a command, a process or an entry point.
     """
     changed = set(files)
@@ -58,7 +59,8 @@ def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
     imports = _imports(root)
     away = imports.distances(modules)
     own = {each.folder for each in packages(root) if _roots(modules) & {each.module}}
-    found: dict[Path, tuple[int, bool, int, str]] = {}
+    names = {each.rpartition(".")[2] for each in modules}
+    found: dict[Path, tuple[int, bool, bool, int, str]] = {}
     for package in packages(root):
         for test in package.folder.glob("tests/**/test_*.py"):
             reached = imports.of_test(test)
@@ -68,10 +70,12 @@ def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
             if reached.files & changed:
                 steps.append(0)
             if steps or package.folder in own:
-                named = not any(each.rpartition(".")[2] in test.stem for each in modules)
+                unnamed = not any(each in test.stem for each in names)
                 near = min(steps, default=_FAR)
                 foreign = package.folder not in own
-                found[test] = (near + named, foreign, len(reached.modules), str(test))
+                # what is reached by its entry point's name is named in the test's text alone
+                silent = not any(each in _words(test) for each in names)
+                found[test] = (near + unnamed, foreign, silent, len(reached.modules), str(test))
     return sorted(found, key=found.__getitem__)
 
 
@@ -151,6 +155,13 @@ def _imported(file: Path) -> tuple[tuple[str, str], ...]:
         elif isinstance(node, ast.Import):
             found += [(each.name, "") for each in node.names]
     return tuple(found)
+
+
+@cache
+def _words(file: Path) -> frozenset[str]:
+    return frozenset(
+        re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", file.read_text(encoding="utf-8").lower())
+    )
 
 
 def _beside(file: Path, module: str) -> Path | None:

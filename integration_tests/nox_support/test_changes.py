@@ -56,3 +56,10 @@ def test_a_changed_helper_runs_the_tests_that_use_it(root: Path) -> None:
     found = nearest_tests([helper], root)
     assert tests / "test_trial.py" in found
     assert all(tests in each.parents for each in found)
+
+
+def test_a_module_that_is_loaded_by_its_name_is_tested_first_by_who_names_it(root: Path) -> None:
+    found = nearest_tests([root / "packages/waa-client/src/waa_client/agents/checkout.py"], root)
+    tests = root / "packages/waa-client/tests"
+    assert found[0] == tests / "test_checkout_calls.py"
+    assert found.index(tests / "test_agents.py") < found.index(tests / "test_world.py")
