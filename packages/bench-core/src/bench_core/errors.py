@@ -222,12 +222,16 @@ class EnvironmentFaultError(BenchError):
     """The VM, site, browser or model provider failed; the trial gets no score.
 
     Attributes:
+        fault: Its row in `bench_core.faults.FAULTS`, which says whose it is and what follows.
         lasting: Whether another try would only meet it again.
         flag: Set on the trial's result, None for none.
+        answered: Whether the model that failed had answered in the same conversation before.
     """
 
+    fault: str = "environment"
     lasting: bool = False
     flag: str | None = None
+    answered: bool = False
 
 
 class BrowserError(EnvironmentFaultError):

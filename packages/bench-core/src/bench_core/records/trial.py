@@ -149,10 +149,15 @@ class Check(Record):
 
 
 class ErrorInfo(Record):
-    """What went wrong; users see it without the traceback, which is kept for debugging."""
+    """What went wrong; users see it without the traceback, which is kept for debugging.
+
+    Attributes:
+        fault: The row of `bench_core.faults.FAULTS` that says whose it was and what followed.
+    """
 
     kind: str
     message: str
+    fault: str | None = None
     phase: str | None = None
     traceback: str | None = None
 

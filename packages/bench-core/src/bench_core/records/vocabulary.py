@@ -42,6 +42,10 @@ class FailureMode(Word):
     STEP_LIMIT = "step_limit"
     TIME_LIMIT = "time_limit"
     AGENT_ERROR = "agent_error"
+    CONTEXT_WINDOW = "context_window"
+    PICTURE_LIMIT = "picture_limit"
+    MODEL_REFUSAL = "model_refusal"
+    REQUEST_REFUSED = "request_refused"
     NOT_ATTEMPTED = "not_attempted"
     MALFORMED_ANSWER = "malformed_answer"
     GAVE_UP = "gave_up"
@@ -66,6 +70,7 @@ class SuspectCause(Word):
     NAVIGATION_BLOCKED = "navigation_blocked"
     ENVIRONMENT_FAULT = "environment_fault"
     SETUP_INCOMPLETE = "setup_incomplete"
+    REQUEST_REFUSED = "request_refused"
 
 
 MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
@@ -77,6 +82,10 @@ MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
         FailureMode.STEP_LIMIT: "the agent used all its steps",
         FailureMode.TIME_LIMIT: "the agent used all its time",
         FailureMode.AGENT_ERROR: "the agent's own code failed",
+        FailureMode.CONTEXT_WINDOW: "the agent filled its model's context",
+        FailureMode.PICTURE_LIMIT: "its pictures were larger or more than the model takes",
+        FailureMode.MODEL_REFUSAL: "the model, or its provider's policy, declined",
+        FailureMode.REQUEST_REFUSED: "the provider refused a conversation that it had answered before",
         FailureMode.NOT_ATTEMPTED: "the agent did nothing",
         FailureMode.MALFORMED_ANSWER: "it answered, but not in the format asked for",
         FailureMode.GAVE_UP: "it declared that it cannot be done where it can",
@@ -96,6 +105,7 @@ MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
         SuspectCause.NAVIGATION_BLOCKED: "what the task needs could not be opened",
         SuspectCause.ENVIRONMENT_FAULT: "the environment failed while the agent worked",
         SuspectCause.SETUP_INCOMPLETE: "cleaning up or a step of the set-up failed, and the trial went on",
+        SuspectCause.REQUEST_REFUSED: "the provider refused a conversation for a reason that is not known",
     }
 )
 """What each word means."""

@@ -1,0 +1,285 @@
+"""The one table of whose fault something is, and what follows from it.
+
+What happened is read by `fault_of`; everything that follows - whether the trial is scored, tried again, whether
+trials that need the same thing wait, whether the run stops - is a row's. Whoever meets an error asks here.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.errors import (
+    BudgetExceededError,
+    EnvironmentFaultError,
+    EvaluationError,
+    InputError,
+)
+from bench_core.records import Status
+from bench_core.records.vocabulary import FailureMode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench_core.records import TrialResult
+
+__all__ = ["FAULTS", "FaultEvidence", "FaultKind", "fault_of", "recorded_fault"]
+
+Owner = Literal["agent", "provider", "environment", "evaluator", "harness", "user", "no one"]
+"""Who has to change something; only the agent's faults are scored."""
+Resource = Literal["the model", "the evaluator", "the harness", "claimed"]
+"""What is out of order; `claimed` is what the trial holds, such as its site or VM."""
+Origin = Literal["agent", "harness", "benchmark"]
+"""Whose code raised it: the agent's, our own around it, or the benchmark's."""
+
+HARNESS_ERROR = "harness_error"
+"""Flags results of trials that failed because of a defect in the harness or the benchmark."""
+NOT_RETRIED = "not_retried"
+"""Flags results whose fault came after the agent's paid work: another try would pay for it again."""
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """A row: what happened, and what follows.
+
+    Attributes:
+        name: Kept in `ErrorInfo.fault`.
+        what: In words.
+        owner: Whose it is.
+        status: How the trial ends; the status says whether it has a score.
+        retry: Whether another attempt of the trial may help.
+        breaker: What such faults in a row say is out of order; None for nothing.
+        stops_run: Whether every other trial would only meet it again, so that the run stops.
+        ask_again: Of a model call: whether the same request may succeed a moment later.
+        maybe_paid: Of a model call: whether a model may have answered, and its answer was lost.
+        flag: Set on the result.
+        mode: The failure mode, where that is not the status's own.
+        suspect: Whether a score may not be the agent's own doing.
+    """
+
+    name: str
+    what: str
+    owner: Owner
+    status: Status
+    retry: bool = False
+    breaker: Resource | None = None
+    stops_run: bool = False
+    ask_again: bool = False
+    maybe_paid: bool = False
+    flag: str | None = None
+    mode: FailureMode | None = None
+    suspect: bool = False
+
+    @property
+    def scored(self) -> bool:
+        """Whether the end state that the trial left is scored."""
+        return self.status.scored
+
+    @property
+    def failure_mode(self) -> FailureMode:
+        """Why the trial is no success, in one word."""
+        return self.mode or FailureMode(self.status.value)
+
+
+def _agents(
+    name: str, what: str, mode: FailureMode | None = None, *, suspect: bool = False
+) -> FaultKind:
+    return FaultKind(name, what, "agent", Status.AGENT_ERROR, mode=mode, suspect=suspect)
+
+
+def _providers(
+    name: str, what: str, *, ask_again: bool = False, maybe_paid: bool = False
+) -> FaultKind:
+    return FaultKind(
+        name, what, "provider", Status.ENVIRONMENT_ERROR, retry=True, breaker="the model",
+        ask_again=ask_again, maybe_paid=maybe_paid,
+    )  # fmt: skip
+
+
+def _users(name: str, what: str) -> FaultKind:
+    return FaultKind(
+        name, what, "user", Status.ENVIRONMENT_ERROR, breaker="the model", stops_run=True
+    )
+
+
+_UNSCORED = Status.ENVIRONMENT_ERROR
+FAULTS: Mapping[str, FaultKind] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            _agents("agent_error", "the agent's own code failed, or it reported what it may not"),
+            _agents("environment_ended", "the agent ended its environment"),
+            _agents("context_window", "the agent filled its model's context", FailureMode.CONTEXT_WINDOW),
+            _agents("picture_limit", "its pictures are larger or more than the model takes", FailureMode.PICTURE_LIMIT),
+            _agents("model_refusal", "the model, or its provider's policy, declined", FailureMode.MODEL_REFUSAL),
+            _agents(
+                "request_refused", "a conversation that had been answered before was refused for an unknown reason",
+                FailureMode.REQUEST_REFUSED, suspect=True,
+            ),
+            _users("auth", "the provider refuses the key"),
+            _users("no_money", "the account at the provider has no money left"),
+            _users("not_found", "the provider does not know the model"),
+            FaultKind("input", "what the user gave cannot be used", "user", _UNSCORED, flag=HARNESS_ERROR, breaker="claimed"),
+            _providers("bad_request", "the provider refuses the first request for an unknown reason"),
+            _providers("rate_limit", "the provider's limit of requests is reached", ask_again=True),
+            _providers("overloaded", "the provider is overloaded", ask_again=True),
+            _providers("server", "the provider's server failed", ask_again=True),
+            _providers("connection", "the provider cannot be reached", ask_again=True),
+            _providers("malformed", "the provider's answer is none of its API", ask_again=True),
+            _providers("timeout", "the provider did not answer in time", maybe_paid=True),
+            _providers("cut_off", "the provider's answer was cut off", maybe_paid=True),
+            _providers("deadline", "the provider did not serve the call within its time"),
+            _providers("oversized", "the provider's answer is larger than any"),
+            _providers("unknown", "the call of the provider failed, and nothing says why"),
+            FaultKind("environment", "the environment failed", "environment", _UNSCORED, retry=True, breaker="claimed"),
+            FaultKind(
+                "lasting", "the environment failed, and would again", "environment", _UNSCORED,
+                breaker="claimed", flag=NOT_RETRIED,
+            ),
+            FaultKind(
+                "after_work", "the environment failed after the agent's paid work", "environment", _UNSCORED,
+                breaker="claimed", flag=NOT_RETRIED,
+            ),
+            FaultKind(
+                "evaluator_down", "the evaluator cannot be reached", "environment", _UNSCORED,
+                breaker="the evaluator", flag=NOT_RETRIED,
+            ),
+            FaultKind("hard_deadline", "the attempt did not end in time", "environment", _UNSCORED, retry=True),
+            FaultKind("lease_lost", "what the attempt held was taken from it", "environment", _UNSCORED, retry=True),
+            FaultKind("clock_gap", "the run's processes were stopped meanwhile", "environment", _UNSCORED, retry=True),
+            FaultKind(
+                "harness_fault", "a folder, file, thread, pipe or process of the run's own failed", "harness", _UNSCORED,
+                retry=True, breaker="the harness",
+            ),
+            FaultKind(
+                "harness_error", "the harness or the benchmark has a defect", "harness", _UNSCORED,
+                breaker="claimed", flag=HARNESS_ERROR,
+            ),
+            FaultKind("evaluation_error", "the evaluator could not decide", "evaluator", Status.EVALUATION_ERROR),
+            FaultKind("budget_exceeded", "the run's budget was spent", "no one", Status.BUDGET_EXCEEDED),
+            FaultKind("cancelled", "the user stopped the run", "no one", Status.CANCELLED),
+        )
+    }
+)  # fmt: skip
+"""All rows, by name."""
+
+
+@dataclass(frozen=True)
+class FaultEvidence:
+    """What is known of something that went wrong.
+
+    Attributes:
+        error: What was raised; one of Proctor's own says in `fault` what it is of, a `ModelError` its kind.
+        phase: When: `open`, `agent`, `capture`, `evaluation`, `check`, ...
+        origin: Whose code raised it.
+        believed: Whether what raised it may say whose fault something is: Proctor's own code may, and in the
+            harness's process everything; an agent in a process of its own may not.
+        own_process: Whether the agent ran in a process of its own, whose memory, threads and files are its own.
+    answered: Whether the trial's model had answered before.
+        after_work: Whether the agent's part was over, so that another try would pay for it again.
+        budget_spent: Whether the run's budget is spent.
+        gap_s: Seconds by which the clock on the wall ran ahead of the one that counts running time.
+        slack_s: So much of that is nothing to speak of.
+    """
+
+    error: BaseException | None = None
+    phase: str = "agent"
+    origin: Origin = "agent"
+    believed: bool = True
+    own_process: bool = False
+    answered: bool = False
+    after_work: bool = False
+    budget_spent: bool = False
+    gap_s: float = 0.0
+    slack_s: float = 5.0
+
+
+_EXHAUSTED = frozenset(
+    {
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.EROFS,
+    }
+)
+
+
+def fault_of(evidence: FaultEvidence) -> FaultKind:
+    """Return the row of what happened.
+
+    >>> fault_of(FaultEvidence(ValueError("bug"))).owner
+    'agent'
+    >>> fault_of(FaultEvidence(EnvironmentFaultError("down"), "capture", "benchmark", after_work=True)).name
+    'after_work'
+    """
+    return FAULTS[_name_of(evidence)]
+
+
+def _name_of(evidence: FaultEvidence) -> str:
+    error, phase = evidence.error, evidence.phase
+    fault, misused = isinstance(error, EnvironmentFaultError), isinstance(error, InputError)
+    agents = phase == "agent" and evidence.origin == "agent"
+    if evidence.gap_s > evidence.slack_s:
+        name = "clock_gap"
+    elif isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
+        name = "budget_exceeded"
+    elif agents and not (evidence.believed and (fault or misused)):
+        ours = not evidence.own_process and _is_exhausted(error)
+        name = "harness_fault" if ours else "agent_error"
+    elif phase == "evaluation":
+        name = "evaluator_down" if fault else "evaluation_error"
+    elif isinstance(error, EnvironmentFaultError):
+        name = _environments(error, evidence)
+    elif isinstance(error, EvaluationError):
+        name = "evaluation_error"
+    elif misused:
+        name = "input"
+    else:
+        name = "harness_fault" if evidence.origin == "harness" else "harness_error"
+    return name
+
+
+def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:
+    if evidence.after_work:
+        return "after_work"
+    if evidence.phase != "agent" and FAULTS[error.fault].owner == "agent":
+        return "environment"  # it was not the agent that asked too much
+    if error.fault == "bad_request" and (evidence.answered or error.answered):
+        return "request_refused"
+    if error.fault == "environment" and error.lasting:
+        return "lasting"
+    return error.fault
+
+
+def _is_exhausted(error: BaseException | None) -> bool:
+    """Return whether the system had no memory, thread, file or room left for the process."""
+    if isinstance(error, OSError):
+        return error.errno in _EXHAUSTED
+    text = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, MemoryError) or text.startswith("can't start new thread")
+
+
+def recorded_fault(result: TrialResult) -> FaultKind | None:
+    """Return the row that a result without a score was recorded by; None for one with a score.
+
+    A benchmark may say itself, by status, flags and phase, what happened.
+    """
+    if result.score is not None:
+        return None
+    error, status = result.error, result.status
+    named = FAULTS.get(error.fault or error.kind) if error is not None else None
+    if named is not None and named.status is status:
+        return named
+    if status is not Status.ENVIRONMENT_ERROR:
+        return FAULTS.get(status.value)
+    if HARNESS_ERROR in result.flags:
+        return FAULTS["harness_error"]
+    evaluated = error is not None and error.phase == "evaluation"
+    if NOT_RETRIED in result.flags:
+        return FAULTS["evaluator_down" if evaluated else "after_work"]
+    return FAULTS["environment"]
