@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from planned_runs import NOW, TASKS
 
 from bench_core.errors import RunFolderError, SchemaVersionError
-from bench_core.records import Event, Status
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.records import Event, Status, TrialResult
+from bench_core.run_folder import RunFolder, read_lines, read_run
 from bench_core.testing import make_run
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_a_result_that_was_changed_while_the_run_went_on_is_refused_at_its_end(
 
 
 def test_results_that_are_read_share_the_names_of_their_fields(run_path: Path) -> None:
-    first, second, *_ = read_run(run_path).results.values()
+    first, second, *_ = read_lines(run_path / "results.jsonl", TrialResult).records
     assert first.model_fields_set is second.model_fields_set
     assert first.usage.model_fields_set is second.usage.model_fields_set
     assert first.model_fields_set is not first.usage.model_fields_set

@@ -13,6 +13,9 @@ from .browsergym import REPORTED_ONLY as REPORTED_ONLY
 from .browsergym import BrowserGymExperiment as BrowserGymExperiment
 from .browsergym import browsergym_experiments as browsergym_experiments
 from .folder import RunFolder as RunFolder
+from .indexed import ResultsByTrial as ResultsByTrial
+from .indexed import StoredEvents as StoredEvents
+from .indexed import StoredRecords as StoredRecords
 from .jsonl import BadLine as BadLine
 from .jsonl import Lines as Lines
 from .jsonl import collector_paused as collector_paused
@@ -28,6 +31,8 @@ from .rescore_folder import RescoreInfo as RescoreInfo
 from .rescore_folder import RescoreView as RescoreView
 from .rescore_folder import read_rescore as read_rescore
 from .schemas import schema_text as schema_text
+from .standings import Standing as Standing
+from .standings import TrialStandings as TrialStandings
 from .stored import changed_objects as changed_objects
 from .stored import read_stored as read_stored
 from .stored import trial_files as trial_files

@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 from bench_core.errors import InputError, RunFolderError
@@ -32,7 +31,8 @@ from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
 from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
 from bench_core.records.codec import IDENTITY, encode, encode_sealed
 from bench_core.redaction import Redactor
-from bench_core.run_folder.jsonl import read_lines
+from bench_core.run_folder.indexed import ResultsByTrial
+from bench_core.run_folder.jsonl import refuse_damage
 from bench_core.run_folder.provenance import current_session
 from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
 from bench_core.run_folder.standings import TrialStandings
@@ -41,8 +41,8 @@ from bench_core.run_folder.times import ForwardTime, utc_now
 from bench_core.run_folder.view import (
     Problem,
     RunView,
-    pending_reruns,
-    plan,
+    StoredResults,
+    place_to_keep,
     read_info,
     read_run,
     read_tasks,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bench_core.records import Task
-    from bench_core.run_folder.standings import Standing
 
 __all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
 
@@ -75,7 +74,8 @@ class RunFolder:
         path: The folder.
         info: What `run.json` holds.
         tasks: The planned tasks.
-        standings: How each trial stands that has a result, by task and number.
+        before: What the folder held when this session began; None for a new one.
+        standings: How each trial stands.
     """
 
     def __init__(
@@ -87,8 +87,7 @@ class RunFolder:
         lock: FileLock,
         redactor: Redactor,
         time: ForwardTime,
-        latest: Sequence[TrialResult] = (),
-        lines: int = 0,
+        before: RunView | None = None,
     ) -> None:
         """Write a folder that is locked and in order; use `create`, `resume` or `open` instead."""
         self.path = path
@@ -98,22 +97,26 @@ class RunFolder:
         self._lock = lock
         self._time = time
         self._task_ids = {task.task_id for task in self.tasks}
-        self._trials = TrialStandings(latest, pending_reruns(info, latest))
-        self.standings: dict[tuple[str, int], Standing] = self._trials.by_trial
-        self._lines = lines
+        self.before = before
+        if before is None:
+            self.standings = TrialStandings([task.task_id for task in self.tasks], info.trials)
+        else:
+            self.standings = before.standings
+            self.standings.extend(info.trials)
+        self._lines = before.lines if before is not None else 0
         self._place = _place_of(path)
         self._sync = GroupSync()
         self._results = AppendLog(path / "results.jsonl", self._sync)
         self._events = AppendLog(path / "events.jsonl", self._sync)
         self._closed = False
         # Write `run.json`: a new folder is a run from here on
-        before = [
+        sessions = [
             # A session that still says `running` was killed: this process holds the lock now.
             each.model_copy(update={"outcome": "aborted"}) if each.outcome == "running" else each
             for each in self.info.sessions
         ]
         session = current_session(self.info, self.now())
-        self._write_info({"sessions": (*before, session), "finished": None})
+        self._write_info({"sessions": (*sessions, session), "finished": None})
 
     @classmethod
     def create(
@@ -198,8 +201,7 @@ class RunFolder:
                 lock=lock,
                 redactor=redactor,
                 time=stored.time,
-                latest=stored.view.latest,
-                lines=stored.view.lines,
+                before=stored.view,
             )
         except BaseException:
             lock.release()
@@ -263,7 +265,7 @@ class RunFolder:
         numbered = result.model_copy(update=known)
         self._results.append(encode_sealed(numbered, self.redactor))
         self._lines += 1
-        self._trials.note(numbered)
+        self.standings.note(numbered)
 
     def event(self, event: Event) -> None:
         """Add an event, as lastingly as a result."""
@@ -273,11 +275,11 @@ class RunFolder:
         """Add an event of the run, of now."""
         self.event(Event(time=self.now(), kind=kind, data=dict(data)))
 
-    def results(self) -> dict[TrialKey, TrialResult]:
+    def results(self) -> Mapping[TrialKey, TrialResult]:
         """Return the results as they are in the file; the last line of a trial wins."""
-        lines = read_lines(self._results.path, TrialResult)
-        lines.refuse_damage(self.path)
-        return {result.key: result for result in lines.records}
+        found = StoredResults(self.path, self.info, self.tasks)
+        refuse_damage(self.path, found.bad)
+        return ResultsByTrial(found.latest(), found.standings)
 
     def verify(self) -> None:
         """Refuse results that are no longer what was written.
@@ -298,7 +300,7 @@ class RunFolder:
         done unless they are to run again (`run_again`); environment errors, spent budgets and cancelled
         trials are not.
         """
-        return [key for key in self._plan if not self._trials.is_done(key)]
+        return self.standings.remaining()
 
     def run_again(self, asked: Sequence[str], trials: Sequence[TrialKey]) -> None:
         """Count `trials` as not done until each has a new result, in later sessions, too.
@@ -310,7 +312,7 @@ class RunFolder:
         rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._lines)
         session = self.info.sessions[-1].model_copy(update={"rerun": rerun})
         self._write_info({"sessions": (*self.info.sessions[:-1], session)})
-        self._trials.run_again(trials)
+        self.standings.run_again(trials)
 
     def trial_folder(self, key: TrialKey) -> Path:
         """Return the folder of a trial's artifacts, made when missing."""
@@ -337,11 +339,11 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             if any(folder.iterdir()):
-                kept = self._trials.place_to_keep(self.path, key)
+                kept = place_to_keep(self.path, key, self.standings.sequence(key))
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 folder.rename(kept)
                 folder.mkdir()
-        self._trials.begin_attempt(key)
+        self.standings.begin_attempt(key)
         return folder
 
     def sync(self) -> None:
@@ -418,10 +420,6 @@ class RunFolder:
 
     def _lacks_results(self) -> bool:
         return len(self.standings) < len(self.tasks) * self.info.trials
-
-    @cached_property
-    def _plan(self) -> list[TrialKey]:
-        return plan(self.tasks, self.info.trials)  # asked for several times in each run
 
 
 def _place_of(path: Path) -> tuple[int, int] | None:

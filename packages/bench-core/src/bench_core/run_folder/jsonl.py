@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import msgspec
 from pydantic import ValidationError
 
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
@@ -26,10 +27,11 @@ from bench_core.records.base import share_names
 from bench_core.records.codec import decode, is_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 R = TypeVar("R", bound=Record)
+Q = TypeVar("Q")
 
 MAX_LINE_BYTES = 64 << 20
 """The most that a line may hold to be read; what is longer counts as several lines, which are damaged."""
@@ -63,22 +65,27 @@ class Lines(Generic[R]):
     bad: list[BadLine] = field(default_factory=list)
 
     def refuse_damage(self, run: Path) -> None:
-        """Raise for lines that are damaged, not merely torn.
+        """Do what the function of that name does for these lines."""
+        refuse_damage(run, self.bad)
 
-        Raises:
-            RunFolderError: Names the first such line and the way out.
-        """
-        damaged = [line for line in self.bad if not line.torn]
-        if damaged:
-            more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
-            raise RunFolderError(
-                f"{damaged[0]}{more}; restore the file, or set damaged lines aside with "
-                f"`bench-core repair {run}`: their trials then run again on resume"
-            )
+
+def refuse_damage(run: Path, bad: Iterable[BadLine]) -> None:
+    """Raise for lines that are damaged, not merely torn.
+
+    Raises:
+        RunFolderError: Names the first such line and the way out.
+    """
+    damaged = [line for line in bad if not line.torn]
+    if damaged:
+        more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+        raise RunFolderError(
+            f"{damaged[0]}{more}; restore the file, or set damaged lines aside with "
+            f"`bench-core repair {run}`: their trials then run again on resume"
+        )
 
 
 def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> Lines[R]:
-    """Read all records of `path`; a missing file holds none.
+    """Read all records of `path` into memory; a missing file holds none.
 
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
@@ -86,58 +93,90 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
         RunFolderError: More than 10,000 lines are no records.
     """
     lines: Lines[R] = Lines(path)
-    read, keep = model.__pydantic_validator__.validate_json, lines.records.append
-    sealed = "checksum" in model.model_fields
-    unread = 0
+    read = model.__pydantic_validator__.validate_json
     with collector_paused():
-        for number, start, line in _numbered(path):
-            try:
-                record = read(line)
-                if not sealed or _intact(record, line):
-                    share_names(record)
-                    keep(record)
-                    continue
-                lines.bad.append(_changed(path, number, start, line))
-            except ValidationError:
-                # Lines of older versions take the slow way, through `decode`.
-                if _record_or_problem(lines, model, (number, start, line), written_by):
-                    continue
-            unread += 1
-            if unread > _MOST_BAD:
-                raise RunFolderError(
-                    f"{path} has more than {_MOST_BAD:,} lines that are no records: restore it from a copy"
-                )
-    if lines.bad:
-        lines.bad[-1] = _perhaps_torn(lines.bad[-1])
+        for _, _, record in walk_lines(path, model, read, lines.bad, written_by=written_by):
+            share_names(record)
+            lines.records.append(record)
     return lines
 
 
+def walk_lines(
+    path: Path,
+    model: type[R],
+    read: Callable[[bytes], Q],
+    bad: list[BadLine],
+    *,
+    written_by: str | None = None,
+) -> Iterator[tuple[int, int, Q | R]]:
+    """Yield number (from 1), first byte and content of each line of `path` that is a record.
+
+    One line is in memory at a time. Once all have been asked for, those that are no records are in `bad`.
+
+    Args:
+        path: The file; a missing one holds none.
+        model: What its lines are.
+        read: Reads a line, or the part of it that is asked for. Where it raises that a line does not fit, the
+            line is read as a whole record, which says why, or migrates it.
+        bad: To be given the lines that are no records.
+        written_by: The version of bench-core that wrote them, where known.
+
+    Raises:
+        SchemaVersionError: A newer bench-core wrote one of them.
+        RefusedFileError: It is a link, a pipe, a device or of a size that no run has.
+        RunFolderError: More than 10,000 lines are no records.
+    """
+    sealed, unread = "checksum" in model.model_fields, 0
+    for number, start, line in _numbered(path):
+        try:
+            found = read(line)
+            if not sealed or _intact(found, line):
+                yield number, start, found
+                continue
+            bad.append(_changed(path, number, start, line))
+        except (ValidationError, msgspec.DecodeError, RecursionError):
+            # Lines of older versions take the slow way, through `decode`.
+            record = _record_or_problem(path, model, (number, start, line), written_by, bad)
+            if record is not None:
+                yield number, start, record
+                continue
+        unread += 1
+        if unread > _MOST_BAD:
+            raise RunFolderError(
+                f"{path} has more than {_MOST_BAD:,} lines that are no records: restore it from a copy"
+            )
+    if bad:
+        bad[-1] = _perhaps_torn(bad[-1])
+
+
 def _record_or_problem(
-    lines: Lines[R], model: type[R], numbered: tuple[int, int, bytes], written_by: str | None
-) -> bool:
-    """Keep a line that an older bench-core wrote, and say so; note why any other is no record."""
+    path: Path,
+    model: type[R],
+    numbered: tuple[int, int, bytes],
+    written_by: str | None,
+    bad: list[BadLine],
+) -> R | None:
+    """Return the record of a line that an older bench-core wrote; note why any other is no record."""
     number, start, line = numbered
     if len(line) > MAX_LINE_BYTES:
-        lines.bad.append(BadLine(lines.path, number, start, start + len(line), _TOO_LONG))
-        return False
+        bad.append(BadLine(path, number, start, start + len(line), _TOO_LONG))
+        return None
     try:
         record = decode(model, line, written_by=written_by)
         if _intact(record, line):
-            lines.records.append(record)
-            return True
-        lines.bad.append(_changed(lines.path, number, start, line))
+            return record
+        bad.append(_changed(path, number, start, line))
     except SchemaVersionError as error:
         if b'"checksum":' not in line or checksum_holds(line.removesuffix(b"\n")):
-            raise error.in_file(lines.path) from None
-        lines.bad.append(_changed(lines.path, number, start, line))  # in its version, say
+            raise error.in_file(path) from None
+        bad.append(_changed(path, number, start, line))  # in its version, say
     except RecordError as error:
         if line.strip():
-            end = start + len(line)
-            lines.bad.append(BadLine(lines.path, number, start, end, str(error)))
-    return False
+            bad.append(BadLine(path, number, start, start + len(line), str(error)))
+    return None
 
 
-def _intact(record: Record, line: bytes) -> bool:
+def _intact(record: object, line: bytes) -> bool:
     """Whether the line still is what was written; those of other programs, which have no checksum, count as such."""
     unsealed = (
         getattr(record, "checksum", None) is None and getattr(record, "sequence", None) is None

@@ -14,14 +14,13 @@ from bench_core.records import Event, Record, TrialResult
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.folder import write_info
-from bench_core.run_folder.jsonl import BadLine, read_lines, set_aside_lines
+from bench_core.run_folder.indexed import StoredEvents
+from bench_core.run_folder.jsonl import BadLine, read_lines, set_aside_lines, walk_lines
 from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
+    StoredResults,
     changed_files,
-    count_set_aside,
     kept_attempts,
-    misplaced_lines,
-    plan,
     read_info,
     read_task_lines,
     read_tasks,
@@ -75,39 +74,41 @@ def check_run(path: Path) -> RunCheck:
     """
     info = read_info(path)
     tasks = read_task_lines(path, info)
-    results = read_lines(path / "results.jsonl", TrialResult)
-    events = read_lines(path / "events.jsonl", Event)
-    planned = plan(tuple(tasks.records), info.trials)
-    last = {result.key: result for result in results.records}
+    results = StoredResults(path, info, tasks.records)
+    events = StoredEvents(path / "events.jsonl")
+    standings = results.standings
     problems = [] if tasks.path.exists() else ["tasks.jsonl is missing: restore it from a copy"]
     problems += [str(line) for lines in (tasks, results, events) for line in lines.bad]
     problems += changed_files(path, info)
-    problems += misplaced_lines(results, count_set_aside(path))
+    problems += results.misplaced
     if not results.bad:  # else these say no more
         problems += _unlike_sessions(path, info)
-        missing = [key for key in planned if key not in last]
+        missing = standings.planned - len(standings)
         # a run that looks stopped may lack trials
         if missing and info.finished is not None and info.stopping_rule is None:
+            first = next(key for key in standings.plan() if standings.get(key) is None)
             problems.append(
-                f"run.json says the run is finished, but {len(missing)} planned trials have no result, the "
-                f"first of task {missing[0].task_id!r}: run the same command again"
+                f"run.json says the run is finished, but {missing} planned trials have no result, the "
+                f"first of task {first.task_id!r}: run the same command again"
             )
-    others = Counter(each.benchmark for each in results.records)
     problems += [
         f"results.jsonl holds {count} results of the benchmark {name!r} in a run of {info.benchmark!r}"
-        for name, count in sorted(others.items())
+        for name, count in sorted(results.benchmarks.items())
         if name != info.benchmark
     ]
     problems += [
         f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
-        for key in sorted(set(last) - set(planned), key=lambda key: (key.task_id, key.trial))
+        for key in sorted(results.unplanned, key=lambda key: (key.task_id, key.trial))
     ]
-    in_plan = set(planned)
-    for result in results.records:
-        if result.key in in_plan:
-            problems += _changed_in(path, result, current=result is last[result.key])
-    statuses = Counter(result.status.value for result in last.values())
-    return RunCheck(path, info.run_id, len(planned), dict(statuses), tuple(problems))
+    read = TrialResult.__pydantic_validator__.validate_json
+    bad: list[BadLine] = []
+    for _, start, result in walk_lines(path / "results.jsonl", TrialResult, read, bad):
+        if standings.get(result.key) is not None:
+            problems += _changed_in(path, result, current=start == standings.start(result.key))
+    # a checksum that somebody else computed, of what is no result
+    problems += [str(line) for line in bad if line not in results.bad]
+    statuses = Counter(standing.status.value for standing in standings)
+    return RunCheck(path, info.run_id, standings.planned, dict(statuses), tuple(problems))
 
 
 def repair_run(path: Path) -> list[SetAside]:

@@ -1,17 +1,22 @@
-"""How the trials of a run stand while it is written: which are done, and what their folders hold."""
+"""How the trials of a run stand: which are done, and where their last results begin."""
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from array import array
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from bench_core.run_folder.view import kept_attempts
+import msgspec
+
+from bench_core.errors import RunFolderError
+from bench_core.records import SUCCESS_SCORE, Status, TrialKey
+from bench_core.records.base import share_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from bench_core.records import Status, TrialKey, TrialResult
+    from bench_core.records import TrialResult
+
+_MOST_PLANNED = 10_000_000
 
 
 class Standing(NamedTuple):
@@ -22,50 +27,191 @@ class Standing(NamedTuple):
     suspect: bool
 
 
+class ResultPart(msgspec.Struct, gc=False):
+    """The part of a result's line that reading a run looks at."""
+
+    benchmark: str
+    task_id: str
+    status: Status
+    trial: Annotated[int, msgspec.Meta(ge=1)] = 1
+    score: float | None = None
+    success: bool | None = None
+    suspect: tuple[str, ...] = ()
+    sequence: int | None = None
+    checksum: str | None = None
+    schema_version: Literal[1] = 1
+
+
+_RESULT = msgspec.json.Decoder(ResultPart)
+
+
+def result_part(line: bytes) -> ResultPart:
+    """Return what is kept of a result's line that has a checksum, which says that it is a result that we wrote.
+
+    Raises:
+        msgspec.DecodeError: It has none, or is no such line: all of it has to be looked at.
+    """
+    part = _RESULT.decode(line)
+    success = None if part.score is None else part.score >= SUCCESS_SCORE
+    if (
+        part.checksum is None
+        or part.status.scored is (part.score is None)
+        or part.success is not success
+    ):
+        raise msgspec.DecodeError
+    return part
+
+
 class TrialStandings:
-    """How each trial stands, kept without its result: a run has up to two million.
+    """How each planned trial stands, in 25 bytes for each: a run has up to ten million.
+
+    A trial's place is that in the plan, which runs all tasks once before any is repeated.
 
     Attributes:
-        by_trial: How each trial stands that has a result, by task and number.
+        planned: How many trials are planned.
     """
 
-    def __init__(self, latest: Iterable[TrialResult], to_rerun: Iterable[TrialKey]) -> None:
-        """Begin with the last result of each trial, and with the trials that are to run again."""
-        self.by_trial: dict[tuple[str, int], Standing] = {}
-        self._sequences: dict[tuple[str, int], int | None] = {}
-        for result in latest:
-            self._set(result)
-        self._to_rerun = set(to_rerun)
+    def __init__(self, task_ids: Sequence[str], trials: int) -> None:
+        """Begin without results; raises what `extend` raises."""
+        self._task_ids = task_ids
+        self._place_of = {task_id: place for place, task_id in enumerate(task_ids)}
+        self.planned = 0
+        self._states = bytearray()
+        self._sequences = array("q")
+        self._starts = array("q")
+        self._order = array("q")
+        self._to_rerun: set[int] = set()
+        self.extend(trials)
 
-    def note(self, result: TrialResult) -> None:
-        """Count `result` as the trial's last one."""
-        self._set(result)
+    def __len__(self) -> int:
+        """Return how many trials have a result."""
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Standing]:
+        """Yield how each trial stands that has a result, in the order of first results."""
+        states = self._states
+        return (_STANDINGS[states[place]] for place in self._order)
+
+    def extend(self, trials: int) -> None:
+        """Plan so many trials of each task; never fewer than before.
+
+        Raises:
+            RunFolderError: There are more than ten million: summaries would count to any number.
+        """
+        if len(self._task_ids) * trials > _MOST_PLANNED:
+            raise RunFolderError(
+                f"{trials:,} trials of {len(self._task_ids):,} tasks are planned: up to "
+                f"{_MOST_PLANNED:,} can be handled"
+            )
+        more = len(self._task_ids) * trials - self.planned
+        if more > 0:
+            self.planned += more
+            self._states.extend(bytes(more))
+            for numbers in (self._sequences, self._starts):
+                numbers.frombytes(bytes(more * numbers.itemsize))
+
+    def note(self, result: ResultPart | TrialResult, start: int = 0) -> bool:
+        """Count `result`, whose line begins at byte `start`, as the trial's last one; False where it is not planned."""
+        place = self._place(result.task_id, result.trial)
+        if place is None:
+            return False
+        if not self._states[place]:
+            self._order.append(place)
+        self._states[place] = _STATES[result.status, result.success, bool(result.suspect)]
+        self._sequences[place] = result.sequence or 0
+        self._starts[place] = start
         if self._to_rerun:
-            self._to_rerun.discard(result.key)
+            self._to_rerun.discard(place)
+        return True
+
+    def get(self, key: TrialKey) -> Standing | None:
+        """Return how a trial stands; None where it has no result."""
+        place = self._place(key.task_id, key.trial)
+        return None if place is None else _STANDINGS.get(self._states[place])
+
+    def start(self, key: TrialKey) -> int:
+        """Return where the line of a trial's last result begins."""
+        place = self._place(key.task_id, key.trial)
+        return -1 if place is None or not self._states[place] else self._starts[place]
+
+    def starts(self) -> array[int]:
+        """Return where the last result of each trial begins, in the order of first results."""
+        return array("q", map(self._starts.__getitem__, self._order))
+
+    def keys(self) -> Iterator[TrialKey]:
+        """Yield the trials that have a result, in the order of first results."""
+        return map(self._key, self._order)
+
+    def plan(self) -> Iterator[TrialKey]:
+        """Yield every trial of the plan."""
+        return map(self._key, range(self.planned))
+
+    def remaining(self) -> list[TrialKey]:
+        """Return the planned trials without a lasting result, in plan order; those to run again, too."""
+        again = self._to_rerun
+        return [
+            self._key(place)
+            for place, state in enumerate(self._states)
+            if state not in _DONE or place in again
+        ]
 
     def is_done(self, key: TrialKey) -> bool:
         """Return whether a trial has a lasting result and is not to run again."""
-        standing = self.by_trial.get((key.task_id, key.trial))
-        return standing is not None and standing.status.done and key not in self._to_rerun
+        place = self._place(key.task_id, key.trial)
+        return place is not None and self._states[place] in _DONE and place not in self._to_rerun
 
-    def run_again(self, trials: Iterable[TrialKey]) -> None:
-        """Count `trials` as not done until each has a new result."""
-        self._to_rerun.update(trials)
+    def run_again(self, trials: Iterable[TrialKey], *, after: int | None = None) -> None:
+        """Count `trials` as not done until each has a new result.
 
-    def place_to_keep(self, run: Path, key: TrialKey) -> Path:
-        """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
-        archive, identity = kept_attempts(run, key), (key.task_id, key.trial)
-        sequence = self._sequences.get(identity)
-        if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
-            return kept
-        names = (f"unfinished-{n}" for n in itertools.count(1))
-        return next(p for name in names if not (p := archive / name).exists())
+        Args:
+            trials: Some of the plan.
+            after: Leave out those whose result has a later line than this.
+        """
+        for key in trials:
+            place = self._place(key.task_id, key.trial)
+            if place is not None and (after is None or self._sequences[place] <= after):
+                self._to_rerun.add(place)
+
+    @property
+    def to_rerun(self) -> frozenset[TrialKey]:
+        """The trials that are to run again."""
+        return frozenset(map(self._key, self._to_rerun))
+
+    def sequence(self, key: TrialKey) -> int | None:
+        """Return the number of the line whose result left what lies in a trial's folder."""
+        place = self._place(key.task_id, key.trial)
+        return None if place is None else self._sequences[place] or None
 
     def begin_attempt(self, key: TrialKey) -> None:
         """Note that what lies in the trial's folder from now on is no result's."""
-        self._sequences.pop((key.task_id, key.trial), None)
+        place = self._place(key.task_id, key.trial)
+        if place is not None:
+            self._sequences[place] = 0
 
-    def _set(self, result: TrialResult) -> None:
-        identity = (result.task_id, result.trial)
-        self.by_trial[identity] = Standing(result.status, result.success, bool(result.suspect))
-        self._sequences[identity] = result.sequence
+    def _place(self, task_id: str, trial: int) -> int | None:
+        place = self._place_of.get(task_id)
+        if place is None:
+            return None
+        place += (trial - 1) * len(self._task_ids)
+        return place if place < self.planned else None
+
+    def _key(self, place: int) -> TrialKey:
+        trial, task = divmod(place, len(self._task_ids))
+        key = TrialKey(task_id=self._task_ids[task], trial=trial + 1)
+        share_names(key)
+        return key
+
+
+_STANDINGS = dict(
+    enumerate(
+        (
+            Standing(status, success, suspect)
+            for status in Status
+            for success in (None, False, True)
+            for suspect in (False, True)
+        ),
+        start=1,  # 0: no result
+    )
+)
+_STATES = {tuple(standing): state for state, standing in _STANDINGS.items()}
+_DONE = frozenset(state for state, standing in _STANDINGS.items() if standing.status.done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,18 +13,22 @@ from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.atomic import folder_name
 from bench_core.files.checksums import checksum_holds, count_lines, file_sha256
 from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
-from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
-from bench_core.records.base import share_names
+from bench_core.records import RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
-from bench_core.run_folder.jsonl import collector_paused, read_lines
+from bench_core.run_folder.indexed import (
+    ResultsByTrial,
+    StoredEvents,
+    StoredRecords,
+)
+from bench_core.run_folder.jsonl import read_lines, refuse_damage, walk_lines
+from bench_core.run_folder.standings import TrialStandings, result_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from bench_core.run_folder.jsonl import BadLine, Lines
 
-_MOST_PLANNED = 2_000_000
 _CHANGED = "was changed after it was written: restore it from a copy"
 
 
@@ -49,7 +54,10 @@ class RunView:
         path: The folder.
         info: `run.json`.
         tasks: The planned tasks.
-        latest: The last result of each trial that has one, in the order of first results.
+        latest: The last result of each trial that has one, in the order of first results; read from the
+            file each time, one after another.
+        results: The same by trial.
+        standings: How each trial stands.
         lines: How many lines `results.jsonl` was given, those set aside later included.
         changed: What was changed after it was written and can be read all the same, a sentence each.
     """
@@ -59,34 +67,29 @@ class RunView:
         path: Path,
         info: RunInfo,
         tasks: tuple[Task, ...],
-        results: Lines[TrialResult],
+        results: StoredResults,
         changed: Iterable[str] = (),
     ) -> None:
         """Use `read_run` instead."""
         self.path = path
         self.info = info
         self.tasks = tasks
-        last = {(result.task_id, result.trial): result for result in results.records}
-        self.latest = tuple(last.values())
+        self.standings = results.standings
+        self.latest = results.latest()
+        self.results: Mapping[TrialKey, TrialResult] = ResultsByTrial(self.latest, self.standings)
         self._bad_results = results.bad
-        self.lines = max((each.sequence or 0 for each in results.records), default=0)
-        self.lines = max(self.lines, len(results.records))
-        self.changed = (*changed, *misplaced_lines(results, count_set_aside(path)))
+        self.lines = results.lines
+        self.changed = (*changed, *results.misplaced)
 
     @cached_property
-    def results(self) -> dict[TrialKey, TrialResult]:
-        """The last result of each trial that has one, in the order of first results."""
-        return {result.key: result for result in self.latest}
-
-    @cached_property
-    def events(self) -> tuple[Event, ...]:
-        """What happened, in order; read when first asked for."""
-        return tuple(self._event_lines.records)
+    def events(self) -> StoredEvents:
+        """What happened, in order; found when first asked for, and read each time."""
+        return StoredEvents(self.path / "events.jsonl")
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """Lines that were left out, and files to which such lines were moved earlier."""
-        bad = [*self._bad_results, *self._event_lines.bad]
+        bad = [*self._bad_results, *self.events.bad]
         now = [Problem(line.path.name, line.number, str(line)) for line in bad]
         now += [Problem(sentence.split()[0], None, sentence) for sentence in self.changed]
         moved = sorted(
@@ -96,19 +99,20 @@ class RunView:
         )
         return (*now, *(Problem(name, None, f"{name} holds lines set aside") for name in moved))
 
-    @cached_property
+    @property
     def to_rerun(self) -> frozenset[TrialKey]:
         """The trials that a session was to run again (`--rerun`) and that were not yet."""
-        return pending_reruns(self.info, self.latest)
+        return self.standings.to_rerun
 
     def remaining(self) -> list[TrialKey]:
         """Return the planned trials without a lasting result, in plan order; those to rerun, too."""
-        return [key for key in plan(self.tasks, self.info.trials) if not self._is_done(key)]
+        return self.standings.remaining()
 
     def last_date(self) -> datetime | None:
         """Return the last date of sessions and events, whatever their order; None without any."""
         sessions = [d for each in self.info.sessions for d in (each.started, each.finished) if d]
-        return max([*sessions, *(event.time for event in self.events)], default=None)
+        (event,) = self.events.last_times([])
+        return max([*sessions, *([event] if event else [])], default=None)
 
     def trial_folder(self, key: TrialKey) -> Path:
         """Return where a trial's artifacts are; the folder may be missing.
@@ -120,19 +124,14 @@ class RunView:
 
     def bad_lines(self, name: str) -> list[BadLine]:
         """Return the unreadable lines of `results.jsonl` or `events.jsonl`."""
-        return self._bad_results if name == "results.jsonl" else self._event_lines.bad
-
-    @cached_property
-    def _event_lines(self) -> Lines[Event]:
-        return read_lines(self.path / "events.jsonl", Event)
-
-    def _is_done(self, key: TrialKey) -> bool:
-        result = self.results.get(key)
-        return result is not None and result.status.done and key not in self.to_rerun
+        return self._bad_results if name == "results.jsonl" else self.events.bad
 
 
 def read_run(path: Path) -> RunView:
     """Read the run folder `path`.
+
+    Each line of its results is checked and none is kept: `latest` reads them again, one after another, so
+    that the memory this takes is some 25 bytes a planned trial.
 
     A torn last line is left out and named in `problems`; so are damaged events, which decide
     nothing.
@@ -142,25 +141,85 @@ def read_run(path: Path) -> RunView:
             trial that was never planned.
         SchemaVersionError: A newer bench-core wrote it.
     """
-    with collector_paused():
-        info = read_info(path)
-        tasks = read_tasks(path, info)
-        written_by = info.versions.get("bench-core")
-        results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
-        results.refuse_damage(path)
-        plan(tasks, info.trials)  # else summaries would count to any number
-        now = read_info(path)  # it is given more trials before the first of them has a result
-        run = RunView(path, now, tasks, results, changed_files(path, info))
-    planned = {task.task_id for task in run.tasks}
-    for each in run.latest:
+    info = read_info(path)
+    tasks = read_tasks(path, info)
+    results = StoredResults(path, info, tasks)
+    refuse_damage(path, results.bad)
+    if results.unplanned:
+        (key, _), *_ = results.unplanned.items()
         # no writer of this run can have added it
-        if each.task_id not in planned or each.trial > run.info.trials:
-            raise RunFolderError(
-                f"{run.path / 'results.jsonl'} holds trial {each.trial} of task {each.task_id!r}, "
-                f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
-                f"lines out"
-            )
-    return run
+        raise RunFolderError(
+            f"{path / 'results.jsonl'} holds trial {key.trial} of task {key.task_id!r}, "
+            f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
+            f"lines out"
+        )
+    now = read_info(path)  # it is given more trials before the first of them has a result
+    results.standings.extend(now.trials)
+    for key, after in _reruns(now).items():
+        results.standings.run_again([key], after=after)
+    return RunView(path, now, tasks, results, changed_files(path, info))
+
+
+class StoredResults:
+    """What one pass over the lines of `results.jsonl` finds; none is kept.
+
+    Attributes:
+        standings: How each planned trial stands.
+        bad: Lines that are no results.
+        lines: How many lines the file was given.
+        unplanned: Trials that are not planned, with the number of their lines.
+        benchmarks: How many lines are of which benchmark.
+        misplaced: Where lines are missing, doubled or in another order, a sentence each.
+    """
+
+    def __init__(self, path: Path, info: RunInfo, tasks: Sequence[Task]) -> None:
+        """Go over the results of the run in `path`.
+
+        Raises:
+            RunFolderError: More trials are planned than can be handled, or more than 10,000 lines are no results.
+            SchemaVersionError: A newer bench-core wrote one of them.
+        """
+        self.standings = TrialStandings([task.task_id for task in tasks], info.trials)
+        self._file = path / "results.jsonl"
+        self._written_by = info.versions.get("bench-core")
+        self.bad: list[BadLine] = []
+        self.lines = 0
+        self.unplanned: Counter[TrialKey] = Counter()
+        self.benchmarks: Counter[str] = Counter()
+        self.misplaced: list[str] = []
+        set_aside, ahead, count = count_set_aside(path), 0, 0
+        found = walk_lines(
+            self._file, TrialResult, result_part, self.bad, written_by=self._written_by
+        )
+        for number, start, result in found:
+            count += 1
+            self.benchmarks[result.benchmark] += 1
+            if not self.standings.note(result, start):
+                if not self.unplanned:
+                    self.standings.extend(read_info(path).trials)
+                if not self.standings.note(result, start):
+                    self.unplanned[TrialKey(task_id=result.task_id, trial=result.trial)] += 1
+            if result.sequence is None:  # written by another program
+                continue
+            self.lines = max(self.lines, result.sequence)
+            now = result.sequence - number
+            if not ahead <= now <= set_aside and not self.misplaced:
+                what = (
+                    "lines are missing before it"
+                    if now > ahead
+                    else "it is doubled or out of order"
+                )
+                self.misplaced.append(
+                    f"results.jsonl, line {number} was written as line {result.sequence}: {what}; "
+                    f"restore the file from a copy"
+                )
+            ahead = now
+        self.lines = max(self.lines, count)
+
+    def latest(self) -> StoredRecords[TrialResult]:
+        """Return the last result of each trial, in the order of first results."""
+        starts = self.standings.starts()
+        return StoredRecords(self._file, TrialResult, starts, written_by=self._written_by)
 
 
 def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:
@@ -188,28 +247,6 @@ def changed_files(path: Path, info: RunInfo) -> list[str]:
     if info.tasks_sha256 not in {None, file_sha256(tasks) if tasks.exists() else None}:
         found.append(f"tasks.jsonl {_CHANGED}")
     return found
-
-
-def misplaced_lines(results: Lines[TrialResult], set_aside: int) -> list[str]:
-    """Return where lines of `results.jsonl` are missing, doubled or in another order, a sentence each.
-
-    Args:
-        results: The file as it was read.
-        set_aside: How many of its lines were moved to files beside it.
-    """
-    bad = {line.number for line in results.bad}
-    numbers = (number for number in itertools.count(1) if number not in bad)
-    ahead = 0
-    for number, record in zip(numbers, results.records, strict=False):
-        if record.sequence is None:  # written by another program
-            continue
-        now = record.sequence - number
-        if not ahead <= now <= set_aside:
-            what = "lines are missing before it" if now > ahead else "it is doubled or out of order"
-            place = f"results.jsonl, line {number} was written as line {record.sequence}"
-            return [f"{place}: {what}; restore the file from a copy"]
-        ahead = now
-    return []
 
 
 def count_set_aside(path: Path) -> int:
@@ -258,36 +295,13 @@ def read_info(path: Path) -> RunInfo:
         raise RunFolderError(f"{file} is {error}; restore it from a copy") from error
 
 
-def pending_reruns(info: RunInfo, latest: Iterable[TrialResult]) -> frozenset[TrialKey]:
-    """Return the trials that sessions were to run again and that have no later result yet."""
+def _reruns(info: RunInfo) -> dict[TrialKey, int]:
+    """Return the trials that sessions were to run again, with the last line of results then."""
     asked: dict[TrialKey, int] = {}
     for session in info.sessions:
         if session.rerun is not None:
             asked |= dict.fromkeys(session.rerun.trials, session.rerun.after)
-    if not asked:
-        return frozenset()
-    written = {result.key: result.sequence or 0 for result in latest}
-    return frozenset(key for key, after in asked.items() if written.get(key, 0) <= after)
-
-
-def plan(tasks: tuple[Task, ...], trials: int) -> list[TrialKey]:
-    """Return every trial of `tasks`: all tasks once before any is repeated.
-
-    Raises:
-        RunFolderError: There are more than two million.
-    """
-    if len(tasks) * trials > _MOST_PLANNED:
-        raise RunFolderError(
-            f"{trials:,} trials of {len(tasks):,} tasks are planned: up to {_MOST_PLANNED:,} can be handled"
-        )
-    keys = [
-        TrialKey(task_id=task.task_id, trial=trial)
-        for trial in range(1, trials + 1)
-        for task in tasks
-    ]
-    for each in keys:
-        share_names(each)
-    return keys
+    return asked
 
 
 def trial_path(run: Path, key: TrialKey) -> Path:
@@ -302,3 +316,12 @@ def kept_attempts(run: Path, key: TrialKey) -> Path:
     by attempts that no result mentions.
     """
     return run / "attempts" / str(key.trial) / folder_name(key.task_id)
+
+
+def place_to_keep(run: Path, key: TrialKey, sequence: int | None) -> Path:
+    """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
+    archive = kept_attempts(run, key)
+    if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
+        return kept
+    names = (f"unfinished-{n}" for n in itertools.count(1))
+    return next(p for name in names if not (p := archive / name).exists())

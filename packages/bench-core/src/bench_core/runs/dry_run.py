@@ -12,7 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from bench_core.records import Record
 from bench_core.run_folder.folder import read_run
-from bench_core.run_folder.view import plan
+from bench_core.run_folder.standings import TrialStandings
 from bench_core.run_spec import plan_trials
 from bench_core.runs.capacity import Capacity, Machines, capacities, enough_machines
 from bench_core.runs.placing import Placing
@@ -97,9 +97,9 @@ def plan_run(
     """
     run = read_run(out) if (out / "run.json").exists() else None
     tasks, skipped = tasks_of_run(benchmark.tasks(), spec, run)
-    keys = plan(tuple(tasks), spec.trials)
-    done = {key for key, result in run.results.items() if result.status.done} if run else set()
-    done -= {*trials_to_rerun(run, spec.rerun, None), *(run.to_rerun if run else ())}
+    keys = TrialStandings([task.task_id for task in tasks], spec.trials).remaining()
+    done = {key for key in keys if run is not None and run.standings.is_done(key)}
+    done -= {*trials_to_rerun(run, spec.rerun, None)}
     left = [key for key in keys if key not in done and key.task_id not in skipped]
     trials = tuple(plan_trials(tasks, left, spec))  # looked at for each number of machines
     expected_s = trial_s if trial_s is not None else _mean_s(run)
@@ -133,7 +133,7 @@ def plan_run(
         tasks=len(tasks),
         trials=spec.trials,
         planned=len(keys),
-        done=sum(key in done for key in keys),
+        done=len(done),
         to_run=len(trials),
         workers=spec.workers,
         speed_up=len(trials) / span if span else 1.0,

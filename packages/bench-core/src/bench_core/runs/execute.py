@@ -16,7 +16,7 @@ from bench_core.files.temporary import temporary_folder
 from bench_core.progress.interface import RunStart
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Record, RunInfo, SessionOutcome
-from bench_core.run_folder.folder import RunFolder, read_run
+from bench_core.run_folder.folder import RunFolder
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide
 from bench_core.runs.environment import Provenance, RunEnvironment
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         Collection,
         Iterable,
         Iterator,
-        Mapping,
         Sequence,
     )
     from datetime import datetime
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bench_core.progress.interface import Progress
-    from bench_core.records import Attempt, TrialKey, TrialResult
+    from bench_core.records import Attempt, TrialKey
     from bench_core.run_folder.view import RunView
     from bench_core.run_spec import RunSpec
     from bench_core.runs.early_stopping import Decision
@@ -144,10 +143,11 @@ async def run_benchmark(
         folder = stack.enter_context(opened)
         stack.enter_context(connected_sources(run_environment.event_sources, folder))
         _note_changes(folder, spec, run, code)
-        before = folder.results()
-        crashed = _Crashed(folder, before, run.again, spec, progress)
-        earlier = {key: result.attempts for key, result in before.items()} | crashed.attempts
-        progress.begin(_start_of(folder, before, spec.workers))
+        crashed = _Crashed(folder, run.again, spec, progress)
+        before = {} if folder.before is None else folder.before.results
+        left = folder.remaining()
+        earlier = {key: before[key].attempts for key in left if key in before} | crashed.attempts
+        progress.begin(_start_of(folder, left, spec.workers))
         policy = run_environment.policy or Policy(
             workers=spec.workers,
             attempts=spec.attempts,
@@ -160,7 +160,7 @@ async def run_benchmark(
         outcome: SessionOutcome = "finished"
         stopped: Record | None = None
         abandoned = 0
-        workers = min(policy.workers, len(folder.remaining()))
+        workers = min(policy.workers, len(left))
         async with opened_executor(spec, run_environment, code, folder, workers) as executor:
             batches = batches_of(folder.info) or []
             for number, batch in enumerate(batches or [None], start=1):
@@ -275,14 +275,14 @@ class _Crashed:
     def __init__(
         self,
         folder: RunFolder,
-        before: Mapping[TrialKey, TrialResult],
         again: Collection[TrialKey],
         spec: RunSpec,
         progress: Progress,
     ) -> None:
-        resumed = len(folder.info.sessions) > 1  # a new folder need not be read
-        found = unfinished_attempts(read_run(folder.path)) if resumed else {}
-        recorded = {key: before[key].attempts if key in before else () for key in found}
+        before = folder.before
+        found = {} if before is None else unfinished_attempts(before, set(folder.remaining()))
+        results = {} if before is None else before.results
+        recorded = {key: results[key].attempts if key in results else () for key in found}
         self.attempts = {
             key: (*recorded[key], *_unknown(each.attempts, recorded[key]))
             for key, each in found.items()
@@ -346,16 +346,16 @@ def _budget(spec: RunSpec, before: RunView | None, clock: Clock) -> RunBudget:
     return RunBudget(spec.budget, spent=spent, seconds=lambda: clock.monotonic() - began)
 
 
-def _start_of(folder: RunFolder, results: Mapping[TrialKey, TrialResult], workers: int) -> RunStart:
+def _start_of(folder: RunFolder, left: Sequence[TrialKey], workers: int) -> RunStart:
     planned = len(folder.tasks) * folder.info.trials
-    scored = [result for result in results.values() if result.score is not None]
+    scored = [each for each in folder.standings if each.status.scored]
     return RunStart(
         run_id=folder.info.run_id,
         folder=str(folder.path),
         planned=planned,
-        done=planned - len(folder.remaining()),
+        done=planned - len(left),
         scored=len(scored),
-        succeeded=sum(bool(result.success) for result in scored),
+        succeeded=sum(bool(each.success) for each in scored),
         workers=workers,
     )
 
@@ -380,7 +380,7 @@ def _outcome(
     stopped: Record | None,
 ) -> RunOutcome:
     folder.verify()
-    results = folder.standings.values()
+    results = list(folder.standings)
     suspects = [result for result in results if result.suspect]
     decision = cast("Decision | None", stopped)
     return RunOutcome(

@@ -10,14 +10,15 @@ from bench_core.run_spec import select_tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from bench_core.records import AgentCode, AgentProgram, Task, TrialKey, TrialResult
+    from bench_core.records import AgentCode, AgentProgram, Task, TrialKey
+    from bench_core.run_folder.standings import Standing
     from bench_core.run_folder.view import RunView
     from bench_core.run_spec import RunSpec
 
-RERUN_WORDS: dict[str, Callable[[TrialResult], bool]] = {
-    "failed": lambda result: result.success is False,
-    "unscored": lambda result: result.score is None,
-    "suspect": lambda result: bool(result.suspect),
+RERUN_WORDS: dict[str, Callable[[Standing], bool]] = {
+    "failed": lambda trial: trial.success is False,
+    "unscored": lambda trial: not trial.status.scored,
+    "suspect": lambda trial: trial.suspect,
     "all": lambda _: True,
 }
 """What `--rerun` takes beside ids of tasks, and of which results it holds."""
@@ -79,9 +80,9 @@ def trials_to_rerun(
         return ()
     wanted = [RERUN_WORDS[each] for each in asked if each in RERUN_WORDS]
     return tuple(
-        result.key
-        for result in run.latest
-        if result.task_id in asked or any(holds(result) for holds in wanted)
+        key
+        for key, standing in zip(run.standings.keys(), run.standings, strict=True)
+        if key.task_id in asked or any(holds(standing) for holds in wanted)
     )
 
 

@@ -17,7 +17,7 @@ from bench_core.records.vocabulary import FailureMode
 from bench_core.trial.results import RERUN, unscored_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from bench_core.protocols import TrialContext
@@ -45,14 +45,14 @@ class Unfinished:
         return self.alone and len(self.attempts) >= attempts
 
 
-def unfinished_attempts(run: RunView) -> dict[TrialKey, Unfinished]:
-    """Return the trials without a lasting result that were running when a process of the run ended.
+def unfinished_attempts(run: RunView, left: Collection[TrialKey]) -> dict[TrialKey, Unfinished]:
+    """Return which of the trials `left` were running when a process of the run ended.
 
     Those that a second Ctrl-C ended are left out: the user did that.
     """
     begun: dict[TrialKey, list[Event]] = {}
     starts = [session.started for session in run.info.sessions]
-    for event in run.events:
+    for event in run.events.of_kinds("stopped_now", "attempt_started", "attempt_finished"):
         if event.kind == "stopped_now":
             now = bisect_right(starts, event.time)
             begun = {
@@ -66,23 +66,19 @@ def unfinished_attempts(run: RunView) -> dict[TrialKey, Unfinished]:
                 begun.setdefault(key, []).append(event)
             elif event.kind == "attempt_finished":
                 begun.pop(key, None)
-    times = [event.time for event in run.events]
-    left = set(run.remaining())
+    # of the session that began an attempt; a killed one never wrote its end
+    last_signs = run.events.last_times(starts)
     return {
         key: Unfinished(
-            tuple(_attempt(each, _last_sign(each, starts, times)) for each in events),
+            tuple(
+                _attempt(each, last_signs[bisect_right(starts, each.time)] or each.time)
+                for each in events
+            ),
             events[-1].data.get("alone") is True,
         )
         for key, events in begun.items()
         if key in left
     }
-
-
-def _last_sign(event: Event, starts: Sequence[datetime], times: Sequence[datetime]) -> datetime:
-    """Return when the session that began an attempt wrote its last event."""
-    following = bisect_right(starts, event.time)
-    end = starts[following] if following < len(starts) else None
-    return max(time for time in times if time >= event.time and (end is None or time < end))
 
 
 def _attempt(event: Event, end: datetime) -> Attempt:

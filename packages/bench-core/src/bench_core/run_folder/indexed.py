@@ -1,0 +1,207 @@
+"""Results and events that stay in their files: what is kept of each is where its line begins.
+
+A line takes some hundred bytes on the disk and twenty times as much as records in memory; a run has
+millions of them. So reading a run goes over its files once, checks every line and keeps a few numbers of
+each; records are made from the lines when somebody asks for them, one after another.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import ItemsView, Mapping, Sequence, ValuesView
+from datetime import datetime, timezone
+from itertools import compress
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar, overload
+
+import msgspec
+
+from bench_core.errors import RecordError, RunFolderError
+from bench_core.files.inside import open_inside
+from bench_core.records import Event, Record, TrialKey, TrialResult
+from bench_core.records.codec import decode
+from bench_core.run_folder.jsonl import BadLine, walk_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from bench_core.run_folder.standings import TrialStandings
+
+R = TypeVar("R", bound=Record)
+
+_KEPT = 2_000
+"""Up to so many records of a file stay in memory once they were read: reports go over them many times."""
+
+
+class StoredRecords(Sequence[R], Generic[R]):
+    """The records of a file as a sequence that holds only where their lines begin.
+
+    Going through it reads the file, in constant memory; each time anew where there are more than two
+    thousand. Lines that are appended meanwhile are not in it.
+    """
+
+    def __init__(
+        self, path: Path, model: type[R], starts: array[int], *, written_by: str | None = None
+    ) -> None:
+        """Take `starts`, the first byte of each record's line, in the order of the sequence."""
+        self._path = path
+        self._model = model
+        self._starts = starts
+        self._written_by = written_by
+        self._kept: list[R] | None = None
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, place: int) -> R: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[R]: ...
+    def __getitem__(self, place: int | slice) -> R | Sequence[R]:
+        if self._kept is not None:
+            return self._kept[place]
+        if isinstance(place, slice):
+            starts = self._starts[place]
+            return StoredRecords(self._path, self._model, starts, written_by=self._written_by)
+        return self.read_at(self._starts[place])
+
+    def __iter__(self) -> Iterator[R]:
+        if len(self._starts) > _KEPT:
+            return self._read(self._starts)
+        if self._kept is None:
+            self._kept = list(self._read(self._starts))
+        return iter(self._kept)
+
+    def read_at(self, start: int) -> R:
+        """Return the record whose line begins at byte `start`."""
+        return next(self._read([start]))
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the line of each record, without its line feed, for who reads a part of it or with other means.
+
+        Raises:
+            RunFolderError: The file is no longer what it was.
+        """
+        return self._lines(self._starts)
+
+    def _read(self, starts: Iterable[int]) -> Iterator[R]:
+        return map(self._record, self._lines(starts))
+
+    def _record(self, line: bytes) -> R:
+        try:
+            return decode(self._model, line, written_by=self._written_by)
+        except RecordError as error:
+            raise RunFolderError(
+                f"{self._path} has a line that is {error}: restore the file from a copy"
+            ) from None
+
+    def _lines(self, starts: Iterable[int]) -> Iterator[bytes]:
+        if not self._starts:
+            return
+        with open_inside(self._path.parent, self._path.name) as file:
+            place = 0
+            for start in starts:
+                if start != place:  # a trial that was repeated
+                    file.seek(start)
+                line = file.readline()
+                place = start + len(line)
+                yield line.removesuffix(b"\n")
+
+
+class StoredEvents(StoredRecords[Event]):
+    """The events of a run, in order.
+
+    Attributes:
+        bad: Lines that are no events.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Go over the file once; a missing one has none.
+
+        Raises:
+            RunFolderError: More than 10,000 lines are no events.
+        """
+        super().__init__(path, Event, array("q"))
+        self.bad: list[BadLine] = []
+        self._times = array("d")
+        self._kinds = array("L")
+        self._names: dict[str, int] = {}
+        for _, start, found in walk_lines(path, Event, _EVENT.decode, self.bad):
+            self._starts.append(start)
+            self._times.append(found.time.timestamp())
+            self._kinds.append(self._names.setdefault(found.kind, len(self._names)))
+
+    def of_kinds(self, *kinds: str) -> Iterator[Event]:
+        """Yield the events of some kinds; the others are not read."""
+        wanted = {self._names.get(kind) for kind in kinds}
+        return self._read(compress(self._starts, map(wanted.__contains__, self._kinds)))
+
+    def last_times(self, begins: Sequence[datetime]) -> list[datetime | None]:
+        """Return the last date of the events before the first of `begins`, which are in order, and from each on."""
+        parts = [begin.timestamp() for begin in begins]
+        last: list[float | None] = [None] * (len(parts) + 1)
+        for time in self._times:
+            part = bisect_right(parts, time)
+            last[part] = max(time, last[part] or time)
+        return [
+            None if each is None else datetime.fromtimestamp(each, timezone.utc) for each in last
+        ]
+
+
+class ResultsByTrial(Mapping[TrialKey, TrialResult]):
+    """The last result of each trial that has one, read from the file when it is asked for."""
+
+    def __init__(self, latest: StoredRecords[TrialResult], standings: TrialStandings) -> None:
+        self._latest = latest
+        self._standings = standings
+
+    def __len__(self) -> int:
+        return len(self._latest)
+
+    def __iter__(self) -> Iterator[TrialKey]:
+        return self._standings.keys()
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, TrialKey) and self._standings.get(key) is not None
+
+    def __getitem__(self, key: TrialKey) -> TrialResult:
+        if key not in self:
+            raise KeyError(key)
+        return self._latest.read_at(self._standings.start(key))
+
+    def values(self) -> _Values:
+        """Return the results, which are read one after another."""
+        return _Values(self)
+
+    def items(self) -> _Items:
+        """Return the results with their keys, read one after another."""
+        return _Items(self)
+
+
+class _Values(ValuesView[TrialResult]):
+    """Reads the file once, where asking for each key would open it each time."""
+
+    _mapping: ResultsByTrial
+
+    def __iter__(self) -> Iterator[TrialResult]:
+        return iter(self._mapping._latest)
+
+
+class _Items(ItemsView[TrialKey, TrialResult]):
+    """The same with the keys."""
+
+    _mapping: ResultsByTrial
+
+    def __iter__(self) -> Iterator[tuple[TrialKey, TrialResult]]:
+        return zip(self._mapping, self._mapping._latest, strict=True)
+
+
+class _EventPart(msgspec.Struct, gc=False):
+    """What is kept of an event, of the types that `Event` asks for."""
+
+    time: datetime
+    kind: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+_EVENT = msgspec.json.Decoder(_EventPart)
