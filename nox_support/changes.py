@@ -49,8 +49,8 @@ def modules_of(files: Iterable[Path], root: Path = ROOT) -> set[str]:
 def nearest_tests(files: Iterable[Path], root: Path = ROOT) -> list[Path]:
     """Return the test files that changed, then those from which a changed module is reached, the nearest first.
 
-    Near is what imports it over few others, or names it where it is loaded by its name. Last come the other tests of the packages that have changed, which may
-    reach it by a command, a process or an entry point.
+    Near is what imports it over few others. Last come the other tests of the packages that have changed, which may
+    reach it by a command, a process or an entry point; those that name it go first.
     """
     changed = set(files)
     modules = modules_of(changed, root)
