@@ -58,6 +58,7 @@ async def scored(
         health=options.pop("health", "healthy"),
         folder=folder,
         answer=options.pop("answer", None),
+        timezone=options.pop("timezone", None),
     )
     task = task_of(Definition.model_validate(definition), options.pop("tasks", None))
     return await evaluate(task, evidence, EvaluationRules(judge=judge, **options))
@@ -205,8 +206,40 @@ async def test_script_decides_from_the_state_file_alone(
     assert found.score == score
 
 
-@pytest.mark.parametrize("source", ["raise SystemExit(3)", "x = ' ' * (3 * 1024**3)", "1 / 0"])
-async def test_script_that_fails_leaves_no_score(
+ON_NULL = "import json, sys\nprint(len(json.load(open(sys.argv[1]))['differences']))"
+"""What 15 of v2's scripts do where nothing has changed."""
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("raise SystemExit(3)", "exit code 3"),
+        ("1 / 0", "ZeroDivisionError"),
+        (ON_NULL, "TypeError: object of type 'NoneType' has no len()"),
+        ("import sys\nsys.exit('no such order')", "no such order"),
+    ],
+)
+async def test_script_that_fails_on_the_state_is_not_satisfied(
+    source: str, why: str, a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "eval_1.py").write_text(source)
+    one = {"website": {"id": "mail"}, "websites": None}
+    task = a_task(**one, evals=[{"script": "eval_1.py"}])
+    found = await scored(tmp_path, task, states={"mail": {"differences": None}}, tasks=tmp_path)
+    assert (found.score, found.checks[0].passed) == (0.0, False)
+    assert why in str(found.checks[0].reason)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = ' ' * (3 * 1024**3)",
+        "import no_such_module",
+        "def broken(:",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    ],
+)
+async def test_script_that_cannot_be_run_leaves_no_score(
     source: str, a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "eval_1.py").write_text(source)
@@ -214,6 +247,36 @@ async def test_script_that_fails_leaves_no_score(
     task = a_task(**one, evals=[{"script": "eval_1.py"}])
     with pytest.raises(EvaluationError, match=r"eval_1\.py"):
         await scored(tmp_path, task, states={"mail": MAIL}, tasks=tmp_path)
+
+
+async def test_answer_is_graded_by_the_rubric_and_not_by_the_title(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    one = {"website": {"id": "mail"}, "websites": None, "version": "v1"}
+    rubric = "Does the answer state that the price is $4,985,000?"
+    asked = {"type": "llm_boolean", "description": "found correct price", "rubric": rubric}
+    judge = Saying("pass")
+    found = await scored(tmp_path, a_task(**one, evals=[asked]), judge, answer="4.985 million")
+    assert [each.text for each in judge.cases[0].criteria] == [rubric]
+    assert found.checks[0].criterion == rubric
+
+
+async def test_judge_is_told_what_a_query_expects_and_the_time_zone_of_the_apps(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    evals = [
+        {"query": "mail.at", "expected_value": "2024-07-18T20:00:00.000Z", "description": "correct start time"},
+        {"query": "mail.sent", "expected_value": True, "description": "Sent."},
+    ]  # fmt: skip
+    judge = Saying("fail")
+    await scored(tmp_path, a_task(evals=evals), judge, timezone="America/Denver")
+    assert [each.text for each in judge.cases[0].criteria] == [
+        'correct start time (expected value: "2024-07-18T20:00:00.000Z")',
+        "Sent.",
+    ]
+    assert judge.cases[0].metadata["timezone"] == "America/Denver"
+    await scored(tmp_path, a_task(evals=evals), judge)
+    assert "timezone" not in judge.cases[1].metadata
 
 
 async def test_answer_in_words_is_graded_by_the_judge(

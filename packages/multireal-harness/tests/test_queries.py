@@ -17,7 +17,7 @@ from multireal_harness.eval_rules.queries import (
     compile_query,
     evaluate_query,
     matches,
-    query_checks,
+    query_check,
     shown,
 )
 from multireal_harness.lint import lint_task
@@ -28,6 +28,13 @@ from multireal_harness.tasks import load_definitions
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from bench_core.records import Check
+
+
+def checks_of(definition: Definition, state: Any, match: Match = "equals") -> list[Check]:
+    return [query_check(each, state, match) for each in definition.evals]
+
 
 STATE = {
     "mail": {"name": "Ann", "size": 3, "none": [], "list": [1, 2], "half": "\ud800"},
@@ -58,7 +65,7 @@ def test_results_on_recorded_states_are_those_of_jmespath_and_equality(
     for definition in load_definitions(shared_tasks):
         if definition.id not in states:
             continue
-        checks = query_checks(definition, states[definition.id])
+        checks = checks_of(definition, states[definition.id])
         for one, check in zip(definition.evals, checks, strict=True):
             try:
                 plain = jmespath.search(one.query, states[definition.id]) == one.expected_value
@@ -96,7 +103,7 @@ def test_query_that_raises_fails_with_a_short_reason(a_task: Callable[..., dict[
     definition = Definition.model_validate(
         a_task(evals=[{"query": "contains(mail, 'x')", "expected_value": True}])
     )
-    check = query_checks(definition, {"mail": {"text": "x" * 100_000}})[0]
+    check = checks_of(definition, {"mail": {"text": "x" * 100_000}})[0]
     assert check.passed is False
     assert check.reason is not None
     assert check.reason.startswith("JMESPathTypeError")
@@ -107,7 +114,7 @@ def test_large_result_is_shortened_in_the_record(a_task: Callable[..., dict[str,
     definition = Definition.model_validate(
         a_task(evals=[{"query": "mail", "expected_value": True}])
     )
-    check = query_checks(definition, {"mail": ["y" * 10_000]})[0]
+    check = checks_of(definition, {"mail": ["y" * 10_000]})[0]
     assert len(str(check.actual)) < 500
 
 
@@ -133,7 +140,7 @@ def test_query_that_jmespath_raises_for_fails_with_the_error_as_reason(
     evals = [{"query": query, "expected_value": each} for each in expected]
     definition = Definition.model_validate(a_task(evals=evals))
     for match in get_args(Match):
-        for check in query_checks(definition, STATE, match):
+        for check in checks_of(definition, STATE, match):
             assert check.passed is False
             assert check.actual is None
             assert "Error: " in (check.reason or "")
@@ -155,7 +162,7 @@ def test_odd_result_is_kept_as_json(
     query: str, actual: Any, a_task: Callable[..., dict[str, Any]]
 ) -> None:
     definition = Definition.model_validate(a_task(evals=[{"query": query, "expected_value": True}]))
-    check = query_checks(definition, STATE)[0]
+    check = checks_of(definition, STATE)[0]
     assert (check.passed, check.reason, check.actual) == (False, None, actual)
 
 
@@ -189,5 +196,5 @@ def test_any_query_gets_a_verdict_and_a_report(query: str) -> None:
     one = {"query": query, "expected_value": True, "description": "Verify."}
     task = {"id": "mail-1", "goal": "Send it.", "websites": [{"id": "mail"}], "evals": [one]}
     definition = Definition.model_validate(task)
-    assert query_checks(definition, STATE)[0].passed in {True, False}
+    assert checks_of(definition, STATE)[0].passed in {True, False}
     assert len(lint_task(definition, shipped_schemas())) == 1

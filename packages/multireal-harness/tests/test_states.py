@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench_core.errors import InputError, UnknownTaskError
 from multireal_harness.definitions import Definition
-from multireal_harness.eval_rules.queries import query_checks
+from multireal_harness.eval_rules.queries import query_check
 from multireal_harness.ground_truth.mutations import negatives_of
 from multireal_harness.states.comparison import compare_states
 from multireal_harness.states.file_checks import check_files
@@ -22,7 +22,13 @@ from multireal_harness.tasks import load_definitions
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench_core.records import Check
     from multireal_harness.states.health import Symptom
+
+
+def checks_of(definition: Definition, state: Any) -> list[Check]:
+    return [query_check(each, state) for each in definition.evals]
+
 
 TASK = Definition.model_validate(
     {
@@ -223,9 +229,9 @@ def test_every_negative_fails_the_queries_of_its_task() -> None:
     before = copy.deepcopy(states)
     negatives = negatives_of(TASK, states)
     assert set(negatives) == {"undone-calendar", "undone-mail", "altered-1"}
-    assert all(each.passed for each in query_checks(TASK, states))
+    assert all(each.passed for each in checks_of(TASK, states))
     for name, wrong in negatives.items():
-        assert not all(each.passed for each in query_checks(TASK, wrong)), name
+        assert not all(each.passed for each in checks_of(TASK, wrong)), name
     assert states == before
 
 

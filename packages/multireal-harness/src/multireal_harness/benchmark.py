@@ -148,7 +148,7 @@ class MultiRealBenchmark:
         if evidence.first is None:
             keep_evaluation(evidence.folder, evaluation, self._redactor)
         if self._labels is not None and evaluation.verdict is not None:
-            asked = judged_case(definition_of(evidence.task), left, evaluation.checks)
+            asked = judged_case(definition_of(evidence.task), left)
             self._labels.add(asked, evaluation.verdict)
         return as_evaluation(evaluation, evidence, self.rules)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -58,8 +59,21 @@ class Eval(_Lenient):
 
     @property
     def criterion(self) -> str:
-        """What it checks, in words where there are any."""
+        """What it checks, in words where there are any; an answer is graded by the rubric, as REAL does."""
+        if self.kind == "llm_boolean" and self.rubric:
+            return self.rubric
         return self.description or self.rubric or self.query or self.script
+
+    @property
+    def question(self) -> str:
+        """What a judge is asked about an end state: the criterion, with the value that its query expects.
+
+        Whether a query expects true or false says something of the query and nothing of the criterion.
+        """
+        if isinstance(self.expected_value, bool) or self.kind != "jmespath":
+            return self.criterion
+        wanted = json.dumps(self.expected_value, ensure_ascii=False)
+        return f"{self.criterion} (expected value: {wanted})"
 
     @property
     def is_todo(self) -> bool:

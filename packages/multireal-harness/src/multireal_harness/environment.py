@@ -130,7 +130,10 @@ class AppEnvironment(TrialEnvironment):
             ),
             answer_schema=definition.answer_schema,
             can_fail=True,  # REAL's own action `report_infeasible`
-            details={"browser": f"Chromium {browser.context.browser.version}"},
+            details={
+                "browser": f"Chromium {browser.context.browser.version}",
+                "timezone": pages.timezone,
+            },
             integrity=watch,
         )
         self.browser_sealed = browser.chromium.sealed

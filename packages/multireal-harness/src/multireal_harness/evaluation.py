@@ -23,7 +23,7 @@ from multireal_harness.eval_rules.judge_checks import (
     reason_of,
     with_judgement,
 )
-from multireal_harness.eval_rules.queries import Match, query_checks
+from multireal_harness.eval_rules.queries import Match, query_check
 from multireal_harness.eval_rules.scripts import script_check
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class StateEvidence:
         known: An earlier judgement of the end states, used instead of asking.
         grades: Earlier grades of the answer by the number of the eval, likewise.
         meter: Receives the usage of the judge's calls, where the judge reports it.
+        timezone: The time zone (IANA) of the apps' pages, where it is known: their end states hold UTC.
     """
 
     states: dict[str, Any]
@@ -86,6 +87,7 @@ class StateEvidence:
     known: Verdict | None = None
     grades: Mapping[str, Verdict] = field(default_factory=dict)
     meter: Meter | None = None
+    timezone: str | None = None
 
 
 class Evaluation(Record):
@@ -173,11 +175,17 @@ def _checks(
     state = scoring_state(definition, states)
     asked = definition if rules.queries == "original" else _fixed(definition)
     sources: Any = task.config.get("eval_scripts", {})
-    scripts = [each for each in definition.evals if each.kind == "script"]
-    return (
-        *query_checks(asked, state, rules.match),
-        *(script_check(one, sources[one.script], state) for one in scripts),
+    return tuple(
+        script_check(one, sources[one.script], state)
+        if one.kind == "script"
+        else query_check(one, state, rules.match)
+        for one in _of_states(asked)
     )
+
+
+def _of_states(definition: Definition) -> list[Eval]:
+    """Return the evals that end states decide."""
+    return [each for each in definition.evals if each.kind != "llm_boolean"]
 
 
 async def _grade(
@@ -212,7 +220,7 @@ async def _judgement(
         return evidence.known
     if rules.judge is None or (passed and not _audited(evidence.seed, rules.audit)):
         return None
-    return await _ask(rules.judge, judged_case(definition, evidence, checks), evidence.meter)
+    return await _ask(rules.judge, judged_case(definition, evidence), evidence.meter)
 
 
 async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
@@ -227,16 +235,14 @@ async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
     return verdict
 
 
-def judged_case(
-    definition: Definition, evidence: StateEvidence, checks: tuple[Check, ...]
-) -> JudgeCase:
+def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
     """Return what the judge is asked about the end states of a trial."""
     return JudgeCase(
         case_id=definition.id,
         goal=definition.goal,
         criteria=tuple(
-            Criterion(id=criterion_id(index), text=check.criterion)
-            for index, check in enumerate(checks)
+            Criterion(id=criterion_id(index), text=one.question)
+            for index, one in enumerate(_of_states(definition))
         ),
         # the judge selects its evidence itself: of seven recorded states none has its changes in the first 10,000 characters
         state_path=str(evidence.folder / FINISH_STATE),
@@ -244,6 +250,7 @@ def judged_case(
         metadata={
             "benchmark": "multireal",
             "apps": list(definition.apps),
+            **({"timezone": evidence.timezone} if evidence.timezone else {}),
             "queries": [one.query for one in definition.evals if one.query],
         },
     )

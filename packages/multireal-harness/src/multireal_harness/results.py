@@ -46,6 +46,7 @@ def evidence_in(trial: Evidence, rules: EvaluationRules) -> StateEvidence:
         known=stored_judgement(folder) if takes_old else None,
         grades=stored_grades(folder) if first else {},
         meter=trial.context.meter.of("judge"),
+        timezone=zone if isinstance(zone := trial.details.get("timezone"), str) else None,
     )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import jmespath
@@ -15,7 +16,7 @@ from multireal_harness.lint import lint_task, lint_tasks
 from multireal_harness.lint.report import FIX_MARK, write_fixed
 from multireal_harness.states.files import load_states
 from multireal_harness.states.schemas import Schemas, learn_schemas, shipped_schemas
-from multireal_harness.tasks import load_definitions
+from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -300,3 +301,30 @@ def test_mended_and_weakened_evals_are_counted_apart() -> None:
     ]
     found = lint_tasks([Definition.model_validate({**TASK, "evals": evals})])
     assert (found.fatal_evals, found.mended, found.weakened, found.unmended) == (3, 2, 1, 0)
+
+
+AGISDK = find_spec("agisdk")
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3"])
+def test_shapes_of_other_clones_say_nothing_of_a_task_sets_apps(version: str) -> None:
+    task = {
+        "id": "gocalendar-3",
+        "goal": "Plan it.",
+        "website": {"id": "gocalendar", "url": "http://127.0.0.1:1"},
+        "version": version,
+        "evals": [{"query": "eventsDiff.added.values(@)[0].title", "expected_value": "Lunch"}],
+    }
+    shapes = shipped_schemas()
+    assert not lint_tasks([Definition.model_validate(task)], shapes).fatal_evals
+    multi = Definition.model_validate({**task, "version": ""})
+    assert lint_tasks([multi], shapes).fatal_evals == 1
+    # shapes that the user gives are those of these apps
+    assert lint_tasks([Definition.model_validate(task)], Schemas(shapes.apps)).fatal_evals == 1
+
+
+@pytest.mark.skipif(AGISDK is None, reason="agisdk is not installed (pip install --no-deps agisdk)")
+@pytest.mark.parametrize(("version", "evals"), [("v1", 233), ("v2", 0)])
+def test_no_eval_of_agisdk_is_fatally_defective(version: str, evals: int) -> None:
+    report = lint_tasks(load_definitions(resolve_tasks_dir(version)), shipped_schemas())
+    assert (report.evals, report.fatal_evals) == (evals, 0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
     from pydantic import JsonValue
 
-    from multireal_harness.definitions import Definition, Eval
+    from multireal_harness.definitions import Eval
 
 Match = Literal["equals", "truthy", "exists", "strict"]
 """How a result is compared with an expectation: by Python's `==` (the benchmark's rule), by truth, as not
@@ -103,13 +103,6 @@ def matches(actual: Any, expected: Any, match: Match = "equals") -> bool:
     return equal and (match == "equals" or _kind(actual) == _kind(expected))
 
 
-def query_checks(
-    definition: Definition, state: JsonValue, match: Match = "equals"
-) -> tuple[Check, ...]:
-    """Return one check per JMESPath eval of a task, in the task's order."""
-    return tuple(_check(each, state, match) for each in definition.evals if each.kind == "jmespath")
-
-
 def shown(value: Any) -> str:
     """Return a value as text of at most 300 characters, with half surrogate pairs escaped."""
     text = value if isinstance(value, str) else _json(value)
@@ -117,7 +110,8 @@ def shown(value: Any) -> str:
     return start if len(text) <= _SHOWN else f"{start}... ({len(text)} characters)"
 
 
-def _check(one: Eval, state: JsonValue, match: Match) -> Check:
+def query_check(one: Eval, state: JsonValue, match: Match = "equals") -> Check:
+    """Return the check of an end state by a query."""
     found = evaluate_query(one.query, state)
     passed = found.error is None and matches(found.value, one.expected_value, match)
     return Check(

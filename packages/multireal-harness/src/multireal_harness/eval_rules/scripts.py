@@ -33,13 +33,20 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+_CANNOT_RUN = frozenset(
+    {"ImportError", "IndentationError", "MemoryError", "ModuleNotFoundError", "SyntaxError"}
+)
+"""Errors that a script raises here whatever the end state is."""
+
+
 def script_check(one: Eval, source: str, state: Any) -> Check:
     """Return the check of an end state by a script, which passes where its output has `SUCCESS`.
 
-    The script gets the state as a file, and none of our environment variables.
+    The script gets the state as a file, and none of our environment variables. One that fails on the state
+    (15 of 61 do where `differences` is null) is not satisfied, as in REAL's own harness.
 
     Raises:
-        EvaluationError: It did not end in time, or failed.
+        EvaluationError: It cannot be run, was ended from outside, or did not end in time.
     """
     with tempfile.TemporaryDirectory(prefix="proctor-script-") as folder:
         state_file, script = Path(folder) / "state.json", Path(folder) / one.script
@@ -63,17 +70,20 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
             raise EvaluationError(
                 f"the eval script {one.script!r} cannot be run: {error}"
             ) from error
-    printed = ran.stdout.strip()
+    printed, failure = ran.stdout.strip(), None
     if ran.returncode != 0 and not printed:
         last = ran.stderr.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
-        raise EvaluationError(f"the eval script {one.script!r} failed: {shown(last[0])}")
-    unclear = printed.upper() not in {"SUCCESS", "FAILURE"}
+        failure = f"the eval script {one.script!r} failed: {shown(last[0])}"
+        if ran.returncode < 0 or last[0].partition(":")[0] in _CANNOT_RUN:
+            raise EvaluationError(failure)
+    elif printed.upper() not in {"SUCCESS", "FAILURE"}:
+        failure = "it printed more than its verdict"
     return Check(
         criterion=one.criterion,
         expected="SUCCESS",
         actual=shown(printed),
         # REAL's own rule, by which "UNSUCCESSFUL" passes: hence the reason below
         passed="SUCCESS" in printed.upper(),
-        reason="it printed more than its verdict" if unclear else None,
+        reason=failure,
         decided_by="script",
     )

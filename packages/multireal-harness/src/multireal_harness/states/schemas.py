@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from multireal_harness.definitions import Definition
+
 _BRANCHES = ("added", "deleted", "updated")
 # Initial, final and current state are near copies, 79 to 92 % of a state's text: one of them is enough.
 _SKIPPED = frozenset({"actionhistory", "router", "ui", "_persist", "state", "initialstate"})
@@ -30,9 +32,20 @@ _SKIPPED = frozenset({"actionhistory", "router", "ui", "_persist", "state", "ini
 
 @dataclass(frozen=True)
 class Schemas:
-    """App id to the shape of its end state; the states of other apps may have any content."""
+    """App id to the shape of its end state; the states of other apps may have any content.
+
+    Attributes:
+        versions: The task sets (`version`, empty for Multi-REAL's) whose clones of the apps these are; None for
+            all. The clones of v1 and v2 store other things under the same ids.
+    """
 
     apps: Mapping[str, ValueShape] = field(default_factory=dict)
+    versions: frozenset[str] | None = None
+
+    def of(self, definition: Definition) -> Schemas:
+        """Return the shapes that are those of a task's apps: these or none."""
+        known = self.versions is None or definition.version in self.versions
+        return self if known else Schemas()
 
     def state(self, apps: Iterable[str]) -> ValueShape:
         """Return the shape of the object of all end states of a task with these apps."""
@@ -51,7 +64,7 @@ class Schemas:
 def shipped_schemas() -> Schemas:
     """Return the shapes of the twelve apps of Multi-REAL and of the built-in ones."""
     text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
-    return _schemas(json.loads(text))
+    return replace(_schemas(json.loads(text)), versions=frozenset({"", "multi"}))
 
 
 def load_schemas(path: Path) -> Schemas:
