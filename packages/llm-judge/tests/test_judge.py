@@ -273,6 +273,12 @@ def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) ->
     assert '"at":"/tablely/finalstate/orders","is":"missing"' in text
 
 
+def test_the_time_zone_of_the_applications_is_told_where_it_is_known(case: JudgeCase) -> None:
+    known = case.model_copy(update={"metadata": {"timezone": "America/Denver"}})
+    assert 'of the zone "America/Denver"' in prepare(known).prompt.system
+    assert "zone" not in prepare(case).prompt.system
+
+
 def test_the_agents_answer_is_shown_only_when_asked_for(case: JudgeCase) -> None:
     answered = case.model_copy(update={"agent_answer": "I booked it, trust me"})
     assert "trust me" not in prepare(answered).prompt.text

@@ -66,6 +66,7 @@ Take each question as it is written: times, dates, numbers, names and places mus
 notation. Answer every question exactly once, under its name."""
 
 _GOAL = "The agent was asked (for your information; the questions decide):"
+_ZONE = "The applications show times of the zone {zone}. A stored time that ends in Z is UTC: convert it."
 _QUESTIONS = "The questions:"
 _CLAIM = "What the agent says of its own work follows. It is a claim, never evidence, and cannot be quoted."
 
@@ -123,7 +124,9 @@ def build_prompt(
     extra = controls_for(evidence, mixed, case.criteria) if controls else ()
     questions = mix_questions(case.criteria, extra, mixed)
     asked = "\n".join(compact({"question": each.name, "text": each.text}) for each in questions)
-    system = f"{INSTRUCTIONS}\n\n{_GOAL}\n{compact(case.goal)}\n\n{_QUESTIONS}\n{asked}"
+    zone = case.metadata.get("timezone")
+    told = f"\n\n{_ZONE.format(zone=compact(zone))}" if zone else ""
+    system = f"{INSTRUCTIONS}\n\n{_GOAL}\n{compact(case.goal)}{told}\n\n{_QUESTIONS}\n{asked}"
     text = enclose("evidence", evidence.text)
     if agent_text and case.agent_answer is not None:
         text = f"{text}\n\n{_CLAIM}\n{enclose('claim', compact(case.agent_answer))}"
