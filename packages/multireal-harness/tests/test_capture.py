@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +20,8 @@ from multireal_harness.world.faults import ODD_JSON
 
 if TYPE_CHECKING:
     from conftest import PausesAlone
+
+    from multireal_harness.browsers import Browsers
 
 MAIL = AppSite(id="mail", url="http://mail.test")
 
@@ -41,6 +48,9 @@ class Pages:
             raise answer
         self._text = answer if isinstance(answer, str) else ""
         return SimpleNamespace(status=answer if isinstance(answer, int) else 200)
+
+    async def wait_for_load_state(self, state: str, **options: Any) -> None:
+        pass
 
     async def evaluate(self, script: str, arguments: Any) -> str:
         return self._text
@@ -85,3 +95,67 @@ async def test_json_that_is_no_state_is_none(text: str, pauses: PausesAlone) -> 
     states, (capture,) = await capture_states(Pages(text), [MAIL], settings(pauses))
     assert states == {}
     assert "/finish shows JSON" in str(capture.error)
+
+
+BEFORE = {"finalstate": {"config": {"mail": {"task_id": ""}}, "mails": []}, "differences": {}}
+STATE = {
+    "finalstate": {"config": {"mail": {"task_id": "m1"}}, "mails": ["Hi <b> & you"]},
+    "differences": {},
+}
+PLAIN = {"finalstate": {"mails": []}, "differences": {}}
+SHOW = (
+    "const show = (each) => { document.querySelector('pre').textContent = JSON.stringify(each); };"
+)
+ROUTES = {
+    "written-into-the-page": "",
+    "by-a-script": "show(STATE)",
+    "after-its-default-store": "show(BEFORE); setTimeout(() => show(STATE), 200)",
+    "after-a-default-store-that-does-not-tell": "show(PLAIN); setTimeout(() => show(STATE), 200)",
+    "long-after-its-default-store": "show(BEFORE); setTimeout(() => show(STATE), 1500)",
+    "after-an-empty-object": "show({}); setTimeout(() => show(STATE), 1200)",
+    "after-an-empty-page": "setTimeout(() => show(STATE), 900)",
+    "after-a-word": "document.querySelector('pre').textContent = 'Loading...'; setTimeout(() => show(STATE), 900)",
+    "after-an-answer": "show(PLAIN); fetch('/slow').then(() => show(STATE))",
+    "in-pieces-that-are-json": "for (let n = 0; n < 8; n++) setTimeout(() => show(n < 7 ? {...STATE, n} : STATE), n * 100)",
+    "in-another-pre": "show(PLAIN); setTimeout(() => { document.body.innerHTML = '<pre></pre>'; show(STATE); }, 300)",
+    "asking-all-the-time": "show(STATE); setInterval(() => fetch('/poll'), 100)",
+}  # fmt: skip
+"""Ways in which `/finish` comes to the state that the agent left."""
+
+
+class Finish(BaseHTTPRequestHandler):
+    route = ""
+
+    def do_GET(self) -> None:
+        if self.path == "/slow":
+            time.sleep(0.8)
+        script = f"const [BEFORE, PLAIN, STATE] = {json.dumps([BEFORE, PLAIN, STATE])}; {SHOW} {self.route}"
+        shown = "" if self.route else escape(json.dumps(STATE))
+        body = f"<body><pre>{shown}</pre><script>{script if self.route else ''}</script></body>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("route", ROUTES)
+async def test_state_is_read_when_the_page_has_come_to_it(route: str, browsers: Browsers) -> None:
+    handler = type("Handler", (Finish,), {"route": ROUTES[route]})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        site = AppSite(id="mail", url=f"http://127.0.0.1:{server.server_port}")
+        async with browsers.open_context() as opened:
+            limits = CaptureSettings(quiet_s=2.0 if route == "asking-all-the-time" else 10.0)
+            states, (capture,) = await capture_states(opened.context, [site], limits)
+        server.shutdown()
+    assert (states, capture.error) == ({"mail": STATE}, None)
+
+
+async def test_state_that_no_configuration_reached_is_not_taken(pauses: PausesAlone) -> None:
+    states, (capture,) = await capture_states(Pages(json.dumps(BEFORE)), [MAIL], settings(pauses))
+    assert states == {}
+    assert "/config did not reach" in str(capture.error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
 from bench_core.scheduling import Backoff
+from multireal_harness.states.health import configured_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -43,7 +45,10 @@ class CaptureSettings:
         app_s: For one app in all, with all its tries.
         try_s: For one try; real states of megabytes take seconds, slow apps a minute.
         spare_s: For the browser itself, in addition to the apps.
-        quiet_s: A page that has loaded and has not grown for so long is read as it is.
+        still_s: A state that has not changed for so long is read, once the network is idle (REAL's own
+            harness reads when the network has been idle for half a second).
+        quiet_s: A page that has loaded and has not changed for so long is read as it is, and one whose network
+            is never idle after so long.
         backoff: The pauses between tries.
         clock: The time in seconds; `sleep` waits.
     """
@@ -53,6 +58,7 @@ class CaptureSettings:
     app_s: float = 90.0
     try_s: float = 60.0
     spare_s: float = 10.0
+    still_s: float = 0.25
     quiet_s: float = 10.0
     backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # immutable
     clock: Callable[[], float] = time.monotonic
@@ -109,7 +115,7 @@ async def works_elsewhere(context: Any, site: AppSite, settings: CaptureSettings
 
 async def _gives_state(context: Any, site: AppSite, settings: CaptureSettings) -> bool:
     try:
-        await _state_of(_Page(context), site, settings.try_s / 3, settings.quiet_s)
+        await _state_of(_Page(context), site, settings.try_s / 3, settings)
     except _NoStateError:
         return False
     return True
@@ -151,7 +157,7 @@ async def _capture(context: Any, site: AppSite, settings: CaptureSettings) -> tu
         tries += 1
         within_s = min(settings.try_s, ends - settings.clock())
         try:
-            state, characters = await _state_of(page, site, within_s, settings.quiet_s)
+            state, characters = await _state_of(page, site, within_s, settings)
         except _NoStateError as failure:
             error = str(failure)
         else:
@@ -163,10 +169,10 @@ async def _capture(context: Any, site: AppSite, settings: CaptureSettings) -> tu
 
 
 async def _state_of(
-    page: _Page, site: AppSite, within_s: float, quiet_s: float
+    page: _Page, site: AppSite, within_s: float, settings: CaptureSettings
 ) -> tuple[dict[str, Any], int]:
     """Return the state that an app shows now, and the length of its text."""
-    text = await page.text_of(f"{site.origin}/finish", within_s, quiet_s)
+    text = await page.text_of(f"{site.origin}/finish", within_s, settings)
     try:
         # megabytes of JSON would hold up the other trials of this event loop
         state = await asyncio.to_thread(decode_json, text)
@@ -178,6 +184,10 @@ async def _state_of(
         raise _NoStateError(f"/finish shows JSON that is no state: {text[:100]}")
     if await asyncio.to_thread(_is_deeper, state, _DEEPEST):
         raise _NoStateError(f"/finish shows JSON of more than {_DEEPEST} levels")
+    if configured_for(state) == set():
+        raise _NoStateError(
+            "/finish shows a state that /config did not reach: its task_id is empty"
+        )
     return state, len(text)
 
 
@@ -206,7 +216,7 @@ class _Page:
         self._context = context
         self._page: Any = None
 
-    async def text_of(self, url: str, within_s: float, quiet_s: float) -> str:
+    async def text_of(self, url: str, within_s: float, settings: CaptureSettings) -> str:
         """Return the text of the `<pre>` that an address shows.
 
         Raises:
@@ -224,8 +234,7 @@ class _Page:
                 answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
                 if answer is not None and answer.status >= _BAD_STATUS:
                     raise _NoStateError(f"/finish answers with status {answer.status}")
-                limits = [within_s * 1000, quiet_s * 1000]
-                text = await self._page.evaluate(_script("read_state"), limits)
+                text = await self._still_text(within_s, settings)
                 if text is None:
                     raise _NoStateError("/finish shows no <pre>")
                 return str(text)
@@ -235,6 +244,17 @@ class _Page:
         except Error as error:
             self._page = None  # it may have crashed
             raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
+
+    async def _still_text(self, within_s: float, settings: CaptureSettings) -> str | None:
+        """Return the text that the page shows when neither it nor its network does anything any more."""
+        from playwright.async_api import TimeoutError as NotIdle
+
+        script = _script("read_state").replace("PARTS", json.dumps(sorted(_PARTS)))
+        limits = [1000 * each for each in (within_s, settings.quiet_s, settings.still_s)]
+        with contextlib.suppress(NotIdle):  # an app that asks its server all the time
+            await self._page.wait_for_load_state("networkidle", timeout=limits[1])
+        text: str | None = await self._page.evaluate(script, limits)
+        return text
 
 
 def _script(name: str) -> str:

@@ -167,13 +167,18 @@ def _of_app(
         yield _symptom("seed_mismatch", app, "it did not start from the app's first state")
 
 
-def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
+def configured_for(state: dict[str, Any]) -> set[str] | None:
+    """Return the tasks that an app was configured for by `/config`; None where its state does not tell."""
     configs = [each for each in _configs(_final(state).get("config")) if "task_id" in each]
-    given = {str(each["task_id"]) for each in configs} - {""}
+    return {str(each["task_id"]) for each in configs} - {"", "None"} if configs else None
+
+
+def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
+    given = configured_for(state)
     if given and given != {definition.id}:
         yield _symptom("foreign_task", app, f"it was configured for {', '.join(sorted(given))}")
     # a note only: all seven published states are such
-    elif configs and not given:
+    elif given == set():
         yield _symptom("no_ids", app, "it never went through /config")
 
 
