@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from html.parser import HTMLParser
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -60,6 +59,8 @@ def ends_of(found: dict[str, Any] | None) -> str:
 def differences(found: dict[str, Any]) -> tuple[str, ...]:
     return (
         numbers.points_interval(found["low"], found["high"]),
+        numbers.p_value(found["p_value"]),
+        numbers.points_interval(found["joint_low"], found["joint_high"]),
         numbers.p_value(found["adjusted_p_value"]),
     )
 
@@ -94,20 +95,20 @@ def of_run(run: dict[str, Any]) -> Iterator[Figure]:
 
 def of_comparisons(report: dict[str, Any]) -> Iterator[Figure]:
     for found in report["comparison"]["differences"]:
-        tests = [found["p_sign_flip"], found["p_same_tasks"]]
         detectable = numbers.points(found["detectable"]).lstrip("+")
         figures = numbers.points(found["value"]), *differences(found), detectable
-        yield Figure((found["run"],), (*figures, *map(numbers.p_value, tests)))
+        yield Figure((found["run"],), (*figures, numbers.p_value(found["p_same_tasks"])))
         for part in found["slices"]:
             change = numbers.points(part["new"] - part["baseline"])
             yield Figure((part["value"],), (change, *differences(part), str(part["shared_tasks"])))
     ranking = report["ranking"]
-    for pair, joint in zip_longest(ranking["leaderboard"]["pairs"], ranking["joint"]):
+    for pair in ranking["leaderboard"]["pairs"]:
         figures = (
             numbers.points(pair["difference"]["estimate"]),
-            numbers.points_interval(joint["low"], joint["high"]),
+            numbers.points_interval(pair["difference"]["low"], pair["difference"]["high"]),
+            numbers.p_value(pair["p_value"]),
+            numbers.points_interval(pair["joint"]["low"], pair["joint"]["high"]),
             numbers.p_value(pair["p_adjusted"]),
-            numbers.p_value(pair["p_sign_flip"]),
         )
         yield Figure((pair["new"], pair["baseline"]), figures)
     for each in ranking["leaderboard"]["ranks"]:
@@ -268,7 +269,9 @@ def exact_of_run(run: dict[str, Any]) -> Iterator[Exact]:
 
 
 def exact_of_comparisons(report: dict[str, Any]) -> Iterator[Exact]:
-    names = ("low", "high", "p_value", "adjusted_p_value", "shared_tasks")
+    names = (
+        "low", "high", "p_value", "joint_low", "joint_high", "adjusted_p_value", "shared_tasks",
+    )  # fmt: skip
     for each in report["comparison"]["differences"]:
         whole = {name: each[name] for name in (*names, "p_sign_flip", "p_same_tasks", "detectable")}
         yield (
@@ -280,9 +283,10 @@ def exact_of_comparisons(report: dict[str, Any]) -> Iterator[Exact]:
             where = {"run": each["run"], "part": part["group"], "value": part["value"]}
             yield "differences", where, {name: part[name] for name in names}
     ranking = report["ranking"]
-    for pair, joint in zip(ranking["leaderboard"]["pairs"], ranking["joint"], strict=True):
+    for pair in ranking["leaderboard"]["pairs"]:
         figures = {
-            "difference": pair["difference"]["estimate"], "low": joint["low"], "high": joint["high"],
+            "difference": pair["difference"]["estimate"], "low": pair["difference"]["low"],
+            "high": pair["difference"]["high"], "joint_low": pair["joint"]["low"], "joint_high": pair["joint"]["high"],
             "p_value": pair["p_value"], "adjusted_p_value": pair["p_adjusted"], "p_sign_flip": pair["p_sign_flip"],
             "p_same_tasks": pair["p_same_tasks"], "detectable": pair["detectable"],
         }  # fmt: skip

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bench_report.comparison.differences import distinct_slices
+
 if TYPE_CHECKING:
     from conftest import Builds, Built, Runs
 
@@ -73,7 +75,7 @@ def test_single_trials_of_tasks_on_their_own_are_tested_by_mcnemar(
     assert found.p_value == pytest.approx(0.2101, abs=1e-4)  # statsmodels, exact minus half a point
 
 
-def test_slices_are_compared_each_with_holm_over_all(run: Runs, build: Builds) -> None:
+def test_slices_are_compared_each_and_all_together(run: Runs, build: Builds) -> None:
     built = build(run("a", tasks=60, trials=2), run("b", tasks=60, trials=2, seed=3, agent="new"))
     (found,) = differences(built)
     rates = [each.summary.groups for each in built.report.runs]
@@ -84,7 +86,22 @@ def test_slices_are_compared_each_with_holm_over_all(run: Runs, build: Builds) -
         assert each.difference == pytest.approx((each.new or 0) - (each.baseline or 0))
     assert {each.group for each in found.slices} == {"site", "type"}
     tested = [each for each in found.slices if each.p_value is not None]
-    assert all((each.adjusted_p_value or 0) >= (each.p_value or 0) for each in tested)
+    for each in tested:
+        assert each.adjusted_p_value == min(1.0, len(found.slices) * (each.p_value or 0))
+        assert (each.low > 0 or each.high < 0) == (each.p_value < 0.05)
+        assert (each.joint_low > 0 or each.joint_high < 0) == (each.adjusted_p_value < 0.05)
+
+
+def test_slices_of_the_same_tasks_are_one() -> None:
+    slices = {
+        ("app", "chrome"): ["a", "b"], ("app", "edge"): ["c"], ("domain", "web"): ["a", "b", "c"],
+        ("kind", "long"): ["a", "b", "d"], ("kind", "short"): ["d"],
+    }  # fmt: skip
+    assert distinct_slices(slices, {"a", "b", "c"}) == {
+        (("app", "chrome"), ("kind", "long")): ["a", "b"],
+        (("app", "edge"),): ["c"],
+        (("domain", "web"),): ["a", "b", "c"],
+    }
 
 
 def test_tasks_that_changed_come_clearest_first(scored_run: Runs, build: Builds) -> None:
@@ -115,7 +132,6 @@ def test_p_values_of_several_runs_are_adjusted(run: Runs, build: Builds) -> None
     runs = [run(name, tasks=40, seed=seed) for seed, name in enumerate("abcd")]
     found = differences(build(*runs))
 
-    raw = sorted(each.p_value or 0 for each in found)
-    adjusted = sorted(each.adjusted_p_value or 0 for each in found)
-    expected = np.maximum.accumulate(np.minimum(np.array(raw) * [3, 2, 1], 1.0))
-    assert adjusted == pytest.approx(expected.tolist())
+    for each in found:
+        assert each.adjusted_p_value == min(1.0, 3 * (each.p_value or 0))
+        assert each.joint_low < each.low

@@ -122,34 +122,38 @@ def interval_ends(
     clusters = len(sizes)
     estimate = means @ weights
     homes = numpy.add.reduceat(weights, starts)
-    fewest = 1.0 / float(homes @ homes)
+    fewest = round(1.0 / float(homes @ homes), 9)
     most = max(fewest, trials / float(weights @ weights))
     if estimand == "same_tasks":
         variance = (means * (1.0 - means)) @ weights**2 / (trials - 1)
         quantile, none, bounds = t_or_normal_quantile(level, None), most, (0.0, numpy.inf)
     else:
         totals = numpy.add.reduceat(weights * (means - estimate[:, None]), starts, axis=1)
-        variance = (totals**2).sum(axis=1) * clusters / (clusters - 1)
-        quantile, none, bounds = t_or_normal_quantile(level, clusters - 1), fewest, (fewest, most)
+        variance = ((totals / (1.0 - homes)) ** 2).sum(axis=1) * (clusters - 1) / clusters
+        quantile, none = t_or_normal_quantile(level, fewest - 1.0), fewest
+        bounds = (min(fewest, 1.0 / (clusters * float(homes.max()) ** 2)), most)
     spread = estimate * (1.0 - estimate)
     with numpy.errstate(divide="ignore", invalid="ignore"):
         effective = numpy.where(variance > _NOTHING, spread / variance, most)
     effective = numpy.where(spread > _NOTHING, effective, none).clip(*bounds)
     low, high = _wilson_ends(estimate, effective, quantile)
     if estimand == "new_tasks" and clusters < len(weights) * trials:
-        middle = (estimate * fewest + 1.0) / (fewest + 2.0)
-        two = variance * fewest**2 + middle**2 + (1.0 - middle) ** 2
-        added = numpy.minimum(effective, middle * (1.0 - middle) * (fewest + 2.0) ** 2 / two)
-        ends = _wilson_ends(middle, numpy.maximum(added, fewest), quantile)
+        number = numpy.sqrt(fewest * numpy.maximum(fewest, effective))
+        middle = (estimate * number + 1.0) / (number + 2.0)
+        two = variance * number**2 + middle**2 + (1.0 - middle) ** 2
+        added = numpy.minimum(effective, middle * (1.0 - middle) * (number + 2.0) ** 2 / two)
+        ends = _wilson_ends(middle, numpy.maximum(added, bounds[0]), quantile)
         low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
     if estimand == "new_tasks":
         known: dict[bytes, tuple[float, float] | None] = {}
         shares = clusters * numpy.add.reduceat(weights * means, starts, axis=1)
-        alike = numpy.ptp(homes) == 0.0
+        alike = numpy.ptp(homes) < _NOTHING
         for row, totals in enumerate(numpy.sort(shares) if alike else shares):
             pattern = totals.tobytes()
             if pattern not in known:
-                known[pattern] = rare_limits(totals, clusters * homes, level=level)
+                known[pattern] = rare_limits(
+                    totals.tolist(), (clusters * homes).tolist(), level=level
+                )
             rare = known[pattern]
             if rare is not None:
                 low[row], high[row] = min(low[row], rare[0]), max(high[row], rare[1])
@@ -207,6 +211,8 @@ def _beta(
     """Beta variates around `centre` with the given intra-class correlation."""
     if alike <= 0.0:
         return centre
+    if alike >= 1.0:
+        return (generator.random(centre.shape) < centre).astype(float)
     concentration = 1.0 / alike - 1.0
     # Beta parameters must stay positive where a template's own chance has run to 0 or 1.
     inside = centre.clip(1e-6, 1.0 - 1e-6)

@@ -4,6 +4,7 @@ import math
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from simulations.populations import Population, simulate_scores
 
@@ -145,10 +146,12 @@ def test_paired_t_agrees_with_scipy(scipy: Any, new: Scores, old: Scores) -> Non
     assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
 
 
-def test_clustered_paired_t_agrees_with_statsmodels(new: Scores, old: Scores) -> None:
+def test_clustered_paired_t_agrees_with_statsmodels_for_templates_of_one_size(
+    new: Scores, old: Scores
+) -> None:
     api = pytest.importorskip("statsmodels.api", reason="statsmodels is the oracle here")
     differences = {n: (sum(new[n]) - sum(old[n])) / 3 for n in new}
-    groups = {n: n * n % 7 for n in new}
+    groups = {n: n % 8 for n in new}
     fit = api.OLS(list(differences.values()), [1.0] * 40).fit(
         cov_type="cluster",
         cov_kwds={"groups": list(groups.values()), "df_correction": True},
@@ -158,6 +161,62 @@ def test_clustered_paired_t_agrees_with_statsmodels(new: Scores, old: Scores) ->
     found = paired_t(differences, clusters=groups)
     assert found.standard_error == pytest.approx(fit.bse[0], rel=1e-9)
     assert found.p_value == pytest.approx(fit.pvalues[0], rel=1e-9)
+
+
+def test_templates_of_unequal_size_are_left_out_one_by_one(scipy: Any) -> None:
+    differences = {n: (n * 7 % 11) / 10 - 0.4 for n in range(30)}
+    groups = {n: min(n // 2, 10) for n in differences}  # the last one has ten of the tasks
+    left = [
+        [differences[n] for n in differences if groups[n] != each] for each in set(groups.values())
+    ]
+    means = [sum(rest) / len(rest) for rest in left]
+    mean = sum(differences.values()) / 30
+    found = paired_t(differences, clusters=groups)
+    assert found.standard_error == pytest.approx(
+        math.sqrt(10 / 11 * sum((each - mean) ** 2 for each in means))
+    )
+    assert (found.df, found.clusters) == (pytest.approx(900 / (10 * 4 + 100) - 1), 11)
+    statistic = abs(mean) / found.standard_error
+    assert found.p_value == pytest.approx(2 * scipy.stats.t.sf(statistic, found.df))
+
+
+def test_one_large_template_and_singles_have_no_difference_but_a_reason() -> None:
+    new = {n: [1.0] for n in range(20)} | {n: [float(n % 2)] for n in range(20, 30)}
+    old = {n: [0.0] for n in range(20)} | {n: [float(n % 3 > 0)] for n in range(20, 30)}
+    with pytest.raises(NotEstimableError, match=r"3 largest of 11 .* carry 73% of the weight"):
+        compare(new, old, clusters=dict.fromkeys(range(20), "large"))
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize("templates", [False, True])
+def test_an_interval_leaves_out_zero_exactly_if_its_p_value_is_small(
+    trials: int, *, templates: bool
+) -> None:
+    generator = np.random.default_rng(trials)
+    outcomes = set()
+    for _ in range(150):
+        tasks = int(generator.integers(5, 40))
+        chances = generator.beta(0.7, 0.7, (1, tasks)) * [[1.0], [generator.uniform(0.3, 1.0)]]
+        won = generator.binomial(1, chances[..., None], (2, tasks, trials)).tolist()
+        homes = dict(enumerate(generator.integers(0, tasks // 2, tasks).tolist()))
+        together = int(generator.integers(1, 9))
+        new, old = (dict(enumerate(side)) for side in won)
+        try:
+            found = compare(new, old, clusters=homes if templates else None, together=together)
+        except NotEstimableError:
+            continue
+        assert (0.0 not in found.difference) == (found.p_value < 0.05)
+        assert (0.0 not in found.joint) == (found.p_adjusted < 0.05)
+        outcomes.add((found.p_value < 0.05, found.p_adjusted < 0.05))
+    assert outcomes == {(True, True), (True, False), (False, False)}
+
+
+def test_clusters_that_differ_alike_are_no_surer_than_their_limits() -> None:
+    found = compare({n: [1, 1, 1] for n in range(10)}, {n: [1, 0, 1] for n in range(10)})
+    assert found.p_sign_flip == 2**-9
+    assert 0.0 in found.difference
+    # by the limits' own chance: (1 / (1 + 1/3))^10 at either end
+    assert found.p_value == pytest.approx(2 * 0.75**10)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from simulations.ranks import claims_of, draw_models, simulate_ranks
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics import compare, dominance, holm, leaderboard
+from bench_core.statistics import compare, dominance, leaderboard
 
 np = pytest.importorskip("numpy", reason="models are drawn here")
 
@@ -35,7 +35,10 @@ def test_all_pairs_are_adjusted_together(models: dict[str, Scores]) -> None:
     pairs = leaderboard(models).pairs
     plain = [compare(models[each.new], models[each.baseline]).p_value for each in pairs]
     assert len(pairs) == 3
-    assert [each.p_adjusted for each in pairs] == holm(plain)
+    assert [each.p_adjusted for each in pairs] == [min(1.0, 3 * each) for each in plain]
+    for each in pairs:
+        assert (0.0 not in each.joint) == (each.p_adjusted < 0.05)
+        assert each.joint.level == pytest.approx(1 - 0.05 / 3)
 
 
 def test_models_without_a_shared_task_are_not_told_apart(models: dict[str, Scores]) -> None:

@@ -17,6 +17,7 @@ from bench_core.statistics import (
 )
 from bench_core.statistics.dirichlet import dirichlet_low
 from bench_core.statistics.distributions import normal_quantile, t_quantile
+from bench_core.statistics.proportions import wilson_limits
 
 Scores = dict[Any, list[float]]
 
@@ -52,12 +53,14 @@ def test_new_tasks_use_the_design_effect_and_a_t_quantile(three_trials: Scores) 
     assert 40 < effective < 120
     assert interval.effective_n == pytest.approx(effective)
     # joined with the same after one task always solved and one never were added
-    added = [*means, 0.0, 1.0]
-    middle = sum(added) / 42
-    scatter = variance * 40**2 + middle**2 + (1 - middle) ** 2
+    # to as many as lie between tasks and what they are worth
+    number = math.sqrt(40 * effective)
+    middle = (rate * number + 1) / (number + 2)
+    scatter = variance * number**2 + middle**2 + (1 - middle) ** 2
     quantile = t_quantile(0.975, 39)
     alone = limits(rate, effective, quantile)
-    joined = limits(middle, min(effective, middle * (1 - middle) * 42**2 / scatter), quantile)
+    worth = middle * (1 - middle) * (number + 2) ** 2 / scatter
+    joined = limits(middle, min(effective, worth), quantile)
     assert interval.low == pytest.approx(min(alone[0], joined[0]))
     assert interval.high == pytest.approx(max(alone[1], joined[1]))
     assert (interval.n, interval.tasks, interval.clusters) == (120, 40, 40)
@@ -116,13 +119,20 @@ def test_unequal_trials_weigh_tasks_alike_and_unscored_tasks_not_at_all() -> Non
     assert (interval.n, interval.tasks) == (10, 2)
 
 
-def test_tasks_with_one_trial_take_the_variance_of_the_others() -> None:
+def test_a_task_with_one_trial_may_be_as_noisy_as_an_outcome_can_be() -> None:
     scores = {"a": [1, 0], "b": [1, 1], "c": [1]}
     interval = success_rate_interval(scores, estimand="same_tasks")
     variance = (0.5 / 2 + 0.0 + 0.25) / 9
     rate = 2.5 / 3
     assert interval.effective_n == pytest.approx(rate * (1 - rate) / variance)
-    assert interval.notes == ("tasks with one trial take the variance of the others: 1",)
+    assert "for which the interval assumes the most" in interval.notes[0]
+
+
+def test_tasks_with_one_trial_are_as_noisy_as_they_differ_from_each_other() -> None:
+    scores = {"a": [1, 0], "b": [1, 1], "c": [1], "d": [0], "e": [0]}
+    interval = success_rate_interval(scores, estimand="same_tasks")
+    variance = (0.5 / 2 + 0.0 + 3 * (1 / 3)) / 25  # between 1, 0 and 0 it is 1/3
+    assert interval.effective_n == pytest.approx(0.5 * 0.5 / variance)
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])
@@ -226,10 +236,8 @@ def test_templates_of_several_tasks_are_joined_with_one_more_success_and_failure
     templates = {n: n // 3 for n in scores}
     found = macro_average_interval(scores, templates)
     assert "joined with add-two" in found.method
-    alone = success_rate_interval(
-        {n: [sum(scores[3 * n + k][0] for k in range(3)) / 3] for n in range(20)}
-    )
-    assert found.low < alone.low
+    # 1 of 20 templates failed once in three: p = 59/60, worth its 60 outcomes
+    assert found.low < wilson_limits(59 / 60, 60, t_quantile(0.975, 19))[0]
 
 
 @pytest.mark.parametrize("won", [1, 2, 3, 12 - 3, 12 - 1])
@@ -237,8 +245,12 @@ def test_few_tasks_of_the_rarer_outcome_are_joined_with_exact_limits(won: int) -
     found = success_rate_interval({n: [float(n < won)] for n in range(12)})
     exact = clopper_pearson(won, 12)
     assert found.method.endswith("joined with Dirichlet limits")
-    assert found.low <= exact.low + 1e-9
-    assert found.high >= exact.high - 1e-9
+    if won <= 3:
+        assert found.low <= exact.low + 1e-9
+        assert found.high >= limits(won / 12, 12, t_quantile(0.975, 11))[1]
+    else:
+        assert found.low <= limits(won / 12, 12, t_quantile(0.975, 11))[0]
+        assert found.high >= exact.high - 1e-9
 
 
 def test_exact_limits_are_taken_over_templates_of_their_sizes() -> None:
@@ -253,4 +265,31 @@ def test_exact_limits_are_taken_over_templates_of_their_sizes() -> None:
 
 def test_one_trial_of_tasks_that_stand_alone_keeps_wilsons_interval() -> None:
     scores = {n: [float(n < 5)] for n in range(20)}
-    assert success_rate_interval(scores).method.endswith("t quantile on clusters - 1")
+    assert success_rate_interval(scores).method.endswith("t quantile on effective clusters - 1")
+
+
+def test_templates_of_unequal_weight_count_for_fewer() -> None:
+    scores = {n: [float(n % 3 == 0)] for n in range(60)}
+    templates = {n: 0 if n < 15 else n for n in scores}
+    found = success_rate_interval(scores, clusters=templates)
+    assert found.clusters == 46
+    assert found.notes == ("clusters of unequal weight: 46 count for 13",)
+    equal = success_rate_interval(scores, clusters={n: n // 4 for n in scores})
+    assert equal.notes == ()
+
+
+def test_three_templates_with_most_of_the_tasks_say_nothing_of_others() -> None:
+    scores = {n: [float(n % 3 == 0)] for n in range(30)}
+    large = dict.fromkeys(range(15), "large")
+    with pytest.raises(NotEstimableError, match=r"3 largest of 16 .* carry 57% of the weight"):
+        success_rate_interval(scores, clusters=large)
+    assert macro_average_interval(scores, large).clusters == 16
+    assert success_rate_interval(scores, clusters=dict.fromkeys(range(10), "large")).low > 0
+
+
+@pytest.mark.parametrize("sizes", [[5, 5, 5, 3], [4, 3], [1, 1, 1]])
+def test_few_templates_of_about_one_size_have_an_interval_and_a_note(sizes: list[int]) -> None:
+    homes = [home for home, size in enumerate(sizes) for _ in range(size)]
+    scores = {n: [float(n % 2)] for n in range(len(homes))}
+    found = success_rate_interval(scores, clusters=dict(enumerate(homes)))
+    assert found.notes[0].startswith("insufficient clusters")

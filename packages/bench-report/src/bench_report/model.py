@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import zip_longest
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
@@ -27,7 +26,6 @@ from bench_core.statistics import (
     Noise,
     Summary,
 )
-from bench_core.statistics import Comparison as PairComparison
 
 RunState = Literal["running", "interrupted", "finished"]
 """Whether a run is still being written, was left unfinished, or has every planned result."""
@@ -89,13 +87,17 @@ class TrialRow:
 
 
 class TaskEntry(Record):
-    """One task of the report, with what its rows are grouped and searched by."""
+    """One task of the report, with what its rows are grouped and searched by.
+
+    `definition` is a digest of all that defines it, so that runs are compared on tasks that are the same.
+    """
 
     benchmark: str
     task_id: str
     goal: str
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     template: str | None = None
+    definition: str | None = None
 
 
 class MethodRow(Record):
@@ -280,18 +282,30 @@ class Mismatch(Record):
 
 
 class SliceDifference(Record):
-    """The difference on the shared tasks of one slice; `note` is why it has no interval."""
+    """The difference on the shared tasks of one slice; `note` is why it has no interval.
+
+    `also` names other slices of the very same tasks, as `domain chrome`; fields of errors and intervals as
+    those of `Difference`, together over all slices of the run.
+    """
 
     group: str
     value: str
+    also: tuple[str, ...] = ()
     shared_tasks: NonNegativeInt
     new: _Fraction | None = None
     baseline: _Fraction | None = None
     low: float | None = None
     high: float | None = None
     p_value: _Fraction | None = None
+    joint_low: float | None = None
+    joint_high: float | None = None
     adjusted_p_value: _Fraction | None = None
     note: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The slice, and others of the same tasks: `app chrome, domain chrome`."""
+        return ", ".join((f"{self.group} {self.value}", *self.also))
 
     @property
     def difference(self) -> float | None:
@@ -316,15 +330,20 @@ class Difference(Record):
         value: Mean over shared tasks of the difference between their rates.
         low: Lower end of the interval, for new tasks of this kind.
         high: Upper end.
-        p_value: Of the hypothesis that there is no difference, by `method`.
-        adjusted_p_value: The same by Holm's method over all runs of the report.
+        p_value: Of the hypothesis that there is no difference, by `method`; the interval leaves out zero
+            exactly if it is below 1 - `level`.
+        joint_low: Lower end of the interval that holds together with those of all other runs.
+        joint_high: Upper end.
+        adjusted_p_value: The p-value for all runs of the report together (Bonferroni); the joint interval
+            leaves out zero exactly if it is below 1 - `level`.
         p_sign_flip: By the sign-flip permutation test over clusters, which assumes no distribution.
         p_same_tasks: Of the hypothesis that both are one agent on these tasks; exact.
         same_tasks: Limits of the difference on these tasks, at 95% for each end alone.
         detectable: The smallest true difference found in four of five such comparisons.
         better: Tasks on which `run` has the higher rate.
         worse: Tasks on which it has the lower one.
-        slices: The same by slice, p-values adjusted over all slices.
+        left_out: Tasks for which only one of the two has a score.
+        slices: The same by slice, together over all of them.
         tasks: Tasks whose rates differ, the clearest first.
         note: Why there is no value or no interval.
     """
@@ -337,6 +356,8 @@ class Difference(Record):
     high: float | None = None
     level: _Fraction = 0.95
     p_value: _Fraction | None = None
+    joint_low: float | None = None
+    joint_high: float | None = None
     adjusted_p_value: _Fraction | None = None
     method: str = ""
     p_sign_flip: _Fraction | None = None
@@ -346,6 +367,7 @@ class Difference(Record):
     better: NonNegativeInt = 0
     worse: NonNegativeInt = 0
     equal: NonNegativeInt = 0
+    left_out: NonNegativeInt = 0
     slices: tuple[SliceDifference, ...] = ()
     tasks: tuple[TaskChange, ...] = ()
     note: str | None = None
@@ -358,35 +380,18 @@ class RunComparison(Record):
     differences: tuple[Difference, ...] = ()
 
 
-class JointInterval(Record):
-    """The difference of a pair of runs with ends that hold for all pairs together; `None` without variance."""
-
-    run: str
-    baseline: str
-    level: _Fraction
-    low: float | None = None
-    high: float | None = None
-
-
 class Ranking(Record):
     """Three runs or more, ranked.
 
     Attributes:
-        leaderboard: All pairs by Holm, and the ranks they leave open.
-        joint: Intervals that hold for all pairs of `leaderboard.pairs` together, in their order.
+        leaderboard: All pairs together, and the ranks they leave open.
         dominance: Which runs are clearly worse and dearer than another, of those with known costs.
         items: Tasks that distinguish runs, and those that do not; `None` without a shared task.
     """
 
     leaderboard: Leaderboard
-    joint: tuple[JointInterval, ...] = ()
     dominance: tuple[Dominance, ...] = ()
     items: Items | None = None
-
-    @property
-    def pairs(self) -> list[tuple[PairComparison, JointInterval | None]]:
-        """Every pair of runs with its interval."""
-        return list(zip_longest(self.leaderboard.pairs, self.joint))
 
 
 class Caveat(Record):

@@ -15,7 +15,7 @@ from bench_report.analysis.integrity import integrity_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
 from bench_report.comparison.baselines import side_of
-from bench_report.comparison.comparability import check_comparable, same_shared_tasks
+from bench_report.comparison.comparability import check_comparable
 from bench_report.comparison.differences import compare
 from bench_report.comparison.ranking import cost_of_run, noise_of_run, ranking_of
 from bench_report.model import Report, RunReport, SliceEffort
@@ -55,7 +55,7 @@ def report_of(
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
     """
     sides = [side_of(each) for each in runs]
-    found = check_comparable(sides, mix=mix, subsets=not mix and same_shared_tasks(runs))
+    found = check_comparable(sides, mix=mix)
     strict = count_errors_as_failures
     described = tuple(
         _run_report(each, side, out=out, strict=strict)

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING
 from bench_core.cli import render_table
 from bench_core.terminal import plain_text
 from bench_report.text import numbers
-from bench_report.text.phrases import difference_cells
+from bench_report.text.phrases import (
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES_NOTE,
+    difference_cells,
+    difference_remarks,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bench_core.statistics import GateResult
     from bench_report.comparison.designs import PlannedDesign
     from bench_report.model import Difference, Report, RunComparison
 
 _MOST_TASKS = 20
+_ALONE, _TOGETHER, _DETECTABLE, _SHARED = (0, 1, 2), (3, 4), 6, 7
+"""Places in `DIFFERENCE_COLUMNS`."""
 _VERDICTS = {
     "fine": "FINE",
     "regression": "REGRESSION",
@@ -36,22 +43,15 @@ def report_lines(report: Report) -> list[str]:
 
 def comparison_lines(comparison: RunComparison) -> Iterator[str]:
     """Yield how runs differ from the baseline: as a whole, by slice, by task."""
+    several = len(comparison.differences) > 1
+    shown = (*_ALONE, *_TOGETHER * several, _DETECTABLE, _SHARED)
+    of_slices = (*_ALONE, *_TOGETHER, _SHARED)
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
     yield ""
     yield render_table(
-        (
-            "run",
-            "difference",
-            "95% interval",
-            "p",
-            "p, sign flips",
-            "detectable",
-            "tasks",
-            "better",
-            "worse",
-        ),
+        ("run", *_heads(shown), "better", "worse"),
         [
-            (each.run, *cells[:4], cells[5], each.shared_tasks, each.better, each.worse)
+            (each.run, *(cells[n] for n in shown), each.better, each.worse)
             for each in comparison.differences
             for cells in [difference_cells(each.value, each)]
         ],
@@ -59,32 +59,31 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
     for each in comparison.differences:
         if each.note:
             yield f"{plain_text(each.run)}: {plain_text(each.note)}"
-        if each.same_tasks:
-            yield (
-                f"{plain_text(each.run)}, on these tasks: "
-                f"{numbers.points_interval(each.same_tasks.low, each.same_tasks.high)} "
-                f"(95% at each end), p = {numbers.p_value(each.p_same_tasks)} that it is the same agent"
-            )
         if each.slices:
             yield from ("", f"By slice, {plain_text(each.run)}")
             yield render_table(
-                ("slice", "new", "baseline", "difference", "95% interval", "p (Holm)", "tasks"),
+                ("slice", "new", "baseline", *_heads(of_slices)),
                 [
                     (
-                        f"{part.group} {part.value}",
+                        part.name,
                         numbers.percent(part.new),
                         numbers.percent(part.baseline),
-                        numbers.points(part.difference),
-                        numbers.points_interval(part.low, part.high),
-                        numbers.p_value(part.adjusted_p_value),
-                        part.shared_tasks,
+                        *(cells[n] for n in of_slices),
                     )
                     for part in each.slices
+                    for cells in [difference_cells(part.difference, part)]
                 ],
             )
         if each.tasks:
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")
             yield _task_table(each)
+    yield ""
+    yield from map(plain_text, (*difference_remarks(comparison), DIFFERENCES_NOTE))
+
+
+def _heads(places: Iterable[int]) -> list[str]:
+    """Return heads of columns as the terminal writes them."""
+    return [DIFFERENCE_COLUMNS[n][:1].lower() + DIFFERENCE_COLUMNS[n][1:] for n in places]
 
 
 def _task_table(found: Difference) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from statistics import variance
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from bench_core.errors import NotEstimableError
@@ -19,6 +20,13 @@ Scores = Mapping[Key, Sequence[float]]
 """Task id to the scores of its trials. Trials without a score are left out, not scored 0."""
 Clusters = Mapping[Key, Hashable]
 """Task id to the group (template) that makes tasks alike; absent tasks stand alone."""
+
+_LARGEST, _MOST, _ABOUT_EQUAL = 3, 0.5, 0.8
+"""So many of the largest clusters with more than this share of the weight are too much for an interval,
+unless clusters, few as they may be, count for this share of their number."""
+
+_LARGEST_VARIANCE = 0.25
+"""Of an outcome between 0 and 1."""
 
 _Moments: TypeAlias = "tuple[float, int, float | None]"
 
@@ -42,53 +50,95 @@ class WeightedMean(NamedTuple):
     trials: int
     bounded: bool
 
+    def cluster_weights(self) -> list[float]:
+        """The share of the mean that each cluster makes."""
+        totals: defaultdict[Hashable, float] = defaultdict(float)
+        for task, weight in zip(self.tasks, self.weights, strict=True):
+            totals[task.cluster] += weight
+        return list(totals.values())
+
+    @property
+    def effective_clusters(self) -> float:
+        """How many clusters of equal weight say as much: Kish's (sum w)^2 / sum w^2."""
+        # rounded, so that clusters of equal weight count as what they are
+        return round(1.0 / math.fsum(weight * weight for weight in self.cluster_weights()), 9)
+
     def variance_over_new_tasks(self) -> float:
-        """Cluster-robust variance (Liang and Zeger 1986) with the factor C / (C - 1)."""
+        """Variance by the jackknife over clusters (CR3; Bell and McCaffrey 2002).
+
+        With clusters of equal weight it is Liang and Zeger's with the factor C / (C - 1). A cluster
+        of large weight pulls the mean towards itself, so that its own deviation looks too small:
+        the jackknife undoes that.
+
+        Raises:
+            NotEstimableError: Three clusters carry most of the weight.
+        """
+        require_spread(self.cluster_weights())
         totals: defaultdict[Hashable, float] = defaultdict(float)
         for task, weight in zip(self.tasks, self.weights, strict=True):
             totals[task.cluster] += weight * (task.mean - self.estimate)
-        squares = math.fsum(total * total for total in totals.values())
-        return squares * self.clusters / (self.clusters - 1)
+        pulled = zip(totals.values(), self.cluster_weights(), strict=True)
+        squares = math.fsum((total / (1.0 - weight)) ** 2 for total, weight in pulled)
+        return squares * (self.clusters - 1) / self.clusters
 
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.
 
-        Tasks with a single trial get the mean variance of the others.
+        Tasks with a single trial, which does not show their noise, get the variance between the
+        outcomes of all such tasks: it is at least the mean of their noise, however these tasks
+        came to have one trial.
         """
-        known = [task.variance for task in self.tasks if task.variance is not None]
-        mean = math.fsum(known) / len(known)
+        single = [task.mean for task in self.tasks if task.variance is None]
+        between = variance(single) if len(single) > 1 else _LARGEST_VARIANCE
         return math.fsum(
-            weight * weight * (mean if task.variance is None else task.variance) / task.trials
+            weight * weight * (between if task.variance is None else task.variance) / task.trials
             for task, weight in zip(self.tasks, self.weights, strict=True)
         )
 
     def effective_n_bounds(self) -> tuple[float, float]:
         """Effective sizes if trials of a cluster agreed entirely, and if not at all.
 
-        Tasks and trials when all clusters and tasks are of one size; Kish's (sum w)^2 / sum w^2
-        otherwise.
+        Tasks and trials when all clusters and tasks are of one size; Kish's otherwise.
         """
-        totals: defaultdict[Hashable, float] = defaultdict(float)
-        per_trial = 0.0
-        for task, weight in zip(self.tasks, self.weights, strict=True):
-            totals[task.cluster] += weight
-            per_trial += weight * weight / task.trials
-        lowest = 1.0 / math.fsum(total * total for total in totals.values())
-        return lowest, max(lowest, 1.0 / per_trial)
+        each = zip(self.tasks, self.weights, strict=True)
+        lowest = self.effective_clusters
+        return lowest, max(lowest, 1.0 / math.fsum(w * w / task.trials for task, w in each))
 
     def cluster_totals(self) -> tuple[list[float], list[float]]:
         """What each cluster adds to the mean, and its weight; both times the number of clusters."""
         totals: defaultdict[Hashable, float] = defaultdict(float)
-        sizes: defaultdict[Hashable, float] = defaultdict(float)
         for task, weight in zip(self.tasks, self.weights, strict=True):
             totals[task.cluster] += self.clusters * weight * task.mean
-            sizes[task.cluster] += self.clusters * weight
-        return list(totals.values()), list(sizes.values())
+        return list(totals.values()), [self.clusters * each for each in self.cluster_weights()]
 
     @property
     def single_trial_tasks(self) -> int:
         """How many tasks have one trial only."""
         return sum(task.trials == 1 for task in self.tasks)
+
+
+def require_spread(weights: Sequence[float]) -> None:
+    """Refuse clusters of which three carry most of the weight because they are larger than the rest.
+
+    A mean of them is about these three, and nothing shows how much three others would differ. Five
+    clusters or fewer of about the same weight are few, but each says as much as another.
+
+    Args:
+        weights: The share of the mean that each cluster makes; they sum to 1.
+
+    Raises:
+        NotEstimableError: They do.
+
+    >>> require_spread([0.25] * 4)
+    """
+    share = math.fsum(sorted(weights)[-_LARGEST:])
+    effective = 1.0 / math.fsum(weight * weight for weight in weights)
+    if share > _MOST and effective < _ABOUT_EQUAL * len(weights):
+        raise NotEstimableError(
+            f"the {min(_LARGEST, len(weights))} largest of {len(weights)} independent groups of tasks "
+            f"carry {share:.0%} of the weight, so that the mean is mostly about them and says little "
+            "about others: average over templates, or add tasks of others"
+        )
 
 
 def reduce_tasks(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> list[TaskMean]:

@@ -95,21 +95,26 @@ def dirichlet_high(
 def rare_limits(
     totals: Sequence[float], sizes: Sequence[float], *, level: float
 ) -> tuple[float, float] | None:
-    """Return two-sided limits for a mean of values from 0 to 1 of which at most three differ from 0, or from 1.
+    """Return limits for a mean of values from 0 to 1 of which at most three differ from 0, or from 1.
 
-    `None` where more do. Each limit has the confidence (1 + level) / 2.
+    The limit towards the rarer outcome has the confidence (1 + level) / 2; the other is the mean, for
+    intervals that this one is joined with: they are wide enough there. `None` where more differ.
 
     >>> low, high = rare_limits([1.0] + [0.0] * 11, [1.0] * 12, level=0.95)
     >>> f"{low:.4f} {high:.4f}"
-    '0.0021 0.3848'
+    '0.0021 0.0833'
     """
     won = sum(total > _PRECISION for total in totals)
     lost = sum(total < size - _PRECISION for total, size in zip(totals, sizes, strict=True))
     if min(won, lost) > _RARE:
         return None
     alpha = (1.0 - level) / 2.0
-    low = dirichlet_low(totals, sizes, alpha=alpha, lowest=0.0) if won else 0.0
-    return low, dirichlet_high(totals, sizes, alpha=alpha) if lost else 1.0
+    low = high = math.fsum(totals) / math.fsum(sizes)
+    if 0 < won <= lost:
+        low = dirichlet_low(totals, sizes, alpha=alpha, lowest=0.0)
+    if 0 < lost <= won:
+        high = dirichlet_high(totals, sizes, alpha=alpha)
+    return low, high
 
 
 def units_needed(tolerance: float, alpha: float = 0.05) -> int:

@@ -202,7 +202,7 @@ def look_at(rule: LookPlan, number: int, outcomes: Mapping[str, Sequence[float]]
     found = empty.model_copy(
         update={
             "tasks": len(differences),
-            "clusters": test.df + 1,
+            "clusters": test.clusters,
             "difference": test.mean,
             "low": max(-1.0, test.mean - critical * test.standard_error),
             "high": min(1.0, test.mean + critical * test.standard_error),

@@ -128,21 +128,23 @@ def newcombe(successes: int, n: int, others: int, other_n: int, *, level: float 
 class PairedT(NamedTuple):
     """Mean difference between clusters' totals, with its standard error and p-values.
 
-    `p_value` is two-sided; `p_drop` one-sided, small when the mean is below zero.
+    `p_value` is two-sided; `p_drop` one-sided, small when the mean is below zero. `df` is the effective
+    number of clusters - 1.
     """
 
     mean: float
     standard_error: float
-    df: int
+    df: float
     p_value: float
     p_drop: float
+    clusters: int
 
 
 def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None = None) -> PairedT:
     """Test whether the mean over tasks of paired differences is zero.
 
-    With a task per cluster the paired t test of every textbook; with templates the cluster-robust
-    one on clusters - 1 degrees of freedom. Where no cluster differs from another there is no
+    With a task per cluster the paired t test of every textbook; with templates the jackknife over
+    them, on the effective number of clusters (Kish's, by their weights) - 1 degrees of freedom. Where no cluster differs from another there is no
     variance to test by: the p-values are then those of the sign-flip test, 2^-clusters one-sided.
 
     Args:
@@ -150,7 +152,7 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
         clusters: Task id to template.
 
     Raises:
-        NotEstimableError: There are fewer than two clusters.
+        NotEstimableError: There are fewer than two clusters, or three carry most of the weight.
 
     >>> round(paired_t({"a": 0.5, "b": 1.0, "c": 0.0, "d": 0.5}).p_value, 4)
     0.0917
@@ -158,13 +160,13 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
     mean = task_mean(reduce_tasks({key: (each,) for key, each in differences.items()}, clusters))
     if mean.clusters == 1:
         raise NotEstimableError("a paired test needs at least two clusters of shared tasks")
-    df = mean.clusters - 1
+    df = mean.effective_clusters - 1.0
     error = math.sqrt(mean.variance_over_new_tasks())
     if error <= _TIE:
-        return PairedT(mean.estimate, 0.0, df, *_alike(mean.estimate, mean.clusters))
+        return PairedT(mean.estimate, 0.0, df, *_alike(mean.estimate, mean.clusters), mean.clusters)
     statistic = mean.estimate / error
     two_sided = 2.0 * t_cdf(-abs(statistic), df)
-    return PairedT(mean.estimate, error, df, two_sided, t_cdf(statistic, df))
+    return PairedT(mean.estimate, error, df, two_sided, t_cdf(statistic, df), mean.clusters)
 
 
 def _alike(difference: float, clusters: int) -> tuple[float, float]:

@@ -31,7 +31,7 @@ class Templates(Record):
     Attributes:
         size: Mean number of tasks of a template.
         weighted_size: The same over tasks (a template counts once for each of its tasks); larger
-            where templates differ in size.
+            where templates differ in size. So many tasks count for one effective cluster (Kish's).
     """
 
     size: float = Field(default=1.0, ge=1)
@@ -185,7 +185,7 @@ def plan(
     known = variability or Variability()
     clusters = _clusters(tasks, trials, power, templates)
     error = math.sqrt(known.variance(trials, design, templates) / tasks)
-    df = _df(clusters, design)
+    df = _df(tasks, templates, design)
     return Plan(
         design=design,
         tasks=tasks,
@@ -197,7 +197,7 @@ def plan(
         detectable=(t_quantile(0.5 + level / 2.0, df) + t_quantile(power, df)) * error,
         half_width=min(
             0.5,
-            t_quantile(0.5 + level / 2.0, clusters - 1)
+            t_quantile(0.5 + level / 2.0, _df(tasks, templates, "paired"))
             * math.sqrt(known.variance_of_one(trials, templates) / tasks),
         ),
     )
@@ -225,7 +225,7 @@ def tasks_needed(
     """
     if not 0.0 < difference <= 1.0:
         raise ValueError(f"a difference of rates lies between 0 and 1, got {difference!r}")
-    least = math.ceil(_LEAST_TASKS * templates.size)
+    least = math.ceil(_LEAST_TASKS * templates.weighted_size)
 
     def enough(tasks: int) -> bool:
         found = plan(
@@ -295,27 +295,31 @@ def power_of(
     >>> round(power_of(0.112, 68, 3), 2)
     0.8
     """
-    clusters = _clusters(tasks, trials, _LEAST_CHANCE, templates)
+    _clusters(tasks, trials, _LEAST_CHANCE, templates)
     known = variability or Variability()
     error = math.sqrt(known.variance(trials, design, templates) / tasks)
     if error == 0.0:
         return float(difference != 0.0)
-    df = _df(clusters, design)
+    df = _df(tasks, templates, design)
     critical = t_quantile(0.5 + level / 2.0, df)
     distance = abs(difference) / error
     return t_cdf(distance - critical, df) + t_cdf(-distance - critical, df)
 
 
-def _df(clusters: int, design: Design) -> int:
-    return clusters - 1 if design == "paired" else 2 * (clusters - 1)
+def _df(tasks: int, templates: Templates, design: Design) -> float:
+    """Return the degrees of freedom, by the effective number of clusters of each agent."""
+    each = tasks / templates.weighted_size - 1.0
+    return each if design == "paired" else 2.0 * each
 
 
 def _clusters(tasks: int, trials: int, power: float, templates: Templates) -> int:
     """Return how many independent groups so many tasks are, refusing designs that cannot be."""
     found = round(tasks / templates.size)
-    if found < _LEAST_TASKS:
+    effective = tasks / templates.weighted_size
+    if found < _LEAST_TASKS or effective < _LEAST_TASKS - 0.5:
+        worth = f" that count for {effective:.1f}" if effective < found else ""
         raise NotEstimableError(
-            f"a comparison needs at least {_LEAST_TASKS} tasks or templates, got {found}"
+            f"a comparison needs at least {_LEAST_TASKS} tasks or templates, got {found}{worth}"
         )
     if trials < 1:
         raise ValueError(f"a task needs at least one trial, got {trials}")

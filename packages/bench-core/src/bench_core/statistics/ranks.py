@@ -38,7 +38,7 @@ class Leaderboard(Record):
     """Models in the order of their rates, with all pairs tested.
 
     Attributes:
-        pairs: Every pair compared on the tasks both have; `p_adjusted` is by Holm over all.
+        pairs: Every pair compared on the tasks both have; `p_adjusted` and `joint` hold for all.
         untested: Pairs that share too little to be compared.
     """
 
@@ -69,7 +69,7 @@ def leaderboard(
     clusters: Clusters[Key] | None = None,
     alpha: float = 0.05,
 ) -> Leaderboard:
-    """Rank models by all paired comparisons, adjusted by Holm.
+    """Rank models by all paired comparisons, which hold together (Bonferroni).
 
     A rank set contains every rank that the comparisons leave open: as many are surely above as are
     clearly better, as many surely below as are clearly worse (Mogstad, Romano, Shaikh and Wilhelm
@@ -90,21 +90,29 @@ def leaderboard(
     """
     if not models:
         raise NotEstimableError("there is no model to rank")
-    found, untested = [], []
-    for first, second in combinations(models, 2):
-        names = (first, second)
+    chosen = list(combinations(models, 2))
+
+    def compared(first: str, second: str) -> Comparison | None:
+        """Compare two models; `None` where they share too little."""
         try:
-            found.append(compare(models[first], models[second], clusters=clusters, names=names))
+            return compare(
+                models[first],
+                models[second],
+                clusters=clusters,
+                names=(first, second),
+                level=1.0 - alpha,
+                together=len(chosen),
+            )
         except NotEstimableError:
-            untested.append(names)  # they share too little
-    adjusted = holm([each.p_value for each in found])
-    pairs = tuple(
-        each.model_copy(update={"p_adjusted": p}) for each, p in zip(found, adjusted, strict=True)
-    )
+            return None
+
+    tested = {pair: compared(*pair) for pair in chosen}
+    untested = [pair for pair, found in tested.items() if found is None]
+    pairs = tuple(filter(None, tested.values()))
     above = dict.fromkeys(models, 0)
     below = dict.fromkeys(models, 0)
     for each in pairs:
-        if each.p_adjusted is not None and each.p_adjusted <= alpha:
+        if each.p_adjusted is not None and each.p_adjusted < alpha:
             better, worse = each.new, each.baseline
             if each.difference.estimate < 0.0:
                 better, worse = worse, better

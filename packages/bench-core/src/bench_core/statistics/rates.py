@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from bench_core.statistics.intervals import Estimand
 
 FEW_CLUSTERS = 5
-"""Below this many clusters an interval gets a note: no method is reliable there."""
+"""Below this many effective clusters an interval gets a note: no method is reliable there."""
+_UNEQUAL = 0.5
+"""Clusters that count for less than this share of their number get a note."""
 
 
 def success_rate_interval(
@@ -33,11 +35,12 @@ def success_rate_interval(
 ) -> Interval:
     """Return the rate over tasks with the default interval for `estimand`.
 
-    New tasks: Wilson on the effective sample size (design effect; Kish 1965), clipped to between
-    one observation per cluster and one per trial, with Student's t on clusters - 1. Where
-    clusters have several trials it is joined with the same after one successful and one failed
-    cluster were added, which is valid at rates near 0 and 1, too, and where at most three clusters
-    have the rarer outcome with Gaffke's limits, which need no variance. Same tasks: the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
+    New tasks: Wilson on the effective sample size (the design effect by the jackknife over clusters),
+    with Student's t on the effective number of clusters (Kish 1965) - 1. Where clusters have
+    several trials it is joined with the same after one success and one failure were added, which is
+    valid at rates near 0 and 1, too, and where at most three clusters have the rarer outcome with
+    Gaffke's limit towards it, which needs no variance. Same tasks: the stratified analytic variance,
+    turned into a Wilson interval in the same way. Scores between
     0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
     (conservative) for them; scores beyond give a plain t interval, named so.
 
@@ -49,8 +52,9 @@ def success_rate_interval(
         level: Nominal confidence.
 
     Raises:
-        NotEstimableError: Nothing was scored; one cluster only (new tasks); no task with two
-            trials (same tasks); scores beyond 0 to 1 that do not vary.
+        NotEstimableError: Nothing was scored; one cluster only, or three that carry most of the
+            weight (new tasks); no task with two trials (same tasks); scores beyond 0 to 1 that do
+            not vary.
 
     >>> print(success_rate_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}))
     0.556 [0.041, 0.971]
@@ -111,27 +115,40 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
             "all scored trials are of one cluster (one task or template), which says nothing "
             "about how others differ: add tasks"
         )
-    quantile = t_or_normal_quantile(level, mean.clusters - 1)
-    few = f"insufficient clusters: {mean.clusters}, at least {FEW_CLUSTERS} are needed"
-    notes = (few,) if mean.clusters < FEW_CLUSTERS else ()
-    question = _Question("new_tasks", level, quantile, notes)
+    clusters = mean.effective_clusters
     variance = mean.variance_over_new_tasks()
+    quantile = t_or_normal_quantile(level, clusters - 1.0)
+    question = _Question("new_tasks", level, quantile, _cluster_notes(mean.clusters, clusters))
     if not mean.bounded:
         return _unbounded(mean, variance, question, "cluster-robust t")
     lowest, highest = mean.effective_n_bounds()
+    heaviest = max(mean.cluster_weights())
+    # as little as if every cluster deviated as far as one of the heaviest can
+    least = min(lowest, 1.0 / (mean.clusters * heaviest**2))
     effective = _effective_n(mean.estimate, variance, none=lowest, certain=highest)
-    effective = min(max(effective, lowest), highest)
-    method = "Wilson on the effective sample size, t quantile on clusters - 1"
+    effective = min(max(effective, least), highest)
+    method = "Wilson on the effective sample size, t quantile on effective clusters - 1"
     limits = wilson_limits(mean.estimate, effective, quantile)
     if mean.clusters < mean.trials:
         method += ", joined with add-two"
-        low, high = _add_two(mean.estimate, variance, lowest, effective, quantile)
+        observations = math.sqrt(lowest * max(lowest, effective))
+        low, high = _add_two(mean.estimate, variance, observations, (least, effective), quantile)
         limits = min(low, limits[0]), max(high, limits[1])
     rare = rare_limits(*mean.cluster_totals(), level=level)
     if rare is not None:
         method += ", joined with Dirichlet limits"
         limits = min(rare[0], limits[0]), max(rare[1], limits[1])
     return _interval(mean, question, limits, method, effective)
+
+
+def _cluster_notes(clusters: int, effective: float) -> tuple[str, ...]:
+    """State where clusters are few, by number or by weight."""
+    worth = f" of unequal weight, worth {effective:.1f}" if effective < clusters else ""
+    if effective < FEW_CLUSTERS:
+        return (f"insufficient clusters: {clusters}{worth}, at least {FEW_CLUSTERS} are needed",)
+    if effective < _UNEQUAL * clusters:
+        return (f"clusters of unequal weight: {clusters} count for {effective:.0f}",)
+    return ()
 
 
 def _same_tasks(mean: WeightedMean, level: float) -> Interval:
@@ -141,7 +158,13 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
             "with one trial per task nothing shows how much a task's outcome varies between "
             "trials: run at least two trials per task"
         )
-    notes = (f"tasks with one trial take the variance of the others: {single}",) if single else ()
+    notes = (
+        (
+            f"tasks with one trial do not show their noise: {single}, for which the interval assumes the most",
+        )
+        if single
+        else ()
+    )
     question = _Question("same_tasks", level, t_or_normal_quantile(level, None), notes)
     variance = mean.variance_over_same_tasks()
     if not mean.bounded:
@@ -154,19 +177,25 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
 
 
 def _add_two(
-    estimate: float, variance: float, clusters: float, effective: float, quantile: float
+    estimate: float,
+    variance: float,
+    number: float,
+    effective: tuple[float, float],
+    quantile: float,
 ) -> tuple[float, float]:
-    """Return Wilson's limits with one successful and one failed cluster added to what was seen.
+    """Return Wilson's limits with one success and one failure added to `number` observations.
 
     Near 0 and 1 a few clusters with the rarer outcome make the variance, and where clusters differ in
     size often too small a one. As Agresti and Coull (1998), American Statistician 52:119, do for
-    proportions.
+    proportions. Observations are between clusters, as where trials of one agree entirely, and what
+    the variance shows.
     """
-    weight = clusters + 2.0
-    middle = (estimate * clusters + 1.0) / weight
-    spread = variance * clusters**2 + middle**2 + (1.0 - middle) ** 2
-    added = min(effective, middle * (1.0 - middle) * weight**2 / spread)
-    return wilson_limits(middle, max(added, clusters), quantile)
+    weight = number + 2.0
+    middle = (estimate * number + 1.0) / weight
+    spread = variance * number**2 + middle**2 + (1.0 - middle) ** 2
+    least, most = effective
+    added = min(most, middle * (1.0 - middle) * weight**2 / spread)
+    return wilson_limits(middle, max(added, least), quantile)
 
 
 def _effective_n(estimate: float, variance: float, *, none: float, certain: float) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WILSON = "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22:209-212."
 _KISH = "Kish, L. (1965). Survey Sampling. Wiley. (Design effect and effective sample size.)"
 _MILLER = "Miller, E. (2024). Adding error bars to evals. arXiv:2411.00640."
-_LIANG = "Liang, K.-Y., Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika 73:13-22."
+_BELL = "Bell, R. M., McCaffrey, D. F. (2002). Bias reduction in standard errors for linear regression with multi-stage samples. Survey Methodology 28:169-181. (The jackknife over clusters.)"
 _CHEN = "Chen, M. et al. (2021). Evaluating large language models trained on code. arXiv:2107.03374. (pass@k.)"
 _YAO = "Yao, S. et al. (2024). tau-bench. arXiv:2406.12045. (pass^k.)"
 _HOLM = "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6:65-70."
@@ -46,9 +46,10 @@ def references(report: Report) -> tuple[str, ...]:
     """Return the sources of the methods that were really used, in alphabetical order."""
     found: set[str] = set()
     if any(run.summary.success.new_tasks for run in report.runs):
-        found |= {_WILSON, _KISH, _LIANG, _MILLER}
+        found |= {_WILSON, _KISH, _BELL, _MILLER}
     found |= {_LAN, _OBRIEN} if any(run.looks for run in report.runs) else set()
     found |= {_MOGSTAD} if report.ranking else set()
+    found |= {_HOLM} if report.ranking and report.ranking.dominance else set()
     found |= {_SEARLE} if any(run.noise for run in report.runs) else set()
     # Every interval and test names its method, so that only what was used is cited.
     rates = [run.summary.success.new_tasks for run in report.runs]
@@ -59,7 +60,6 @@ def references(report: Report) -> tuple[str, ...]:
     if any(each.k > 1 for run in report.runs for each in run.summary.pass_rates):
         found |= {_CHEN, _YAO}
     if report.comparison:
-        found.add(_HOLM)
         for each in report.comparison.differences:
             found |= {_MCNEMAR, _TANGO} if "McNemar" in each.method else set()
             found |= {_PITMAN} if each.p_same_tasks is not None else set()
@@ -142,8 +142,10 @@ def _intervals(report: Report) -> Iterator[str]:
         )
     if report.comparison:
         yield (
-            "Differences between runs are paired by task; their p-values are adjusted for the "
-            "number of runs by Holm's method. That two runs are the same agent on these very tasks is "
+            "Differences between runs are paired by task, with the jackknife over clusters and Student's t on "
+            "their effective number less one (Kish's, by their weights); an interval leaves out zero exactly if "
+            "the p-value beside it is below 5%. What holds together is adjusted for the number of runs, or of "
+            "slices, by Bonferroni. That two runs are the same agent on these very tasks is "
             "tested exactly, by permuting trials within tasks; the limits of the difference on these "
             "tasks use Dirichlet weights over pairs of trials and hold for few of them."
         )

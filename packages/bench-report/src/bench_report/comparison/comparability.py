@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bench_report.comparison.baselines import ComparedRun
-    from bench_report.run_data.sources import Source
 
 _SHOWN_HASH = 12
 _TASK_SET = "task set"
@@ -73,33 +72,31 @@ def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dic
     return aspects
 
 
-def same_shared_tasks(runs: Sequence[Source]) -> bool:
+def _same_shared_tasks(runs: Sequence[ComparedRun]) -> bool:
     """Whether every two runs have tasks in common, all of them defined alike: they are parts of one task set."""
-    tasks = [{task.task_id: task for task in run.tasks} for run in runs]
     return all(
-        one.keys() & other.keys()
-        and all(one[key] == other[key] for key in one.keys() & other.keys())
-        for one, other in combinations(tasks, 2)
+        one.tasks.keys() & other.tasks.keys()
+        and all(one.tasks[key] == other.tasks[key] for key in one.tasks.keys() & other.tasks.keys())
+        for one, other in combinations(runs, 2)
     )
 
 
-def check_comparable(
-    runs: Sequence[ComparedRun], *, mix: bool, subsets: bool = False
-) -> tuple[Mismatch, ...]:
+def check_comparable(runs: Sequence[ComparedRun], *, mix: bool) -> tuple[Mismatch, ...]:
     """Return the mismatches of runs that are mixed on purpose.
+
+    Runs with different tasks of one task set can be compared on those they share.
 
     Args:
         runs: What is to be compared.
         mix: Allow runs that differ.
-        subsets: Their task sets differ only in which tasks of one set they have, so that those they share
-            can be compared.
 
     Raises:
         IncomparableRunsError: There are some and `mix` is off.
     """
     found = mismatches(runs)
-    if subsets:
-        found = tuple(each for each in found if each.aspect != _TASK_SET)
     if found and not mix:
-        raise IncomparableRunsError(found)
+        if _same_shared_tasks(runs):
+            found = tuple(each for each in found if each.aspect != _TASK_SET)
+        if found:
+            raise IncomparableRunsError(found)
     return found

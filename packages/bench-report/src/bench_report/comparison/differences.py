@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare as compare_scores
-from bench_core.statistics import compare_tasks, difference_limits, holm
+from bench_core.statistics import compare_tasks, difference_limits
 from bench_report.model import Difference, RunComparison, SliceDifference, TaskChange
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from bench_core.statistics import Comparison as Compared
     from bench_report.comparison.baselines import ComparedRun
@@ -24,19 +24,21 @@ def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> RunCompari
     first, *others = sides
     if not others:
         return None
-    found = [difference(each, first, strict=strict) for each in others]
-    adjusted = _holm([each.p_value for each in found])
-    return RunComparison(
-        baseline=first.label,
-        differences=tuple(
-            each.model_copy(update={"adjusted_p_value": p})
-            for each, p in zip(found, adjusted, strict=True)
-        ),
-    )
+    found = (difference(each, first, strict=strict, together=len(others)) for each in others)
+    return RunComparison(baseline=first.label, differences=tuple(found))
 
 
-def difference(new: ComparedRun, baseline: ComparedRun, *, strict: bool = False) -> Difference:
-    """Return how `new` differs from `baseline` on the tasks both have scores for."""
+def difference(
+    new: ComparedRun, baseline: ComparedRun, *, strict: bool = False, together: int = 1
+) -> Difference:
+    """Return how `new` differs from `baseline` on the tasks both have scores for.
+
+    Args:
+        new: The run that the difference is about.
+        baseline: The run compared with.
+        strict: Let trials without a score enter as failures.
+        together: How many runs are compared with it, this one among them.
+    """
     empty = Difference(run=new.label, baseline=baseline.label, shared_tasks=0)
     if new.info.benchmark != baseline.info.benchmark:
         # Their task ids can be equal all the same: many benchmarks number their tasks.
@@ -46,7 +48,7 @@ def difference(new: ComparedRun, baseline: ComparedRun, *, strict: bool = False)
     clusters = baseline.templates | new.templates
     shared = [key for key in mine if mine[key] and theirs.get(key)]
     try:
-        found = compare_scores(mine, theirs, clusters=clusters)
+        found = compare_scores(mine, theirs, clusters=clusters, together=together)
     except NotEstimableError as error:
         gains = [_mean(mine[key]) - _mean(theirs[key]) for key in shared]
         value = sum(gains) / len(gains) if gains else None
@@ -83,10 +85,8 @@ def _fields(found: Compared) -> dict[str, object]:
     )
     return {
         "value": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
         "level": interval.level,
-        "p_value": found.p_value,
+        **_errors(found),
         "method": f"{found.test}{over}",
         "p_sign_flip": found.p_sign_flip,
         "p_same_tasks": found.p_same_tasks,
@@ -94,52 +94,72 @@ def _fields(found: Compared) -> dict[str, object]:
         "better": found.better,
         "worse": found.worse,
         "equal": found.equal,
+        "left_out": found.only_new + found.only_baseline,
+    }
+
+
+def _errors(found: Compared) -> dict[str, float | None]:
+    """Return intervals and p-values, of a comparison alone and of all together."""
+    return {
+        "low": found.difference.low,
+        "high": found.difference.high,
+        "p_value": found.p_value,
+        "joint_low": found.joint.low if found.joint else None,
+        "joint_high": found.joint.high if found.joint else None,
+        "adjusted_p_value": found.p_adjusted,
     }
 
 
 def _slices(
     new: ComparedRun, mine: _Outcomes, theirs: _Outcomes, clusters: _Clusters
 ) -> Iterable[SliceDifference]:
-    """Compare every value of every group, p-values adjusted by Holm over all of them."""
-    found = [
-        _slice(group, value, keys, (mine, theirs), clusters)
-        for (group, value), keys in new.slices.items()
-    ]
-    found = [each for each in found if each.shared_tasks]
-    adjusted = _holm([each.p_value for each in found])
-    for each, p_value in zip(found, adjusted, strict=True):
-        yield each.model_copy(update={"adjusted_p_value": p_value})
+    """Compare every value of every group, each set of tasks once, with errors for all of them together."""
+    shared = {key for key in mine if mine[key] and theirs.get(key)}
+    parts = distinct_slices(new.slices, shared)
+    for names, keys in parts.items():
+        (group, value), *also = names
+        part = SliceDifference(
+            group=group,
+            value=value,
+            also=tuple(f"{other} {its}" for other, its in also),
+            shared_tasks=len(keys),
+        )
+        yield _compared(part, keys, (mine, theirs), clusters, len(parts))
 
 
-def _slice(
-    group: str,
-    value: str,
-    keys: Collection[str],
+def distinct_slices(
+    slices: Mapping[tuple[str, str], Iterable[str]], shared: Collection[str]
+) -> dict[tuple[tuple[str, str], ...], list[str]]:
+    """Return the shared tasks of each slice, once for slices of the very same ones, by all their names.
+
+    >>> distinct_slices({("app", "vlc"): ["a"], ("domain", "media"): ["a", "b"]}, {"a"})
+    {(('app', 'vlc'), ('domain', 'media')): ['a']}
+    """
+    names: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for name, keys in slices.items():
+        if both := tuple(key for key in keys if key in shared):
+            names.setdefault(both, []).append(name)
+    return {tuple(each): list(keys) for keys, each in names.items()}
+
+
+def _compared(
+    part: SliceDifference,
+    keys: Sequence[str],
     outcomes: tuple[_Outcomes, _Outcomes],
     clusters: _Clusters,
+    together: int,
 ) -> SliceDifference:
-    mine, theirs = ({key: each.get(key, []) for key in keys} for each in outcomes)
-    shared = [key for key in keys if mine[key] and theirs[key]]
-    part = SliceDifference(group=group, value=value, shared_tasks=len(shared))
-    if not shared:
-        return part
+    mine, theirs = ({key: each[key] for key in keys} for each in outcomes)
     rates = {
-        "new": _mean([_mean(mine[key]) for key in shared]),
-        "baseline": _mean([_mean(theirs[key]) for key in shared]),
+        "new": _mean([_mean(mine[key]) for key in keys]),
+        "baseline": _mean([_mean(theirs[key]) for key in keys]),
     }
     try:
-        found = compare_scores(mine, theirs, clusters=clusters)
+        found = compare_scores(mine, theirs, clusters=clusters, together=together)
     except NotEstimableError as error:
         return part.model_copy(update={**rates, "note": str(error)})
-    ends = {"low": found.difference.low, "high": found.difference.high, "p_value": found.p_value}
-    return part.model_copy(update=rates | ends)
+    return part.model_copy(update=rates | _errors(found))
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust the p-values there are."""
-    adjusted = iter(holm([each for each in p_values if each is not None]))
-    return [None if each is None else next(adjusted) for each in p_values]

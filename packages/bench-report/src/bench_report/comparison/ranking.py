@@ -13,14 +13,13 @@ from bench_core.statistics import (
     noise_of,
     paired_t,
     t_or_normal_quantile,
-    task_differences,
 )
-from bench_report.model import CostInterval, JointInterval, Ranking
+from bench_report.model import CostInterval, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bench_core.statistics import Comparison, Noise
+    from bench_core.statistics import Noise
     from bench_report.comparison.baselines import ComparedRun
     from bench_report.model import RunReport
 
@@ -41,10 +40,8 @@ def ranking_of(
         items = items_of(scores)
     except NotEstimableError:
         items = None
-    board = leaderboard(scores, clusters=clusters)
     return Ranking(
-        leaderboard=board,
-        joint=joint_intervals(board.pairs, scores, clusters, alpha=board.alpha),
+        leaderboard=leaderboard(scores, clusters=clusters),
         dominance=dominance(scores, costs, clusters=clusters),
         items=items,
     )
@@ -61,33 +58,6 @@ def noise_of_run(side: ComparedRun, *, strict: bool = False) -> Noise | None:
         return noise_of(side.successes(strict=strict), side.templates)
     except NotEstimableError:
         return None
-
-
-def joint_intervals(
-    pairs: Sequence[Comparison],
-    scores: Mapping[str, dict[str, list[float]]],
-    clusters: Mapping[str, str],
-    *,
-    alpha: float = 0.05,
-) -> tuple[JointInterval, ...]:
-    """Return paired t intervals that all contain their difference with a chance of `1 - alpha` (Bonferroni).
-
-    Where no cluster differs from another there is no variance to make one of: its ends are `None`.
-    """
-    level = 1 - alpha / max(1, len(pairs))
-    found = []
-    for each in pairs:
-        names = {"run": each.new, "baseline": each.baseline, "level": level}
-        test = paired_t(
-            task_differences(scores[each.new], scores[each.baseline]), clusters=clusters
-        )
-        if test.standard_error == 0.0:
-            found.append(JointInterval.model_validate(names))
-            continue
-        half = t_or_normal_quantile(level, test.df) * test.standard_error
-        ends = {"low": max(-1.0, test.mean - half), "high": min(1.0, test.mean + half)}
-        found.append(JointInterval.model_validate(names | ends))
-    return tuple(found)
 
 
 def cost_interval(

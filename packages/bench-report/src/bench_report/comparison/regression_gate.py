@@ -10,6 +10,7 @@ from bench_core.statistics import GateCheck, GateResult, LookPlan, looks_of
 from bench_core.statistics import gate as gate_scores
 from bench_report.comparison.baselines import read_sides
 from bench_report.comparison.comparability import check_comparable
+from bench_report.comparison.differences import distinct_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,21 +62,23 @@ def gate(
         tolerance=tolerance,
         alpha=alpha,
         clusters=other.templates | side.templates,
-        slices=_slices(side, groups),
+        slices=_slices(side, other, groups),
         estimand=estimand,
         names=(side.label, other.label),
     )
 
 
-def _slices(side: ComparedRun, groups: Sequence[str]) -> dict[str, list[str]]:
+def _slices(side: ComparedRun, other: ComparedRun, groups: Sequence[str]) -> dict[str, list[str]]:
     known = {group for group, _ in side.slices}
     missing = sorted(set(groups) - known)
     if missing:
         raise InputError(
             f"no task has the group {missing[0]!r}: there are {', '.join(sorted(known)) or 'none'}"
         )
+    chosen = {name: keys for name, keys in side.slices.items() if name[0] in groups}
     return {
-        f"{group} {value}": keys for (group, value), keys in side.slices.items() if group in groups
+        ", ".join(f"{group} {value}" for group, value in names): keys
+        for names, keys in distinct_slices(chosen, other.tasks).items()
     }
 
 

@@ -69,6 +69,7 @@ def _environment() -> jinja2.Environment:
         "md": markdown, **{name: getattr(numbers, name) for name in numbers.__all__}
     }  # fmt: skip
     environment.globals |= {
+        "points_interval": numbers.points_interval,
         "by_rate": _by_rate,
         "by_task": _by_task,
         "cell": _cell,

@@ -9,6 +9,8 @@ from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.text import numbers
 from bench_report.text.phrases import (
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES_NOTE,
     LOOK_COLUMNS,
     LOOKS_NOTE,
     RANKS_NOTE,
@@ -16,6 +18,7 @@ from bench_report.text.phrases import (
     check_rows,
     cost_rows,
     difference_cells,
+    difference_remarks,
     effort_rows,
     headline_counts,
     headline_interval,
@@ -163,24 +166,13 @@ def _differences(report: Report) -> Iterator[str]:
     for each in report.comparison.differences:
         rows.append((each.run, "all", *difference_cells(each.value, each)))
         rows += [
-            (each.run, f"{part.group} {part.value}", *difference_cells(part.difference, part))
-            for part in each.slices
+            (each.run, part.name, *difference_cells(part.difference, part)) for part in each.slices
         ]
     yield _table(
         "differences",
-        f"Paired differences from {report.comparison.baseline}; p-values adjusted by Holm's method "
-        "over runs, and over the slices of each.",
-        (
-            "Run",
-            "Part",
-            "Difference",
-            "95% interval",
-            "p",
-            "p, sign flips",
-            "p, same agent",
-            "Detectable",
-            "Tasks",
-        ),
+        f"Paired differences from {report.comparison.baseline}. {DIFFERENCES_NOTE} "
+        + " ".join(difference_remarks(report.comparison)),
+        ("Run", "Part", *DIFFERENCE_COLUMNS),
         rows,
         words=2,
     )
@@ -212,17 +204,8 @@ def _ranking(report: Report) -> Iterator[str]:
     )
     yield _table(
         "pairs",
-        "All pairs of runs; the intervals hold for all of them together.",
-        (
-            "Run",
-            "Against",
-            "Difference",
-            "95% interval",
-            "p",
-            "p, sign flips",
-            "p, same agent",
-            "Detectable",
-        ),
+        f"All pairs of runs. {DIFFERENCES_NOTE}",
+        ("Run", "Against", *DIFFERENCE_COLUMNS),
         pair_rows(report.ranking),
         words=2,
     )

@@ -11,8 +11,11 @@ from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, in
 from bench_report.formats.markdown_statistics import looks, noise, ranking
 from bench_report.text.numbers import NONE, count, interval, level, percent
 from bench_report.text.phrases import (
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES_NOTE,
     cost_rows,
     difference_cells,
+    difference_remarks,
     effort_rows,
     headline_counts,
     headline_interval,
@@ -88,31 +91,24 @@ def _comparison(report: Report) -> Iterator[str]:
         return
     yield f"### Differences from {escaped(report.comparison.baseline)}"
     yield _table(
-        (
-            "Run",
-            "Difference",
-            "95% interval",
-            "p (Holm)",
-            "p, sign flips",
-            "p, same agent here",
-            "Detectable",
-            "Shared tasks",
-            "Method",
-        ),
+        ("Run", *DIFFERENCE_COLUMNS, "Method"),
         (
             (each.run, *difference_cells(each.value, each), escaped(each.note or each.method))
             for each in report.comparison.differences
         ),
     )
+    yield DIFFERENCES_NOTE
+    if words := difference_remarks(report.comparison):
+        yield " ".join(map(escaped, words))
     rows = [
-        (f"{part.group} {part.value}", each.run, *cells[:3], cells[-1])
+        (part.name, each.run, *cells[:5], cells[-1])
         for each in report.comparison.differences
         for part in each.slices
         for cells in [difference_cells(part.difference, part)]
     ]
     if rows:
         yield "#### By slice"
-        head = ("Slice", "Run", "Difference", "95% interval", "p (Holm)", "Shared tasks")
+        head = ("Slice", "Run", *DIFFERENCE_COLUMNS[:5], DIFFERENCE_COLUMNS[-1])
         yield _table(head, rows, words=2)
 
 

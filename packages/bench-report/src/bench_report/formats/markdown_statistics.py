@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench_report.text.numbers import NONE, count, level, percent
 from bench_report.text.phrases import (
+    DIFFERENCE_COLUMNS,
     LOOK_COLUMNS,
     LOOKS_NOTE,
     NOISE_NOTE,
@@ -84,18 +85,8 @@ def ranking(report: Report) -> Iterator[str]:
     )
     yield RANKS_NOTE.format(confidence=level(1 - board.alpha))
     if pairs := pair_rows(report.ranking):
-        yield "#### All pairs, adjusted for being so many"
-        head = (
-            "Run",
-            "Against",
-            "Difference",
-            "95% interval, all together",
-            "p (Holm)",
-            "p, sign flips",
-            "p, same agent here",
-            "Detectable",
-        )
-        yield markdown_table(head, pairs, words=2)
+        yield "#### All pairs"
+        yield markdown_table(("Run", "Against", *DIFFERENCE_COLUMNS), pairs, words=2)
     items = report.ranking.items
     if items:
         yield (

@@ -35,13 +35,13 @@ _RATES = {
 }  # fmt: skip
 _DIFFERENCES = {
     "run": str, "baseline": str, "part": str, "value": str, "difference": float, "low": float,
-    "high": float, "level": float, "p_value": float, "adjusted_p_value": float,
-    "p_sign_flip": float, "p_same_tasks": float, "same_tasks_low": float, "same_tasks_high": float,
+    "high": float, "level": float, "p_value": float, "joint_low": float, "joint_high": float,
+    "adjusted_p_value": float, "p_sign_flip": float, "p_same_tasks": float, "same_tasks_low": float, "same_tasks_high": float,
     "detectable": float, "shared_tasks": int, "method": str, "note": str,
 }  # fmt: skip
 _PAIRS = {
     "run": str, "baseline": str, "difference": float, "low": float, "high": float, "level": float,
-    "p_value": float, "adjusted_p_value": float, "p_sign_flip": float, "p_same_tasks": float,
+    "p_value": float, "joint_low": float, "joint_high": float, "adjusted_p_value": float, "p_sign_flip": float, "p_same_tasks": float,
     "detectable": float,
 }  # fmt: skip
 _EFFORT = {
@@ -153,6 +153,8 @@ def _differences(report: Report) -> Iterator[Row]:
             "high": each.high,
             "level": None if each.low is None else each.level,
             "p_value": each.p_value,
+            "joint_low": each.joint_low,
+            "joint_high": each.joint_high,
             "adjusted_p_value": each.adjusted_p_value,
             "p_sign_flip": each.p_sign_flip,
             "p_same_tasks": each.p_same_tasks,
@@ -174,6 +176,8 @@ def _differences(report: Report) -> Iterator[Row]:
                 "high": part.high,
                 "level": None if part.low is None else each.level,
                 "p_value": part.p_value,
+                "joint_low": part.joint_low,
+                "joint_high": part.joint_high,
                 "adjusted_p_value": part.adjusted_p_value,
                 "shared_tasks": part.shared_tasks,
                 "note": part.note,
@@ -181,16 +185,17 @@ def _differences(report: Report) -> Iterator[Row]:
 
 
 def _pairs(report: Report) -> Iterator[Row]:
-    for pair, joint in report.ranking.pairs if report.ranking else ():
-        known = joint is not None and joint.low is not None
+    for pair in report.ranking.leaderboard.pairs if report.ranking else ():
         yield {
             "run": pair.new,
             "baseline": pair.baseline,
             "difference": pair.difference.estimate,
-            "low": joint.low if joint else None,
-            "high": joint.high if joint else None,
-            "level": joint.level if joint and known else None,
+            "low": pair.difference.low,
+            "high": pair.difference.high,
+            "level": pair.difference.level,
             "p_value": pair.p_value,
+            "joint_low": pair.joint and pair.joint.low,
+            "joint_high": pair.joint and pair.joint.high,
             "adjusted_p_value": pair.p_adjusted,
             "p_sign_flip": pair.p_sign_flip,
             "p_same_tasks": pair.p_same_tasks,

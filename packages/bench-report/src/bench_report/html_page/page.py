@@ -41,12 +41,16 @@ from bench_report.html_page.table_data import (
 from bench_report.model import Difference
 from bench_report.text import numbers
 from bench_report.text.phrases import (
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES_NOTE,
     LOOK_COLUMNS,
     LOOKS_NOTE,
     NOISE_NOTE,
     RANKS_NOTE,
     baseline_of_looks,
+    difference_remarks,
     look_rows,
+    pair_rows,
     ranks,
     slice_groups,
     unknown,
@@ -203,6 +207,11 @@ def _template() -> jinja2.Template:
         "rate_variants": rate_variants,
         "ranks": ranks,
         "unknown": unknown,
+        "DIFFERENCE_COLUMNS": DIFFERENCE_COLUMNS,
+        "DIFFERENCES_NOTE": DIFFERENCES_NOTE,
+        "pair_rows": pair_rows,
+        "points_interval": numbers.points_interval,
+        "difference_remarks": difference_remarks,
         "LOOK_COLUMNS": LOOK_COLUMNS,
         "LOOKS_NOTE": LOOKS_NOTE,
         "look_rows": look_rows,

@@ -6,6 +6,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from bench_core.run_folder import task_set_hash
 from bench_core.statistics import describe
 from bench_report.model import Effort, TaskEntry, TrialRow
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from bench_report.run_data.sources import Source
 
+_DIGEST = 16
 # One call for all fields: a report may have a hundred thousand rows.
 _NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed"}
 _SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))
@@ -33,6 +35,7 @@ def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
                     goal=task.goal,
                     groups=task.groups,
                     template=task.template,
+                    definition=task_set_hash([task])[:_DIGEST],
                 )
     return tuple(found.values())
 

@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench_core.statistics import Interval, RankSet
-    from bench_report.model import Difference, Ranking, Report, RunReport, SliceDifference
+    from bench_report.model import (
+        Difference,
+        Ranking,
+        Report,
+        RunComparison,
+        RunReport,
+        SliceDifference,
+    )
 
 LOOK_COLUMNS = (
     "Look", "Tasks", "Difference", "Repeated interval", "t", "Critical", "Power left", "Result",
@@ -21,9 +28,26 @@ LOOKS_NOTE = (
     "run stops; an estimate at an early stop lies beyond the truth by about a point in the mean."
 )
 
+DIFFERENCE_COLUMNS = (
+    "Difference", "95% interval, alone", "p, alone", "95% interval, together", "p, together",
+    "p, same agent here", "Detectable", "Shared tasks",
+)  # fmt: skip
+"""Heads of `difference_cells`."""
+DIFFERENCES_NOTE = (
+    "Intervals and p-values are about new tasks of this kind, and agree: an interval leaves out zero exactly if the "
+    "p-value beside it is below 5%. Alone: each row errs in 5% of cases, so that of many rows some do. "
+    "Together: all rows are right with 95% confidence (Bonferroni); quote these where you looked at several. "
+    "Slices count together with all slices of their run. Detectable: the smallest true difference that four "
+    "of five such comparisons find. Same agent here: about these very tasks."
+)
+SAME_TASKS_NOTE = (
+    "95% at each end: were the true difference on these tasks below the lower end, results like these would "
+    "come in at most 5% of runs, and so were it above the upper end; both ends together hold with 90%."
+)
+
 RANKS_NOTE = (
-    "Ranks that all paired comparisons leave open (Holm over all pairs), with {confidence} confidence for "
-    "all runs together. A run is called worse and dearer only where both are clear."
+    "Ranks that all paired comparisons together leave open, with {confidence} confidence for "
+    "all runs. A run is called worse and dearer only where both are clear."
 )
 NOISE_NOTE = (
     "Shares of the variance of the rate on new tasks. ICC: how alike trials of one task are. Where tasks "
@@ -45,16 +69,36 @@ def headline_counts(report: Report, run: RunReport) -> tuple[str, ...]:
 
 
 def difference_cells(value: float | None, found: Difference | SliceDifference) -> tuple[str, ...]:
-    """Write a difference: it, its interval, p-values (Holm, sign flips, same agent), detectable, and tasks."""
+    """Write a difference by `DIFFERENCE_COLUMNS`."""
     return (
         numbers.points(value),
         numbers.points_interval(found.low, found.high),
+        numbers.p_value(found.p_value),
+        numbers.points_interval(found.joint_low, found.joint_high),
         numbers.p_value(found.adjusted_p_value),
-        numbers.p_value(getattr(found, "p_sign_flip", None)),
         numbers.p_value(getattr(found, "p_same_tasks", None)),
         numbers.points(getattr(found, "detectable", None)).lstrip("+"),
         numbers.count(found.shared_tasks),
     )
+
+
+def difference_remarks(comparison: RunComparison) -> list[str]:
+    """Write what is known of differences on these very tasks, what its limits mean, and what is left out."""
+    lines = []
+    for each in comparison.differences:
+        if each.same_tasks:
+            lines.append(
+                f"{each.run}, on these tasks: {numbers.points_interval(each.same_tasks.low, each.same_tasks.high)} "
+                f"(95% at each end), p = {numbers.p_value(each.p_same_tasks)} that it is the same agent as "
+                f"{each.baseline}."
+            )
+        if each.left_out:
+            number = f"{numbers.count(each.left_out)} {'task' if each.left_out == 1 else 'tasks'}"
+            lines.append(
+                f"{each.run}: {number} that only one of the two runs has a score for are left out."
+            )
+    known = any(each.same_tasks for each in comparison.differences)
+    return [*lines, *[SAME_TASKS_NOTE] * known]
 
 
 def cost_rows(report: Report) -> list[tuple[str, str, str]]:
@@ -103,19 +147,23 @@ def baseline_of_looks(run: RunReport) -> str:
 
 
 def pair_rows(ranking: Ranking) -> list[tuple[str, ...]]:
-    """Write all pairs of runs, a row each: both runs, difference, joint interval, p-values, detectable."""
+    """Write all pairs of runs, a row each: both runs, then by `DIFFERENCE_COLUMNS`."""
     return [
         (
             pair.new,
             pair.baseline,
             numbers.points(pair.difference.estimate),
-            numbers.points_interval(joint.low, joint.high) if joint else numbers.NONE,
+            numbers.points_interval(pair.difference.low, pair.difference.high),
+            numbers.p_value(pair.p_value),
+            numbers.points_interval(
+                *(pair.joint.low, pair.joint.high) if pair.joint else (None, None)
+            ),
             numbers.p_value(pair.p_adjusted),
-            numbers.p_value(pair.p_sign_flip),
             numbers.p_value(pair.p_same_tasks),
             numbers.points(pair.detectable).lstrip("+"),
+            numbers.count(pair.difference.tasks),
         )
-        for pair, joint in ranking.pairs
+        for pair in ranking.leaderboard.pairs
     ]
 
 

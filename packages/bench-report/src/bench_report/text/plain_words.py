@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import count, p_value
+from bench_report.text.numbers import count
 
 if TYPE_CHECKING:
     from bench_report.model import Difference, RunReport
@@ -40,24 +40,20 @@ def difference_sentence(found: Difference) -> str:
     """Say whether two runs can be distinguished, and by how much."""
     if found.value is None:
         return f"{found.run} cannot be compared with {found.baseline}: {found.note}."
-    if found.low is None or found.high is None:
+    # of several runs, what holds for all of them together
+    low = found.low if found.joint_low is None else found.joint_low
+    high = found.high if found.joint_high is None else found.joint_high
+    if low is None or high is None:
         return (
             f"{found.run} is at {_points(found.value)} against {found.baseline}; whether that is more "
             f"than chance cannot be said."
         )
-    p = found.adjusted_p_value
-    clear = p is not None and p <= 1 - found.level + 1e-9
-    ends = f"{_points(found.low, bare=True)} to {_points(found.high)}"
-    if clear and found.value:
+    ends = f"{_points(low, bare=True)} to {_points(high)}"
+    if low > 0 or high < 0:
         word = "more" if found.value > 0 else "less"
         return (
             f"{found.run} solves {word} than {found.baseline}: {_points(found.value)} on the tasks both "
             f"did; on new tasks expect {ends}."
-        )
-    if found.low > 0 or found.high < 0:
-        return (
-            f"{found.run} is at {_points(found.value)} against {found.baseline} ({ends} on new tasks), but "
-            f"the test that assumes least does not confirm a difference (p {p_value(p)})."
         )
     return f"These runs do not distinguish {found.run} from {found.baseline}: on new tasks the difference is {ends}."
 
