@@ -84,6 +84,27 @@ def test_outcomes_of_evals(changes: Any, states: Any, outcome: str, tmp_path: Pa
     assert found.outcomes[outcome] == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "empty"),
+    [
+        ("length(mail.sent.items) >= `1`", "mail.sent is null"),
+        ("mail.sent.items[?subject == 'Hi'] | length(@) >= `1`", "mail.sent is null"),
+        ("length(mail.differences.emails.added[?subject == 'No']) >= `1`",
+         "mail.differences.emails.added[?subject == 'No'] is []"),
+        ("mail.differences.emails.added[0].nothing.more == 'x'",
+         "mail.differences.emails.added[0].nothing is null"),
+        ("type(mail) == 'array'", None),
+    ],
+)  # fmt: skip
+def test_a_query_that_is_not_met_says_where_its_path_goes_empty(
+    query: str, empty: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path / "mail-1.json", DONE)
+    found = validate_ground_truth([definition(query=query)], find_truth(tmp_path))
+    assert found.evals[0].outcome in {"fail", "error"}
+    assert found.evals[0].detail.endswith(empty or "found false")
+
+
 def test_unverified_evals_count_nowhere(tmp_path: Path) -> None:
     write(tmp_path / "mail-1.json", DONE)
     found = validate_ground_truth([definition(expected_value="TODO")], find_truth(tmp_path))

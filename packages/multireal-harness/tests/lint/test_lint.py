@@ -82,6 +82,54 @@ def test_structure_alone_gives_findings(query: str, code: str, fixed: str | None
         assert found.fix.expected_value is True
 
 
+SLIPS = [
+    (f'length({ADDED}[?subject == "Hi"]) >= `1`', "wrong_quotes", f"length({ADDED}[?subject == 'Hi']) >= `1`"),
+    (f'length({ADDED}[?contains(subject, "Hi")]) >= `1`', "wrong_quotes",
+     f"length({ADDED}[?contains(subject, 'Hi')]) >= `1`"),
+    (f"length({ADDED}[?sent == true]) >= `1`", "bare_boolean", f"length({ADDED}[?sent == `true`]) >= `1`"),
+    (f"length({ADDED}[?contains('Hi', subject)]) >= `1`", "swapped_arguments",
+     f"length({ADDED}[?contains(subject, 'Hi')]) >= `1`"),
+    (f"length({ADDED}) >= 1", "does_not_compile", f"length({ADDED}) >= `1`"),
+    (f"length({ADDED}[?subject = 'a = b']) >= `1`", "does_not_compile",
+     f"length({ADDED}[?subject == 'a = b']) >= `1`"),
+    (f"length({ADDED}[?sent and subject == 'x and y']) >= `1`", "does_not_compile",
+     f"length({ADDED}[?sent && subject == 'x and y']) >= `1`"),
+    (f"length({ADDED}[?subject == \u201cHi\u201d]) >= `1`", "does_not_compile",
+     f"length({ADDED}[?subject == 'Hi']) >= `1`"),
+    (f"length({ADDED}[?subject == 'Hi'] >= `1`", "does_not_compile", None),
+    (f"{ADDED}[0].subject == 'Hi", "does_not_compile", f"{ADDED}[0].subject == 'Hi'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "code", "meant"), SLIPS)
+def test_slips_of_the_pen_are_found_with_what_was_meant(
+    query: str, code: str, meant: str | None
+) -> None:
+    found = report(query)
+    assert code in codes(found)
+    assert found.fix is not None
+    assert meant is None or found.fix.query == meant
+    if meant is not None:
+        assert found.fix.sound
+        assert "did you mean" in found.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("subjct", "subject"), ("Subject", "subject"), ("recipient", None)]
+)
+def test_misspelt_name_gets_the_one_that_is_like_it(
+    written: str, meant: str | None, schemas: Schemas
+) -> None:
+    found = report(f"length({ADDED}[?{written} == 'Hi']) >= `1`", schemas)
+    assert codes(found) == {"dead_field"}
+    if meant is None:
+        assert found.fix is None
+    else:
+        assert f"did you mean {meant}?" in found.findings[0].message
+        assert found.fix is not None
+        assert found.fix.query == f"length({ADDED}[?{meant} == 'Hi']) >= `1`"
+
+
 SCHEMA_CASES = [
     (f"{ADDED}[?recipient == 'a'] | length(@) >= `1`", "dead_field", None),
     (f"{EVENTS}.values(@)[0].start.dateTime == 'x'", "dead_field", None),
@@ -158,6 +206,35 @@ def test_query_nested_too_deeply_to_be_checked_is_reported() -> None:
     assert codes(found, "warning") == {"too_deep"}
 
 
+@pytest.mark.parametrize(
+    ("query", "description", "code", "severity"),
+    [
+        (f"{ADDED}[0].at == '2024-07-20'", "On July 19.", "date_not_in_goal", "warning"),
+        (f"{ADDED}[0].at == '2024-07-19T01:00:00.000Z'", "On July 19.", "date_not_in_goal", "warning"),
+        (f"{ADDED}[0].at == '2024-07-20T01:00:00.000Z'", "On July 19.", None, "warning"),
+        (f"{ADDED}[0].start != null", "Verify it starts on Tuesday at 7 PM.", "asks_less", "warning"),
+        (f"{ADDED}[0].start == 'x'", "Verify it starts on Tuesday at 7 PM.", None, "warning"),
+        (f"length({ADDED}) >= `1`", "Verify a mail was sent.", None, "warning"),
+        (f"length({ADDED}) >= `3`", "Verify four mails were sent.", "number_not_in_goal", "info"),
+        (f"length({ADDED}) >= `4`", "Verify four mails were sent.", None, "info"),
+    ],
+)  # fmt: skip
+def test_values_beside_those_that_are_asked_for_are_reported(
+    query: str, description: str, code: str | None, severity: str
+) -> None:
+    found = codes(report(query, description=description), severity)
+    named = {"date_not_in_goal", "asks_less", "number_not_in_goal"}
+    assert found & named == ({code} if code else set())
+
+
+def test_an_expected_value_is_looked_at_like_a_text_of_the_query() -> None:
+    found = report(f"{ADDED}[0].subject", expected_value="Lunhc", description="Verify the subject.")
+    hint = [each.message for each in found.findings if each.code == "literal_not_in_goal"]
+    assert hint == ["The query asks for a text that the goal does not contain: 'Lunhc'"]
+    near = report(f"{ADDED}[0].to", expected_value="anne@example.com", description="Verify.")
+    assert "did you mean 'ann@example.com'?" in near.findings[0].message
+
+
 def test_text_the_goal_does_not_contain_is_reported() -> None:
     found = report(f"length({ADDED}[?subject == 'Dinner' || date == '2031-01-01']) >= `1`")
     assert codes(found, "info") == {"literal_not_in_goal"}
@@ -203,7 +280,7 @@ def test_no_counted_mend_is_fatal_or_met_by_an_untouched_state_when_linted_itsel
     ]
     assert len(sound) == found.mended > 60
     assert [each for each in sound if after[each.task_id, each.index].fatal] == []
-    assert found.unmended == 18
+    assert found.unmended == 20
     assert again.fatal_evals == found.fatal_evals - found.mended - found.weakened
 
 

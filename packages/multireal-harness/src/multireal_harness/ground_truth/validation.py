@@ -17,17 +17,27 @@ from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.statistics import Accuracy, Interval, accuracy, wilson
 from multireal_harness.definitions import Definition, scoring_state
-from multireal_harness.eval_rules.queries import Match, evaluate_query, matches, shown
+from multireal_harness.eval_rules.queries import (
+    Match,
+    QueryError,
+    compile_query,
+    evaluate_query,
+    matches,
+    shown,
+)
+from multireal_harness.lint.syntax import PROJECTIONS, normalise, unparse
 from multireal_harness.states.files import find_states, read_states, stem
 from multireal_harness.states.goal_checks import goal_symptoms
 from multireal_harness.states.health import Symptom, check_states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from multireal_harness.definitions import Eval
+    from multireal_harness.lint.syntax import Node
 
+_CONSTANTS = frozenset({"null", "true", "false"})
 _BACKED_BY = 0.6
 """How similar a file's name and a task's id must be for a proposal.
 
@@ -223,12 +233,45 @@ def _outcome(one: Eval, state: Any, match: Match) -> dict[str, Any]:
     if one.is_todo:
         return {"outcome": "todo"}
     found = evaluate_query(one.query, state)
-    if found.error is not None:
-        return {"outcome": "error", "detail": found.error}
-    if matches(found.value, one.expected_value, match):
+    if found.error is None and matches(found.value, one.expected_value, match):
         return {"outcome": "pass"}
     detail = f"expected {shown(one.expected_value)}, found {shown(found.value)}"
-    return {"outcome": "fail", "detail": detail}
+    if found.error is not None:
+        detail = found.error
+    empty = _first_empty(one.query, state)
+    outcome = "fail" if found.error is None else "error"
+    return {"outcome": outcome, "detail": f"{detail}: {empty}" if empty else detail}
+
+
+def _first_empty(query: str, state: Any) -> str | None:
+    """Return which part of a query finds nothing in a state, the shortest of those that read from its root."""
+    try:
+        parsed: Any = compile_query(query).parsed
+        texts = set(_read_from_root(normalise(parsed)))
+    except (QueryError, RecursionError):  # the outcome says so already
+        return None
+    for text in sorted(texts, key=len):
+        found = evaluate_query(text, state)
+        if found.error is None and (found.value is None or found.value in ([], {})):
+            return f"{text} is {shown(found.value)}"
+    return None
+
+
+def _read_from_root(tree: Node) -> Iterator[str]:
+    """Yield each path, and the beginnings of it, that a query looks up in the whole state."""
+    children = [each for each in tree["children"] if isinstance(each, dict)]
+    if tree["type"] in PROJECTIONS | {"pipe", "index_expression", "flatten"}:
+        yield unparse(tree)
+        yield from _read_from_root(children[0])
+    elif tree["type"] == "subexpression":
+        for end in range(2, len(children) + 1):
+            yield unparse({**tree, "children": children[:end]})
+        yield from _read_from_root(children[0])
+    elif tree["type"] == "field" and tree["value"] not in _CONSTANTS:
+        yield unparse(tree)
+    elif tree["type"] != "expref":
+        for each in children:
+            yield from _read_from_root(each)
 
 
 def _proposals(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.lint.findings import Fix
+from multireal_harness.lint.slips import replaced
 from multireal_harness.lint.syntax import (
     PROJECTIONS,
     is_path,
@@ -16,25 +17,30 @@ from multireal_harness.lint.syntax import (
 if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
     from multireal_harness.lint.findings import LintFinding
+    from multireal_harness.lint.slips import Slip
     from multireal_harness.lint.syntax import Node
 
 _IDENTITY = node("identity")
 _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})
 
 
-def fix_of(one: Eval, tree: Node, found: list[LintFinding], *, positive: bool) -> Fix | None:
+def fix_of(
+    one: Eval, tree: Node, found: list[LintFinding], slips: list[Slip], *, positive: bool
+) -> Fix | None:
     """Return the corrected eval, or None when no rewrite is known.
 
     Args:
         one: The eval.
         tree: Its normalised query.
         found: The findings about it.
+        slips: What was written in place of something else.
         positive: Whether the criterion asks for something rather than for its absence.
     """
     codes = {each.code for each in found}
     if codes & _UNMENDABLE:
         return None
-    fixed, changes = tree, []
+    fixed = replaced(tree, slips)
+    changes = [f"{unparse(each.meant)} for {unparse(each.node)}" for each in slips]
     if "list_op_on_dict" in codes:
         fixed = _over_values(
             fixed, {each.where for each in found if each.code == "list_op_on_dict"}

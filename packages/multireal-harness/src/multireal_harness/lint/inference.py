@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jmespath.functions import Functions
 
 from multireal_harness.lint.findings import finding
+from multireal_harness.lint.slips import Slip, misspelt
 from multireal_harness.lint.syntax import PROJECTIONS, Node, starts_with_index, unparse
 from multireal_harness.states.shapes import ANY, KINDS, NOTHING, ValueShape, learn, merge
 
@@ -29,17 +30,18 @@ _OBJECT = ValueShape(frozenset({"object"}))
 _ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 
-def infer(tree: Node, root: ValueShape = ANY) -> tuple[ValueShape, list[LintFinding]]:
-    """Return the shape of a query's result on a state of the shape `root`, and findings about the query."""
+def infer(tree: Node, root: ValueShape = ANY) -> tuple[ValueShape, list[LintFinding], list[Slip]]:
+    """Return the shape of a query's result on a state of the shape `root`, findings, and misspelt names."""
     walk = _Walk(root)
-    return walk.result(tree), walk.findings
+    return walk.result(tree), walk.findings, walk.misspelt
 
 
 class _Walk:
-    """One walk through a query, which collects `findings`."""
+    """One walk through a query, which collects `findings` and the names that are `misspelt`."""
 
     def __init__(self, root: ValueShape) -> None:
         self.findings: list[LintFinding] = []
+        self.misspelt: list[Slip] = []
         self._root = root
 
     def result(self, tree: Node) -> ValueShape:
@@ -59,8 +61,15 @@ class _Walk:
             return _NULL
         below = at.name(tree["value"])
         if below is None:
-            self._note("dead_field", tree, f"{tree['value']!r} is not one of {_inventory(at)}")
-            return _NULL
+            known = f"{tree['value']!r} is not one of {_inventory(at)}"
+            name = misspelt(tree["value"], at.fields)
+            if name is None:
+                self._note("dead_field", tree, known)
+                return _NULL
+            meant = {**tree, "value": name}
+            self.misspelt.append(Slip(tree, "dead_field", meant))
+            self._note("dead_field", tree, f"{known}; {self.misspelt[-1].advice}")
+            below = at.fields[name]
         return ANY if below == NOTHING else below
 
     def on_current(self, _: Node, at: ValueShape) -> ValueShape:

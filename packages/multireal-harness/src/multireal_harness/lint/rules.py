@@ -6,17 +6,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.eval_rules.queries import QueryError, compile_query, evaluate_query, matches
-from multireal_harness.lint.findings import EvalReport, finding
+from multireal_harness.lint.findings import EvalReport, Fix, finding
 from multireal_harness.lint.fixes import fix_of
 from multireal_harness.lint.inference import infer
+from multireal_harness.lint.slips import compiling, replaced, slips_in
 from multireal_harness.lint.syntax import is_path, normalise, unparse, walk
+from multireal_harness.lint.values import is_concrete, nearest_day, nearest_number, nearest_text
 from multireal_harness.states.shapes import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multireal_harness.definitions import Definition, Eval
-    from multireal_harness.lint.findings import Fix, LintFinding
+    from multireal_harness.lint.findings import LintFinding
+    from multireal_harness.lint.slips import Slip
     from multireal_harness.lint.syntax import Node
     from multireal_harness.states.schemas import Schemas
     from multireal_harness.states.shapes import ValueShape
@@ -32,6 +35,8 @@ _YEAR = re.compile(r"\b(20\d\d)\b")
 _SEEDED = frozenset({"finalstate", "initialstate", "state"})
 """Parts of a state that an untouched app fills with content of its own, which is not known here."""
 _SHORTEST = 4
+_PRESENCE = (0, 1, None, "")
+"""Values that ask whether there is anything."""
 _LIST_USES = frozenset({"projection", "filter_projection"})
 _UNORDERED = frozenset({"keys", "values"})
 """Functions whose result has the order of an object's keys, which an app need not keep."""
@@ -61,12 +66,20 @@ def lint_eval(
     try:
         parsed: Any = compile_query(one.query).parsed
         tree = normalise(parsed)
-        found = list(_findings(definition, one, tree, schemas))
-        fix = fix_of(one, tree, found, positive=_is_positive(one))
+        slips = list(slips_in(one.query, tree))
+        found = [finding(each.code, each.advice, unparse(each.node)) for each in slips]
+        tree = replaced(tree, slips)
+        others, misspelt = _findings(definition, one, tree, schemas)
+        found += others
+        fix = fix_of(one, tree, found, [*slips, *misspelt], positive=_is_positive(one))
         if fix is not None:
             fix = _checked(definition, one, fix, schemas)
     except QueryError as error:
         found, fix = [finding("does_not_compile", error.reason)], None
+        text = compiling(one.query)
+        if text is not None:
+            found = [finding("does_not_compile", f"{error.reason}; did you mean {text}?")]
+            fix = _compiled(definition, index, one.model_copy(update={"query": text}), schemas)
     except RecursionError:
         found, fix = [finding("too_deep")], None
     if one.is_todo:
@@ -82,13 +95,23 @@ def lint_eval(
     )
 
 
+def _compiled(definition: Definition, index: int, one: Eval, schemas: Schemas | None) -> Fix:
+    """Return the rewrite of an eval that compiles by now, with what else is wrong with it mended."""
+    change = "written in JMESPath's signs"
+    further = lint_eval(definition, index, one, schemas).fix
+    if further is not None:
+        return further.model_copy(update={"changes": (change, *further.changes)})
+    fix = Fix(query=one.query, expected_value=one.expected_value, changes=(change,))
+    return _checked(definition, one, fix, schemas)
+
+
 def _checked(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | None) -> Fix:
     """Lint a rewrite itself, which may still be wrong, or be satisfied by doing nothing."""
     mended = one.model_copy(update={"query": fix.query, "expected_value": fix.expected_value})
     parsed: Any = compile_query(fix.query).parsed
     left = {
         each.code
-        for each in _findings(definition, mended, normalise(parsed), schemas)
+        for each in _findings(definition, mended, normalise(parsed), schemas)[0]
         if each.severity == "fatal" or (each.code == "null_agent_passes" and _is_positive(one))
     }
     return fix.model_copy(update={"left": tuple(sorted(left))})
@@ -96,20 +119,20 @@ def _checked(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | Non
 
 def _findings(
     definition: Definition, one: Eval, tree: Node, schemas: Schemas | None
-) -> Iterator[LintFinding]:
+) -> tuple[list[LintFinding], list[Slip]]:
     whole = ANY if schemas is None else schemas.state(definition.apps)
     split = schemas is not None and not definition.multi
-    result, found = infer(tree, whole.fields[definition.apps[0]] if split else whole)
-    yield from found
-    yield from _wrong_result(one, result)
-    yield from _foreign_apps(definition, tree)
-    yield from _contradictions(tree)
+    result, found, misspelt = infer(tree, whole.fields[definition.apps[0]] if split else whole)
+    found += _wrong_result(one, result)
+    found += _foreign_apps(definition, tree)
+    found += _contradictions(tree)
     if one.expected_value is False and _is_positive(one):
-        yield finding("inverted_expected", one.description)
-    yield from _unordered(tree)
-    yield from _literals(definition, tree)
+        found.append(finding("inverted_expected", one.description))
+    found += _unordered(tree)
+    found += _literals(definition, one, tree)
     if schemas is not None:
-        yield from _on_untouched(definition, one, tree, schemas)
+        found += _on_untouched(definition, one, tree, schemas)
+    return found, misspelt
 
 
 def _wrong_result(one: Eval, result: ValueShape) -> Iterator[LintFinding]:
@@ -180,17 +203,31 @@ def _unordered(tree: Node) -> Iterator[LintFinding]:
                 return
 
 
-def _literals(definition: Definition, tree: Node) -> Iterator[LintFinding]:
-    goal = definition.goal.casefold()
-    for each in walk(tree):
-        value = each.get("value")
-        if each["type"] != "literal" or not isinstance(value, str):
+def _literals(definition: Definition, one: Eval, tree: Node) -> Iterator[LintFinding]:
+    """Yield values that the query or its expectation asks for and the goal does not name."""
+    asked = [(each["value"], unparse(each)) for each in walk(tree) if each["type"] == "literal"]
+    said = f"{definition.goal} {one.description}"
+    for value, where in [*asked, (one.expected_value, "the expected value")]:
+        if isinstance(value, bool) or (one.is_todo and where == "the expected value"):
             continue
-        year = _YEAR.search(value)
-        if year and year[1] not in goal:
-            yield finding("hard_coded_year", repr(value), unparse(each))
-        elif len(value) >= _SHORTEST and value.casefold() not in goal:
-            yield finding("literal_not_in_goal", repr(value), unparse(each))
+        if isinstance(value, int | float) and value not in _PRESENCE:
+            number = nearest_number(value, said)
+            if number is not None:
+                yield finding("number_not_in_goal", f"{value:g}, the goal has {number:g}", where)
+        if not isinstance(value, str):
+            continue
+        year, day = _YEAR.search(value), nearest_day(value, said)
+        if day is not None:
+            yield finding("date_not_in_goal", f"{value!r}, the goal has {day!r}", where)
+        if year and year[1] not in definition.goal:
+            yield finding("hard_coded_year", repr(value), where)
+        elif len(value) >= _SHORTEST and value.casefold() not in definition.goal.casefold():
+            near = nearest_text(value, definition.goal)
+            hint = f"; did you mean {near!r}?" if near else ""
+            yield finding("literal_not_in_goal", f"{value!r}{hint}", where)
+    values = [value for value, _ in asked if not isinstance(value, bool) and value not in _PRESENCE]
+    if isinstance(one.expected_value, bool) and is_concrete(one.description) and not values:
+        yield finding("asks_less", repr(one.description))
 
 
 def _on_untouched(
@@ -201,7 +238,8 @@ def _on_untouched(
     if names & _SEEDED or not set(definition.apps) <= set(schemas.apps):
         return
     states: Any = schemas.untouched(definition.apps)
-    found = evaluate_query(one.query, states if definition.multi else states[definition.apps[0]])
+    asked = states if definition.multi else states[definition.apps[0]]
+    found = evaluate_query(one.query, asked)
     if found.error is not None:
         yield finding("raises_on_empty_state", found.error)
     elif matches(found.value, one.expected_value):

@@ -62,7 +62,7 @@ class Schemas:
 
 
 def shipped_schemas() -> Schemas:
-    """Return the shapes of the twelve apps of Multi-REAL and of the built-in ones."""
+    """Return the shapes of the twelve apps of Multi-REAL."""
     text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
     return replace(_schemas(json.loads(text)), versions=frozenset({"", "multi"}))
 

@@ -1,0 +1,167 @@
+"""Slips of the pen in a query: what was written, and what was most likely meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jmespath.lexer import Lexer
+
+from multireal_harness.eval_rules.queries import QueryError, compile_query
+from multireal_harness.lint.syntax import unparse, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from multireal_harness.lint.syntax import Node
+
+_WORDS = {"true": True, "false": False}
+_HAYSTACK_FIRST = frozenset({"contains", "ends_with", "starts_with"})
+_ALIKE = 0.75
+"""How alike two names must be for one to be the other misspelt: `subjct` and `subject` are by .92."""
+# What is commonly taken over from other languages, each with what JMESPath has for it.
+_FOREIGN = (
+    (r"[\u2018\u2019]", "'"),
+    (r"[\u201c\u201d]", "'"),
+    (r"(?<![=!<>])=(?!=)", "=="),
+    (r"===", "=="),
+    (r"\bAND\b|\band\b", "&&"),
+    (r"\bOR\b|\bor\b", "||"),
+    (r"\bNOT\s+|\bnot\s+", "!"),
+    (r"(==|!=|<=|>=|<|>)\s*(-?\d+(?:\.\d+)?)", r"\1 `\2`"),
+    (r"==\s*None\b", "== null"),
+)
+_CLEARLY = 0.1
+"""By how much the best of two names must be more alike."""
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+class Slip(NamedTuple):
+    """A part of a query that was hardly meant.
+
+    Attributes:
+        node: The part in the query's tree.
+        code: The code of the finding.
+        meant: What to write instead.
+    """
+
+    node: Node
+    code: str
+    meant: Node
+
+    @property
+    def advice(self) -> str:
+        """The question to the author."""
+        return f"did you mean {unparse(self.meant)}?"
+
+
+def slips_in(query: str, tree: Node) -> Iterator[Slip]:
+    """Yield the slips that the query shows by itself.
+
+    Double quotes name a field, `true` without backticks is a field, and `contains` has first what is searched.
+    """
+    tokens = Lexer().tokenize(query)
+    quoted = {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
+    for each in walk(tree):
+        operands = each["children"] if each["type"] in {"comparator", "function_expression"} else []
+        for operand in operands:
+            if operand["type"] != "field":
+                continue
+            if operand["value"] in _WORDS and operand["value"] not in quoted:
+                yield Slip(operand, "bare_boolean", _literal(_WORDS[operand["value"]]))
+            elif operand["value"] in quoted:
+                yield Slip(operand, "wrong_quotes", _literal(operand["value"]))
+        if each["type"] == "function_expression" and each["value"] in _HAYSTACK_FIRST:
+            first, *rest = operands
+            text = first["type"] == "literal" and isinstance(first["value"], str)
+            if text and len(rest) == 1 and rest[0]["type"] != "literal":
+                swapped = {**each, "children": [rest[0], first]}
+                yield Slip(each, "swapped_arguments", swapped)
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """Return the name among `known` of which `name` is a misspelling; None where there is none, or several may be.
+
+    >>> misspelt("subjct", ["subject", "to"]), misspelt("checkIn", ["checkin", "checkout"])
+    ('subject', 'checkin')
+    >>> misspelt("restaurantName", ["restaurant", "date"])
+    """
+    names = list(known)
+    same = [each for each in names if _plain(each) == _plain(name)]
+    # a name of more words is another name: `pickupTime` is no misspelt `pickup`
+    alike = [each for each in names if len(_WORD.findall(each)) == len(_WORD.findall(name))]
+    found = same or difflib.get_close_matches(name, alike, n=2, cutoff=_ALIKE)
+    if len(found) > 1:
+        first, second = (difflib.SequenceMatcher(None, name, each).ratio() for each in found[:2])
+        return found[0] if first - second > _CLEARLY else None
+    return found[0] if found else None
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+def compiling(query: str) -> str | None:
+    """Return a query as it compiles, written with JMESPath's signs and closed brackets; None where no way is known."""
+    for text in _rewritten(query):
+        try:
+            compile_query(text)
+        except QueryError:
+            continue
+        return text
+    return None
+
+
+def _rewritten(query: str) -> Iterator[str]:
+    texts = [query]
+    for pattern, sign in _FOREIGN:
+        texts += [
+            changed for each in texts if (changed := _outside_texts(pattern, sign, each)) != each
+        ]
+    for each in dict.fromkeys(texts):
+        yield each
+        yield _closed(each)
+        yield each[:-1]
+
+
+def _outside_texts(pattern: str, sign: str, query: str) -> str:
+    """Replace in what is no text between quotes or backticks."""
+    parts = re.split(r"('(?:[^'\\]|\\.)*'|`[^`]*`|\"[^\"]*\")", query)
+    return "".join(
+        part if number % 2 else re.sub(pattern, sign, part) for number, part in enumerate(parts)
+    )
+
+
+def _closed(query: str) -> str:
+    """Close what a query leaves open, quotes included."""
+    waiting: list[str] = []
+    text = ""
+    for sign in query:
+        if text:
+            text = "" if sign == text else text
+        elif sign in "'`\"":
+            text = sign
+        elif sign in _PAIRS:
+            waiting.append(_PAIRS[sign])
+        elif waiting and sign == waiting[-1]:
+            waiting.pop()
+    return query + text + "".join(reversed(waiting))
+
+
+def replaced(tree: Node, slips: Iterable[Slip]) -> Node:
+    """Return the tree with what was meant in place of each slip."""
+    return _replaced(tree, {id(each.node): each.meant for each in slips})
+
+
+def _replaced(tree: Node, meant: dict[int, Node]) -> Node:
+    tree = meant.get(id(tree), tree)
+    children = [
+        _replaced(each, meant) if isinstance(each, dict) else each for each in tree["children"]
+    ]
+    return {**tree, "children": children}
+
+
+def _literal(value: Any) -> Node:
+    return {"type": "literal", "value": value, "children": []}

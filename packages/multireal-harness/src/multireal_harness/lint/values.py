@@ -1,0 +1,134 @@
+"""Texts, numbers and dates that a query asks for beside those that the goal and the criterion name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ZONE = ZoneInfo("America/Denver")
+"""The zone of the apps' pages, by which their states' UTC times are local ones."""
+_NEAR = 0.85
+_WORDS = re.compile(r"\w(?:[\w@'&/.-]*\w)?")
+_NUMBER = re.compile(r"(?<![\w.,:/-])\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w:/-])")
+_NUMBER_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_NAMED = re.compile(
+    rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:\s*[-\u2013]\s*(\d{{1,2}}))?\b",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
+_CONCRETE = re.compile(
+    r"'[^']{3,}'|\"[^\"]{3,}\"|\$\s?\d|\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|[\w.+-]+@[\w-]+\.\w+",
+    re.IGNORECASE,
+)
+
+
+def is_concrete(criterion: str) -> bool:
+    """Return whether a criterion names a text, an amount, a time of day or an address that must be there."""
+    return _CONCRETE.search(criterion) is not None
+
+
+def nearest_text(wanted: str, text: str) -> str | None:
+    """Return the words of a text that are most like `wanted` without being it; None where none are.
+
+    >>> nearest_text("Team Dinnr", "Plan a 'Team Dinner' for us."), nearest_text("Lunch", "Plan a dinner.")
+    ('Team Dinner', None)
+    """
+    words, sought = _WORDS.findall(text), _WORDS.findall(wanted)
+    wanted, size = " ".join(sought), len(sought)
+    groups = (" ".join(words[at : at + size]) for at in range(len(words) - size + 1))
+    likeness = {
+        each: difflib.SequenceMatcher(None, wanted.casefold(), each.casefold()).ratio()
+        for each in groups
+    }
+    best = max(likeness, key=likeness.__getitem__, default="")
+    return best if _NEAR <= likeness.get(best, 0.0) < 1 else None
+
+
+def nearest_number(wanted: float, text: str) -> float | None:
+    """Return a number of a text that is one more or less than `wanted`, where `wanted` itself is not in it.
+
+    >>> nearest_number(3, "a table for four at 7:30 PM"), nearest_number(4, "a table for four")
+    (4.0, None)
+    """
+    known = set(_numbers(text))
+    return (
+        None if wanted in known else next((n for n in sorted(known) if abs(n - wanted) == 1), None)
+    )
+
+
+def _numbers(text: str) -> Iterator[float]:
+    for found in _NUMBER.finditer(text):
+        yield float(found[1].replace(",", ""))
+    for found in re.finditer(r"[a-z]+", text.casefold()):
+        if found[0] in _NUMBER_WORDS:
+            yield float(_NUMBER_WORDS.index(found[0]))
+
+
+def nearest_day(wanted: str, text: str) -> str | None:
+    """Return the day of a text that is the day before or after that of `wanted`, a date or a moment in UTC.
+
+    None where the text names the day of `wanted`: of a moment other than midnight that in the apps' zone.
+
+    >>> nearest_day("2024-07-19T01:00:00.000Z", "Lunch on July 19"), nearest_day("2024-07-19", "on 2024-07-19")
+    ('July 19', None)
+    """
+    days = dict(_days(text))
+    meant = set(_days_of(wanted))
+    if not meant or meant & days.keys():
+        return None
+    for one in meant:
+        for other, shown in days.items():
+            if abs((date(2024, *one) - date(2024, *other)).days) == 1:
+                return shown
+    return None
+
+
+def _days(text: str) -> Iterator[tuple[tuple[int, int], str]]:
+    for found in _NAMED.finditer(text):
+        month = _MONTHS.index(found[1].casefold()) + 1
+        last = int(found[3] or found[2])
+        for day in range(int(found[2]), last + 1):
+            if _exists(month, day):
+                yield (month, day), found[0]
+    for found in _ISO.finditer(text):
+        if _exists(int(found[2]), int(found[3])):
+            yield (int(found[2]), int(found[3])), found[0]
+
+
+def _days_of(wanted: str) -> Iterator[tuple[int, int]]:
+    found, moment = _ISO.search(wanted), _MOMENT.fullmatch(wanted)
+    if moment and "T00:00" not in wanted:
+        local = datetime.fromisoformat(wanted.replace("Z", "+00:00")).astimezone(_ZONE)
+        yield local.month, local.day
+    elif found and _exists(int(found[2]), int(found[3])):
+        yield int(found[2]), int(found[3])
+
+
+def _exists(month: int, day: int) -> bool:
+    try:
+        date(2024, month, day)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""Plausible mistakes, planted into queries in which `lint` finds nothing: how many it finds, and mends."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING
+
+import jmespath
+import pytest
+
+from multireal_harness.eval_rules.queries import QueryError, compile_query
+from multireal_harness.lint.rules import lint_eval
+from multireal_harness.lint.syntax import normalise, unparse
+from multireal_harness.states.schemas import shipped_schemas
+from multireal_harness.tasks import load_definitions, resolve_tasks_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from multireal_harness.definitions import Definition, Eval
+
+_EACH = 18
+_seeded = random.Random  # a draw, no secret
+_NAME = r"(?<=\.)(?!added|updated|deleted|differences)[a-z][A-Za-z]{3,}(?=[\s.\[=!)])"
+
+
+def _shorter(word: str, rng: random.Random) -> str:
+    at = rng.randrange(1, len(word) - 1)
+    return word[:at] + word[at + 1 :]
+
+
+MISTAKES: dict[str, tuple[str, Callable[[re.Match[str], random.Random], str]]] = {
+    "misspelt": (_NAME, lambda m, rng: _shorter(m[0], rng)),
+    "capital": (_NAME, lambda m, _: m[0][0].upper() + m[0][1:]),
+    "double-quotes": (r"'([^',|]+)'", lambda m, _: f'"{m[1]}"'),
+    "typographic-quotes": (r"'([^',|]+)'", lambda m, _: f"\u2018{m[1]}\u2019"),
+    "bare-number": (r"`(\d+)`", lambda m, _: m[1]),
+    "bare-boolean": (r"`(true|false)`", lambda m, _: m[1]),
+    "single-equals": ("==", lambda *_: "="),
+    "and": ("&&", lambda *_: "and"),
+    "open-bracket": (r"[\])](?=[^\])]*$)", lambda *_: ""),
+    "swapped": (r"contains\(([^(),]+), ('[^']*')\)", lambda m, _: f"contains({m[2]}, {m[1]})"),
+    "number": (r"`([2-9])`", lambda m, rng: f"`{int(m[1]) + rng.choice((-1, 1))}`"),
+    "date": (r"(\d{4}-\d\d-)(\d\d)", lambda m, _: f"{m[1]}{int(m[2]) + 1:02d}"),
+    "text": (r"'([A-Z][^'@]{5,})'", lambda m, rng: f"'{_shorter(m[1], rng)}'"),
+}
+
+
+def _clean(folders: list[Path]) -> list[tuple[Definition, int, Eval]]:
+    return [
+        (task, index, one)
+        for folder in folders
+        for task in load_definitions(folder)
+        for index, one in enumerate(task.evals)
+        if not {f.severity for f in lint_eval(task, index, one, shipped_schemas()).findings} & {"fatal", "warning"}
+    ]  # fmt: skip
+
+
+def _mend(query: str) -> str:
+    return unparse(normalise(jmespath.compile(query).parsed))
+
+
+def _found(task: Definition, index: int, one: Eval, query: str) -> tuple[bool, bool]:
+    """Return whether a planted mistake is found, and whether what was there before is proposed."""
+    known = {each.message for each in lint_eval(task, index, one, shipped_schemas()).findings}
+    marred = one.model_copy(update={"query": query})
+    report = lint_eval(task, index, marred, shipped_schemas())
+    new = [each.message for each in report.findings if each.message not in known]
+    mended = report.fix is not None and _mend(report.fix.query) == _mend(one.query)
+    return bool(new), mended or any("the goal has" in each for each in new)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_built_in_query_raises_nothing_and_is_mended_to_what_it_was(
+    mistake: str,
+) -> None:
+    pattern, change = MISTAKES[mistake]
+    tried = 0
+    for task, index, one in _clean([resolve_tasks_dir("built-in")]):
+        places = list(re.finditer(pattern, one.query))
+        if not places:
+            continue
+        at, tried = places[-1], tried + 1
+        marred = one.query[: at.start()] + change(at, _seeded(1)) + one.query[at.end() :]
+        report = lint_eval(task, index, one.model_copy(update={"query": marred}), shipped_schemas())
+        try:
+            compile_query(marred)
+        except QueryError:
+            assert report.fatal
+    assert tried or mistake in {"bare-boolean", "number"}
+
+
+def test_most_mistakes_are_found_and_mended(shared_tasks: Path) -> None:
+    rng, counts = _seeded(55), {each: [0, 0, 0] for each in MISTAKES}
+    clean = _clean([shared_tasks, resolve_tasks_dir("built-in")])
+    for mistake, (pattern, change) in MISTAKES.items():
+        rng.shuffle(clean)
+        for task, index, one in clean:
+            places = list(re.finditer(pattern, one.query))
+            if not places or counts[mistake][0] == _EACH:
+                continue
+            at = rng.choice(places)
+            query = one.query[: at.start()] + change(at, rng) + one.query[at.end() :]
+            found, mended = _found(task, index, one, query)
+            counts[mistake] = [
+                a + b for a, b in zip(counts[mistake], (1, found, mended), strict=True)
+            ]
+    tried, found, mended = (sum(each[column] for each in counts.values()) for column in range(3))
+    assert tried >= 200
+    assert found >= 0.9 * tried, counts
+    assert mended >= 0.7 * tried, counts
