@@ -23,12 +23,15 @@ from bench_core.records.codec import decode
 from bench_core.run_folder.jsonl import BadLine, walk_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from bench_core.run_folder.standings import TrialStandings
 
 R = TypeVar("R", bound=Record)
+Q = TypeVar("Q")
+
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 _KEPT = 2_000
 """Up to so many records of a file stay in memory once they were read: reports go over them many times."""
@@ -68,14 +71,14 @@ class StoredRecords(Sequence[R], Generic[R]):
 
     def __iter__(self) -> Iterator[R]:
         if len(self._starts) > _KEPT:
-            return self._read(self._starts)
+            return map(self._record, self._lines(self._starts))
         if self._kept is None:
-            self._kept = list(self._read(self._starts))
+            self._kept = list(map(self._record, self._lines(self._starts)))
         return iter(self._kept)
 
     def read_at(self, start: int) -> R:
         """Return the record whose line begins at byte `start`."""
-        return next(self._read([start]))
+        return self._record(next(self._lines([start])))
 
     def lines(self) -> Iterator[bytes]:
         """Yield the line of each record, without its line feed, for who reads a part of it or with other means.
@@ -85,8 +88,16 @@ class StoredRecords(Sequence[R], Generic[R]):
         """
         return self._lines(self._starts)
 
-    def _read(self, starts: Iterable[int]) -> Iterator[R]:
-        return map(self._record, self._lines(starts))
+    def parts(self, read: Callable[[bytes], Q], otherwise: Callable[[R], Q]) -> Iterator[Q]:
+        """Yield what `read` takes from each line, or `otherwise` from the record if that raises a `DecodeError`."""
+
+        def part(line: bytes) -> Q:
+            try:
+                return read(line)
+            except msgspec.DecodeError:  # an older bench-core wrote it
+                return otherwise(self._record(line))
+
+        return map(part, self.lines())
 
     def _record(self, line: bytes) -> R:
         try:
@@ -134,8 +145,12 @@ class StoredEvents(StoredRecords[Event]):
 
     def of_kinds(self, *kinds: str) -> Iterator[Event]:
         """Yield the events of some kinds; the others are not read."""
+        return map(self._record, self.lines_of(*kinds))
+
+    def lines_of(self, *kinds: str) -> Iterator[bytes]:
+        """Yield the lines of the events of some kinds."""
         wanted = {self._names.get(kind) for kind in kinds}
-        return self._read(compress(self._starts, map(wanted.__contains__, self._kinds)))
+        return self._lines(compress(self._starts, map(wanted.__contains__, self._kinds)))
 
     def last_times(self, begins: Sequence[datetime]) -> list[datetime | None]:
         """Return the last date of the events before the first of `begins`, which are in order, and from each on."""
@@ -195,6 +210,19 @@ class _Items(ItemsView[TrialKey, TrialResult]):
 
     def __iter__(self) -> Iterator[tuple[TrialKey, TrialResult]]:
         return zip(self._mapping, self._mapping._latest, strict=True)
+
+
+class UsagePart(msgspec.Struct, gc=False):
+    """The fields of `Usage`, in their order, as lines have them."""
+
+    requests: NonNegative = 0
+    retries: NonNegative = 0
+    input_tokens: NonNegative = 0
+    cached_input_tokens: NonNegative = 0
+    cache_write_tokens: NonNegative = 0
+    image_tokens: NonNegative = 0
+    output_tokens: NonNegative = 0
+    reasoning_tokens: NonNegative = 0
 
 
 class _EventPart(msgspec.Struct, gc=False):

@@ -112,7 +112,7 @@ class TrialStandings:
 
     def note(self, result: ResultPart | TrialResult, start: int = 0) -> bool:
         """Count `result`, whose line begins at byte `start`, as the trial's last one; False where it is not planned."""
-        place = self._place(result.task_id, result.trial)
+        place = self.place(result.task_id, result.trial)
         if place is None:
             return False
         if not self._states[place]:
@@ -126,12 +126,12 @@ class TrialStandings:
 
     def get(self, key: TrialKey) -> Standing | None:
         """Return how a trial stands; None where it has no result."""
-        place = self._place(key.task_id, key.trial)
+        place = self.place(key.task_id, key.trial)
         return None if place is None else _STANDINGS.get(self._states[place])
 
     def start(self, key: TrialKey) -> int:
         """Return where the line of a trial's last result begins."""
-        place = self._place(key.task_id, key.trial)
+        place = self.place(key.task_id, key.trial)
         return -1 if place is None or not self._states[place] else self._starts[place]
 
     def starts(self) -> array[int]:
@@ -157,7 +157,7 @@ class TrialStandings:
 
     def is_done(self, key: TrialKey) -> bool:
         """Return whether a trial has a lasting result and is not to run again."""
-        place = self._place(key.task_id, key.trial)
+        place = self.place(key.task_id, key.trial)
         return place is not None and self._states[place] in _DONE and place not in self._to_rerun
 
     def run_again(self, trials: Iterable[TrialKey], *, after: int | None = None) -> None:
@@ -168,7 +168,7 @@ class TrialStandings:
             after: Leave out those whose result has a later line than this.
         """
         for key in trials:
-            place = self._place(key.task_id, key.trial)
+            place = self.place(key.task_id, key.trial)
             if place is not None and (after is None or self._sequences[place] <= after):
                 self._to_rerun.add(place)
 
@@ -179,16 +179,17 @@ class TrialStandings:
 
     def sequence(self, key: TrialKey) -> int | None:
         """Return the number of the line whose result left what lies in a trial's folder."""
-        place = self._place(key.task_id, key.trial)
+        place = self.place(key.task_id, key.trial)
         return None if place is None else self._sequences[place] or None
 
     def begin_attempt(self, key: TrialKey) -> None:
         """Note that what lies in the trial's folder from now on is no result's."""
-        place = self._place(key.task_id, key.trial)
+        place = self.place(key.task_id, key.trial)
         if place is not None:
             self._sequences[place] = 0
 
-    def _place(self, task_id: str, trial: int) -> int | None:
+    def place(self, task_id: str, trial: int) -> int | None:
+        """Return a trial's place in the plan; None where it is not planned."""
         place = self._place_of.get(task_id)
         if place is None:
             return None

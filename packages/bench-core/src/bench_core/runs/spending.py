@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import operator
+from array import array
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from bench_core.budgets import Budget, Spent
-from bench_core.records import TrialKey
+from bench_core.errors import RunFolderError
+from bench_core.records import Usage
+from bench_core.run_folder.indexed import NonNegative, UsagePart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bench_core.run_folder.folder import RunFolder, RunView
 
 
@@ -23,38 +34,115 @@ def spent_before(run: RunView) -> Spent:
     Of each trial the larger counts: the calls in its events, one each, or what the attempts in
     its result cost. Events know of calls whose trial never got a result, results of calls whose event
     a failing disk did not take. A session that was killed lasted until its last event.
+
+    Raises:
+        RunFolderError: An event says of a call what no call can cost.
     """
-    trials: dict[TrialKey | None, Spent] = {}
-    for event in run.events:
-        if event.kind == "spend":
-            amount = {name: value for name, value in event.data.items() if name != "source"}
-            key = event.task_id and TrialKey(task_id=event.task_id, trial=event.trial or 1)
-            trials[key or None] = trials.get(key or None, Spent()) + Spent.model_validate(amount)
-    for key, result in run.results.items():
-        calls = [one for attempt in result.attempts for one in attempt.spent if not one.reported]
-        metered = sum((Spent.call(one.usage, one.cost_usd) for one in calls), Spent())
-        if _size(metered) > _size(trials.get(key, Spent())):
-            trials[key] = metered
-    return sum(trials.values(), Spent(seconds=_seconds(run)))
+    by_events, by_results = _Sizes(run, _calls_of_events), _Sizes(run, _calls_of_results)
+    larger = bytearray(map(operator.gt, by_results, by_events))
+    total = _Total()
+    for place, call in _calls_of_events(run):
+        if place is None or not larger[place]:
+            total.add(call)
+    for place, call in _calls_of_results(run) if any(larger) else ():
+        if place is not None and larger[place]:
+            total.add(call)
+    return Spent(
+        usage=Usage(**msgspec.structs.asdict(UsagePart(*total.usage))),
+        cost_usd=math.fsum(total.costs),
+        unpriced_calls=total.unpriced,
+        seconds=_seconds(run),
+    )
 
 
-def _size(spent: Spent) -> tuple[int, float]:
-    """Return what two sums of the same calls are compared by; prices may be unknown to one."""
-    return spent.usage.total_tokens, round(spent.cost_usd, 9)
+class _Call(msgspec.Struct, gc=False):
+    """What a call cost, as its event has it, or all calls of a source as an attempt of a result has them."""
+
+    usage: UsagePart = msgspec.field(default_factory=UsagePart)
+    cost_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    unpriced_calls: NonNegative = 0
+    reported: bool = False
+
+
+class _Event(msgspec.Struct, gc=False):
+    data: _Call
+    task_id: str | None = None
+    trial: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class _Attempt(msgspec.Struct, gc=False):
+    spent: tuple[_Call, ...] = ()
+
+
+class _Result(msgspec.Struct, gc=False):
+    task_id: str
+    trial: int = 1
+    attempts: tuple[_Attempt, ...] = ()
+
+
+_EVENT, _RESULT = msgspec.json.Decoder(_Event), msgspec.json.Decoder(_Result)
+_Calls = Iterator[tuple[int | None, _Call]]
+
+
+def _calls_of_events(run: RunView) -> _Calls:
+    """Yield each call with the place of its trial in the plan."""
+    for line in run.events.lines_of("spend"):
+        try:
+            event = _EVENT.decode(line)
+        except msgspec.DecodeError as error:
+            raise RunFolderError(
+                f"{run.path / 'events.jsonl'} has a call that cannot have cost what it says ({error}): "
+                f"restore the file from a copy"
+            ) from None
+        yield run.standings.place(event.task_id or "", event.trial or 1), event.data
+
+
+def _calls_of_results(run: RunView) -> _Calls:
+    for result in map(_RESULT.decode, run.latest.lines()):
+        place = run.standings.place(result.task_id, result.trial)
+        for call in chain.from_iterable(each.spent for each in result.attempts):
+            if not call.reported:
+                call.unpriced_calls = int(
+                    call.cost_usd is None
+                )  # events count them, attempts do not
+                yield place, call
+
+
+class _Total:
+    """Adds up calls field by field; adding records would build and check several for each."""
+
+    def __init__(self) -> None:
+        self.usage = [0] * len(UsagePart.__struct_fields__)
+        self.costs = array("d")
+        self.unpriced = 0
+
+    def add(self, call: _Call) -> None:
+        self.usage = list(map(operator.add, self.usage, msgspec.structs.astuple(call.usage)))
+        self.costs.append(call.cost_usd or 0.0)
+        self.unpriced += call.unpriced_calls
+
+
+class _Sizes:
+    """What two sums of the calls of each planned trial are compared by; prices may be unknown to one."""
+
+    def __init__(self, run: RunView, calls: Callable[[RunView], _Calls]) -> None:
+        self._tokens = array("q", bytes(8 * run.standings.planned))
+        self._costs = array("d", bytes(8 * run.standings.planned))
+        for place, call in calls(run):
+            if place is not None:
+                self._tokens[place] += call.usage.input_tokens + call.usage.output_tokens
+                self._costs[place] += call.cost_usd or 0.0
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return zip(self._tokens, (round(each, 9) for each in self._costs), strict=True)
 
 
 def _seconds(run: RunView) -> float:
     sessions = run.info.sessions
-    ends = [session.started for session in sessions[1:]]
+    last_events = run.events.last_times([each.started for each in sessions])[1:]
     total = 0.0
-    for session, next_start in zip(sessions, [*ends, None], strict=True):
-        began = session.started
-        dates = [
-            e.time
-            for e in run.events
-            if began <= e.time and not (next_start and e.time >= next_start)
-        ]
+    for session, last in zip(sessions, last_events, strict=True):
         # A killed session never wrote its end.
-        end = session.finished or max(dates, default=began)
+        end = session.finished or last or session.started
         total += max(0.0, (end - session.started).total_seconds())
     return total

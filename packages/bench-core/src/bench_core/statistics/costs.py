@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bench_core.records import Usage
@@ -37,16 +36,15 @@ def describe(values: Iterable[float | None]) -> Distribution:
     )
 
 
-def total_usage(spent: Iterable[Usage]) -> Usage:
-    """Sum the usage of many trials, field by field.
+def total_usage(spent: Iterable[tuple[int, ...]]) -> Usage:
+    """Sum the usage of many trials, each the fields of `Usage` in their order.
 
     >>> total_usage([]).total_tokens
     0
     """
     # Adding pairwise would build and validate one record per trial.
     fields = tuple(Usage.model_fields)
-    columns = zip(*map(itemgetter(*fields), map(vars, spent)), strict=True)
-    return Usage(**dict(zip(fields, map(sum, columns), strict=False)))
+    return Usage(**dict(zip(fields, map(sum, zip(*spent, strict=True)), strict=False)))
 
 
 def duration_s(timings: Mapping[str, float]) -> float | None:

@@ -6,14 +6,15 @@ from collections import defaultdict
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+import msgspec
+
 from bench_core.errors import InputError
-from bench_core.records import SUCCESS_SCORE, TrialResult
+from bench_core.records import SUCCESS_SCORE, ErrorInfo, Status, TrialResult, Usage
+from bench_core.run_folder.indexed import StoredRecords, UsagePart
 from bench_core.statistics.costs import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-
-    from bench_core.records import ErrorInfo, Status, Usage
 
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
 IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profile")
@@ -26,6 +27,7 @@ class EndedTrial(NamedTuple):
     """What statistics need of a result, without its evidence.
 
     Statistics go over all results many times: these are flat, where results are records of records.
+    `usage` has the fields of `Usage` in their order.
     """
 
     benchmark: str
@@ -47,7 +49,7 @@ class EndedTrial(NamedTuple):
     steps: int
     cost_usd: float | None
     error: ErrorInfo | None
-    usage: Usage
+    usage: tuple[int, ...]
     input_tokens: int
     output_tokens: int
     tokens: int | None
@@ -61,11 +63,62 @@ class EndedTrial(NamedTuple):
         usage = vars(fields["usage"])
         took, gave = usage["input_tokens"], usage["output_tokens"]
         time_s, attempts = duration_s(fields["timings_s"]), len(fields["attempts"])
-        return cls._make((*_TAKEN(fields), took, gave, took + gave or None, time_s, attempts))
+        counts, total = _COUNTS(usage), took + gave or None
+        return cls._make((*_TAKEN(fields), counts, took, gave, total, time_s, attempts))
 
 
-_TAKEN = itemgetter(*EndedTrial._fields[: EndedTrial._fields.index("input_tokens")])
+_AS_IT_IS = EndedTrial._fields[: EndedTrial._fields.index("usage")]
+_TAKEN = itemgetter(*_AS_IT_IS)
 """What is taken from a result as it is."""
+_COUNTS = itemgetter(*Usage.model_fields)
+
+
+class _Line(msgspec.Struct, gc=False):
+    """The part of a result's line that statistics need."""
+
+    benchmark: str
+    agent: str
+    task_id: str
+    status: Status
+    schema_version: Literal[1]  # of others, fields may have had another meaning
+    model: str | None = None
+    world: str = "real"
+    profile: str = "official"
+    trial: int = 1
+    model_reported: str | None = None
+    score: float | None = None
+    success: bool | None = None
+    confidence: float | None = None
+    failure_mode: str | None = None
+    method: str | None = None
+    flags: tuple[str, ...] = ()
+    suspect: tuple[str, ...] = ()
+    steps: int = 0
+    cost_usd: float | None = None
+    error: dict[str, str | None] | None = None
+    usage: UsagePart = msgspec.field(default_factory=UsagePart)
+    timings_s: dict[str, float] = {}
+    attempts: tuple[msgspec.Raw, ...] = ()
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_OF_LINE = attrgetter(*_AS_IT_IS)
+
+
+def _of_line(text: bytes) -> EndedTrial:
+    """Take from a line what `EndedTrial.of` takes from the result it is.
+
+    Raises:
+        msgspec.DecodeError: It is not of that form.
+    """
+    line = _LINE.decode(text)
+    usage = line.usage
+    took, gave = usage.input_tokens, usage.output_tokens
+    if line.error is not None:
+        line.error = ErrorInfo.model_validate(line.error)  # type: ignore[assignment]
+    time_s, attempts = duration_s(line.timings_s), len(line.attempts)
+    counts, total = msgspec.structs.astuple(usage), took + gave or None
+    return EndedTrial._make((*_OF_LINE(line), counts, took, gave, total, time_s, attempts))
 
 
 R = TypeVar("R", TrialResult, EndedTrial)
@@ -73,6 +126,13 @@ R = TypeVar("R", TrialResult, EndedTrial)
 
 class EndedTrials(list[EndedTrial]):
     """Ended trials, each once; `ended_trials` makes them."""
+
+    @classmethod
+    def of(cls, results: Iterable[TrialResult]) -> EndedTrials:
+        """Take them from results that are of a trial each; those of a run folder are not made for it."""
+        if isinstance(results, StoredRecords):
+            return cls(results.parts(_of_line, EndedTrial.of))
+        return cls(map(EndedTrial.of, results))
 
 
 def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:
@@ -83,7 +143,7 @@ def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:
     """
     if isinstance(results, EndedTrials):
         return results
-    return EndedTrials(latest_results(map(EndedTrial.of, results)))
+    return EndedTrials(latest_results(EndedTrials.of(results)))
 
 
 def identity_of(

@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def _ended(self) -> EndedTrials:
-        return EndedTrials(map(EndedTrial.of, self.view.latest))
+        return EndedTrials.of(self.view.latest)
 
     @cached_property
     def _order(self) -> list[int]:
