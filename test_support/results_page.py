@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
+from bench_core.faults import HARNESS_ERROR
 from bench_core.records import Status
 from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS
-from bench_core.trial.results import HARNESS_ERROR
 from test_support.part_faults import PART_FAULTS
 
 if TYPE_CHECKING:

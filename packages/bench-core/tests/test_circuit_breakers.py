@@ -96,14 +96,16 @@ def fine(_: str, __: float) -> dict[str, Any]:
     return {"status": Status.COMPLETED, "score": 1.0}
 
 
-def down(*sites: str, until: float = 1e9, phase: str = "environment") -> Any:
+def down(
+    *sites: str, until: float = 1e9, phase: str = "environment", fault: str | None = None
+) -> Any:
     """Trials of `sites` meet a fault until a time; all others score."""
 
     def trial(name: str, now: float) -> dict[str, Any]:
         if name.partition("-")[0] in sites and now < until:
             if phase == "environment":
                 raise EnvironmentFaultError(f"port {len(name)}{now:.0f} does not answer")
-            error = ErrorInfo(kind="ProviderError", message="401 wrong key", phase=phase)
+            error = ErrorInfo(kind="ProviderError", message="no 1", phase=phase, fault=fault)
             return {"status": Status.ENVIRONMENT_ERROR, "score": None, "error": error}
         return fine(name, now)
 
@@ -180,15 +182,44 @@ def test_a_site_that_comes_back_is_used_again(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "thing"), [("agent", "the model"), ("evaluation", "the evaluator")]
+    ("phase", "fault", "thing"),
+    [
+        ("agent", "overloaded", "the model"),
+        ("agent", "harness_fault", "the harness"),
+        ("evaluation", None, "the evaluator"),
+        ("evaluation", "evaluator_down", "the evaluator"),
+    ],
 )
-def test_what_all_trials_need_ends_the_session(session: Session, phase: str, thing: str) -> None:
-    session.run(down("shop", "wiki", phase=phase), *several("shop", 9), *several("wiki", 9))
+def test_what_all_trials_need_ends_the_session(
+    session: Session, phase: str, fault: str | None, thing: str
+) -> None:
+    faulty = down("shop", "wiki", phase=phase, fault=fault)
+    session.run(faulty, *several("shop", 9), *several("wiki", 9))
     assert len(session.started) == 6
     assert session.outcome == "aborted"
-    assert session.told.notes[0].startswith(
-        f"{thing}: 5 attempts in a row ended with '401 wrong key'"
-    )
+    assert session.told.notes[0].startswith(f"{thing}: 5 attempts in a row ended with 'no 1'")
+
+
+@pytest.mark.parametrize("fault", ["environment", None])
+def test_a_site_that_fails_while_the_agent_works_is_not_the_model(
+    session: Session, fault: str | None
+) -> None:
+    session.run(down("shop", phase="agent", fault=fault), *several("shop", 9), *several("wiki", 9))
+    assert session.told.notes[0].startswith("shop: 5 attempts in a row ended")
+    assert all(session.results[name].score == 1.0 for name in several("wiki", 9))
+
+
+@pytest.mark.parametrize("fault", ["no_money", "auth", "not_found"])
+def test_what_every_trial_would_meet_stops_the_run_with_one_sentence(
+    session: Session, fault: str
+) -> None:
+    session.run(down("shop", phase="agent", fault=fault), *several("shop", 9), attempts=3)
+    assert (len(session.started), session.outcome) == (1, "aborted")
+    assert session.results["shop-0"].score is None
+    (note,) = session.told.notes
+    assert note.startswith("The run stops, as ")
+    assert "run the same command again" in note
+    assert "run_stopped" in session.events
 
 
 def test_faults_that_differ_or_come_between_successes_open_nothing(session: Session) -> None:
@@ -254,7 +285,7 @@ def test_evaluations_that_cannot_decide_say_nothing_of_a_site(session: Session) 
 def test_a_probe_that_meets_another_fault_lets_the_next_one_try(session: Session) -> None:
     def trial(name: str, now: float) -> dict[str, Any]:
         if name == "shop-5":
-            error = ErrorInfo(kind="ProviderError", message="overloaded", phase="agent")
+            error = ErrorInfo(kind="ModelError", message="no", phase="agent", fault="overloaded")
             return {"status": Status.ENVIRONMENT_ERROR, "score": None, "error": error}
         return down("shop", until=20)(name, now)
 

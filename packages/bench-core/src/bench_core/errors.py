@@ -247,4 +247,14 @@ class BudgetExceededError(BenchError):
 
 
 class AgentError(BenchError):
-    """The agent's own code failed; the end state it left is still scored."""
+    """The agent's own code failed; the end state it left is still scored.
+
+    Attributes:
+        fault: Its row in `bench_core.faults.FAULTS`, one of the agent's.
+    """
+
+    fault: str = "agent_error"
+
+    def __init__(self, *arguments: object, fault: str | None = None) -> None:
+        super().__init__(*arguments)
+        self.fault = fault or self.fault

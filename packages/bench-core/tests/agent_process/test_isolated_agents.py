@@ -24,6 +24,7 @@ from bench_core.agent_process.isolated import IsolatedAgent, Isolation
 from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.faults import HARNESS_ERROR
 from bench_core.protocols import TextHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
@@ -32,7 +33,7 @@ from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import AgentLimits, TrialEnvironment
 from bench_core.trial.agent_work import AgentWork, run_agent
-from bench_core.trial.results import CLAIMS_FAULT, HARNESS_ERROR
+from bench_core.trial.results import CLAIMS_FAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

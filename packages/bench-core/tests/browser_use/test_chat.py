@@ -137,6 +137,8 @@ async def test_a_prompt_that_is_too_long_is_the_agents(server: ModelServer) -> N
 
     assert watch.fault is None
     assert len(watch.bad_answers) == 1
+    assert watch.refused is not None
+    assert watch.refused.kind == "context_window"
 
 
 async def test_a_restart_of_the_provider_is_waited_for(server: ModelServer) -> None:

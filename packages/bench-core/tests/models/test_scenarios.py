@@ -248,7 +248,7 @@ async def test_passing_faults_are_tried_again(
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(400, "bad_request"), (401, "auth"), (404, "not_found"), (413, "too_large")],
+    [(400, "bad_request"), (401, "auth"), (404, "not_found"), (413, "context_window")],
 )
 async def test_lasting_faults_are_not_tried_again(
     provider: str, server: ModelServer, complete: Complete, status: int, kind: str

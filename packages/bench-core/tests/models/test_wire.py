@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench_core.models.wire import is_model_call, provider_failed, read_answer
+from bench_core.faults import FaultEvidence, fault_of
+from bench_core.models.wire import is_model_call, provider_error, read_answer
 from bench_core.records import Usage
 
 CHAT = {
@@ -116,7 +117,12 @@ class Answered:
 def test_an_sdks_error_says_whether_the_provider_failed(
     error: Exception, failed: bool
 ) -> None:  # the expected
-    assert provider_failed(error) is failed
+    assert _failed(error) is failed
     wrapped = RuntimeError("the plan could not be made")
     wrapped.__cause__ = error
-    assert provider_failed(wrapped) is failed
+    assert _failed(wrapped) is failed
+
+
+def _failed(error: Exception) -> bool:
+    said = provider_error(error)
+    return said is not None and not fault_of(FaultEvidence(said, answered=True)).scored

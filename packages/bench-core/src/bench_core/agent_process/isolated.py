@@ -24,6 +24,7 @@ from bench_core.errors import (
     EnvironmentFaultError,
     InputError,
 )
+from bench_core.faults import FAULTS
 from bench_core.guides import guide_places
 from bench_core.processes import is_below
 from bench_core.protocols import AgentProcessError
@@ -380,6 +381,9 @@ class _Conversation:
         if self._isolation.trusted and claims == "environment":
             fault = EnvironmentFaultError(info.message)
             fault.lasting = frame.get("lasting") is True
+            fault.answered = frame.get("answered") is True
+            if frame.get("fault") in FAULTS:
+                fault.fault = frame["fault"]
             flag = frame.get("flag")
             fault.flag = flag if isinstance(flag, str) else None
             return fault

@@ -14,7 +14,7 @@ the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `log`                  `level`, `name`, `text`
 the worker  `alive`                every `sign_s` seconds, where its event loop turns
 the worker  `result`               `value`
-the worker  `error`                `kind`, `message`, `traceback`, `claims`, `lasting`, `flag`
+the worker  `error`                `kind`, `message`, `traceback`, `claims`, `fault`, `answered`, `lasting`, `flag`
 ==========  =====================  ============================================================
 """
 
@@ -115,6 +115,8 @@ def error_line(error: BaseException) -> bytes:
         message=info.message[:_MAX_TEXT],
         traceback=(info.traceback or "")[-_MAX_TEXT:] or None,
         claims=claims,
+        fault=fault if isinstance(fault := getattr(error, "fault", None), str) else None,
+        answered=getattr(error, "answered", False) is True,
         lasting=getattr(error, "lasting", False) is True,
         flag=flag if isinstance(flag, str) else None,
     )

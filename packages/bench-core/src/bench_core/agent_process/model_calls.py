@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
+from bench_core.faults import FaultEvidence, fault_of
 from bench_core.protocols import AgentProcessError
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ class TrialCalls(Protocol):
     Attributes:
         variables: Environment variables that lead the SDKs of its process here.
         refused: Why no further call was passed on; None where all were.
-        outage: How the provider failed in the last call; None where it served it.
+        fault: How the last call failed; None where the provider served it.
         notes: Lines for the trial's log.
     """
 
     variables: Mapping[str, str]
     refused: str | None
-    outage: str | None
+    fault: EnvironmentFaultError | None
     notes: list[str]
 
     def take(self, usage: Usage) -> bool:
@@ -132,9 +133,19 @@ def after_calls(calls: TrialCalls, error: BaseException | None) -> None:
     Raises:
         BudgetExceededError: A call was refused because the budget is spent.
         EnvironmentFaultError: The agent failed after its provider had.
+        AgentProcessError: The agent failed after it had asked for what no provider serves.
     """
     if calls.refused is not None:
         raise BudgetExceededError(calls.refused) from error
-    if isinstance(error, AgentProcessError) and calls.outage is not None:
-        message = f"the model's provider failed ({calls.outage}), and then the agent: {error}"
-        raise EnvironmentFaultError(message) from error
+    if not isinstance(error, AgentProcessError) or calls.fault is None:
+        return
+    kind = fault_of(FaultEvidence(calls.fault))
+    if kind.owner == "agent":
+        raise AgentProcessError(
+            error.info.model_copy(update={"fault": kind.name}), error.flags
+        ) from error
+    fault = EnvironmentFaultError(
+        f"the model's provider failed ({calls.fault}), and then the agent: {error}"
+    )
+    fault.fault = kind.name
+    raise fault from error

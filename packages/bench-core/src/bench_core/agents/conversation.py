@@ -84,7 +84,9 @@ class Conversation:
             meter=self.context.meter,
         )
         if reply.stop == "refusal":
-            raise AgentError(f"the model declined: {reply.refusal or 'no reason given'}")
+            raise AgentError(
+                f"the model declined: {reply.refusal or 'no reason given'}", fault="model_refusal"
+            )
         # The APIs refuse an assistant's turn without content.
         if reply.message.parts:
             self._turns.append(reply.message)

@@ -20,13 +20,8 @@ from bench_core.agents.records import (
     by_place,
     unseen,
 )
-from bench_core.errors import (
-    AgentError,
-    BenchError,
-    BudgetExceededError,
-    EnvironmentFaultError,
-    InputError,
-)
+from bench_core.errors import AgentError, BenchError
+from bench_core.faults import FaultEvidence, fault_of
 from bench_core.models.records import picture_bytes
 from bench_core.records import AgentOutcome, SeenElement, Status, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
@@ -104,13 +99,14 @@ class LoopAgent:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except asyncio.TimeoutError:
                 trial.status = Status.TIME_LIMIT
-            except (EnvironmentFaultError, BudgetExceededError, InputError):
-                raise  # a missing cassette or key says nothing about the agent
-            # The agent is foreign code: whatever it raises is its own failure, and recorded.
-            except Exception as error:  # noqa: BLE001
-                trial.status, trial.error = Status.AGENT_ERROR, error_info(error, "agent")
-                if isinstance(error, BenchError):
-                    trial.error = trial.error.model_copy(update={"traceback": None})
+            # The agent is foreign code: what it raises is recorded, unless it is no fault of the agent's.
+            except Exception as error:
+                kind = fault_of(FaultEvidence(error, budget_spent=True))
+                if not kind.scored:
+                    raise
+                own = {"traceback": None} if isinstance(error, BenchError) else {}
+                info = error_info(error, "agent").model_copy(update={"fault": kind.name, **own})
+                trial.status, trial.error = kind.status, info
             return trial.outcome()
 
 

@@ -16,7 +16,8 @@ from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
-from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
+from bench_core.errors import BrowserError, EnvironmentFaultError
+from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.temporary import owned_name
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 
@@ -165,16 +166,19 @@ class Attempt:
 
     async def _outcome(self, history: Any, ending: _Ending) -> AgentOutcome:
         fault = self._watch.fault
-        if isinstance(fault, EnvironmentFaultError):
+        kind = fault_of(FaultEvidence(fault, budget_spent=True))
+        if fault is not None and kind.status is Status.BUDGET_EXCEEDED:
+            return self._report(kind.status, error=fault)
+        if fault is not None and not kind.scored:
             raise fault
-        if isinstance(fault, BudgetExceededError):
-            return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if history.is_done():
             gave_up = ("gave_up",) if history.is_successful() is False else ()
             return self._report(Status.COMPLETED, answer=history.final_result(), flags=gave_up)
         # Asked last: a browser that is closed after the answer takes nothing from it.
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
+        if fault is not None:
+            return self._report(kind.status, error=fault, fault=kind.name)
         if not ending.in_time:
             if self._watch.never_answered:
                 raise EnvironmentFaultError(
@@ -184,7 +188,11 @@ class Attempt:
             return self._report(Status.TIME_LIMIT)
         if self._trajectory.steps >= self._max_steps:
             return self._report(Status.STEP_LIMIT)
-        return self._report(Status.AGENT_ERROR, error=fault or ending.crash or _last_error(history))
+        error = self._watch.refused or ending.crash or _last_error(history)
+        kind = fault_of(FaultEvidence(error))
+        if not kind.scored:
+            raise error
+        return self._report(kind.status, error=error, fault=kind.name)
 
     def _report(
         self,
@@ -192,11 +200,14 @@ class Attempt:
         *,
         answer: str | None = None,
         error: BaseException | None = None,
+        fault: str | None = None,
         flags: tuple[str, ...] = (),
     ) -> AgentOutcome:
         problem = None
         if error is not None:
-            problem = ErrorInfo(kind=type(error).__name__, message=str(error), phase="agent")
+            problem = ErrorInfo(
+                kind=type(error).__name__, message=str(error), phase="agent", fault=fault
+            )
         return AgentOutcome(
             status=status,
             answer=answer,

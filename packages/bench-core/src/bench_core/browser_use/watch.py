@@ -6,7 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.faults import CallFault, judge_failure
-from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.errors import BenchError
+from bench_core.faults import FaultEvidence, fault_of
+from bench_core.models.errors import ModelError
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class ModelWatch:
         """How many actions the latest answer asks for, before browser-use leaves some out."""
         self.bad_answers: list[str] = []
         self.fault: BenchError | Exception | None = None
+        self.refused: ModelError | None = None
+        """How the latest call failed, where it asked for what no provider serves; browser-use may ask otherwise."""
         self.model_reported: str | None = None
         self._chat: Any = None
         self._prices = prices
@@ -107,9 +111,10 @@ class ModelWatch:
                 if failure.retry and attempt < self._patience.retries:
                     await self._sleep(self._patience.backoff_s * 2**attempt)
                     continue
-                self._take_note(error, failure)
+                self._take_note(failure)
                 raise
             self.answers += 1
+            self.refused = None
             asked = getattr(
                 completion.completion, "action", None
             )  # extracting a page's text asks for none
@@ -124,16 +129,18 @@ class ModelWatch:
         self._asks = False
         return answer
 
-    def _take_note(self, error: Exception, failure: CallFault) -> None:
+    def _take_note(self, failure: CallFault) -> None:
         self._asks = False
-        if failure.whose == "answer":
+        error = failure.error
+        if isinstance(error, ModelError):
+            error.answered = self.answers > 0
+            self.refused = error if fault_of(FaultEvidence(error)).scored else None
+        if error is None or error is self.refused:
             self.bad_answers.append(failure.message)
             if (reply := getattr(self._chat, "last_reply", None)) is not None:
                 self._count(reply.usage, reply)  # an unusable answer is paid for, too
             return
-        self._give_up(
-            EnvironmentFaultError(failure.message) if failure.whose == "server" else error
-        )
+        self._give_up(error)
 
     def _count(self, usage: Usage, reply: Reply | None) -> None:
         self.usage = self.usage + usage

@@ -1,6 +1,8 @@
 from .provider_errors import ErrorKind as ErrorKind
 from .provider_errors import error_kind as error_kind
 from .table import FAULTS as FAULTS
+from .table import HARNESS_ERROR as HARNESS_ERROR
+from .table import NOT_RETRIED as NOT_RETRIED
 from .table import FaultEvidence as FaultEvidence
 from .table import FaultKind as FaultKind
 from .table import fault_of as fault_of

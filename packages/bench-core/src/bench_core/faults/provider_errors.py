@@ -50,18 +50,23 @@ _CODES: dict[ErrorKind, str] = {
     "no_money": "insufficient_quota billing_hard_limit_reached billing_not_active billing_error billing_disabled "
     "insufficient_credits insufficient_balance insufficient_funds arrearage payment_required "
     "exceeded_current_quota_error allocation_quota.free_tier_only prepaid_bill_overdue postpaid_bill_overdue",
-    "auth": "invalid_api_key api_key_invalid api_key_expired authentication_error unauthenticated unauthorized "
-    "account_deactivated permission_error permission_denied expired_token_exception unrecognized_client_exception invalid_signature_exception "
+    "auth": "invalid_api_key api_key_invalid api_key_expired authentication_error unauthorized "
+    "account_deactivated permission_error expired_token_exception unrecognized_client_exception invalid_signature_exception "
     "api_key_service_blocked missing_api_key",
-    "not_found": "model_not_found not_found_error deployment_not_found resource_not_found_exception not_found",
+    "not_found": "model_not_found not_found_error deployment_not_found resource_not_found_exception",
     "rate_limit": "rate_limit_exceeded rate_limit_error throttling throttling_exception throttling.rate_quota "
-    "throttling.burst_rate throttling.allocation_quota resource_exhausted too_many_requests_exception too_many_requests",
-    "overloaded": "overloaded_error overloaded unavailable service_unavailable_exception model_not_ready_exception "
+    "throttling.burst_rate throttling.allocation_quota too_many_requests_exception too_many_requests",
+    "overloaded": "overloaded_error overloaded service_unavailable_exception model_not_ready_exception "
     "engine_overloaded server_overloaded service_unavailable slow_down",
-    "timeout": "timeout_error deadline_exceeded model_timeout_exception",
-    "server": "api_error server_error internal_server_error internal internal_server_exception "
+    "timeout": "timeout_error model_timeout_exception",
+    "server": "api_error server_error internal_server_error internal_server_exception "
     "model_error_exception internal_error generation",
 }
+_GENERAL: dict[str, ErrorKind] = {
+    "unauthenticated": "auth", "permissiondenied": "auth", "notfound": "not_found", "resourceexhausted": "rate_limit",
+    "unavailable": "overloaded", "unavailableerror": "overloaded", "deadlineexceeded": "timeout", "internal": "server",
+}  # fmt: skip
+"""What gRPC calls an HTTP status; it counts where there is none."""
 _AGENTS_OR_USERS = ("context_window", "picture_limit", "model_refusal", "no_money")
 # 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 424 is a gateway's whose model
 # failed; 504 and 524 are a gateway's that waited in vain for the model; 529 is Anthropic's "overloaded".
@@ -165,15 +170,18 @@ def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind
     """
     failed = status is None or status >= 500 or status < 400  # classes of HTTP statuses
     codes, words, is_json = _read(body, text)
+    general = [_GENERAL[code] for code in sorted(codes) if code in _GENERAL]
     found = [kind for kind in _CODES if codes & _PLAIN_CODES[kind] and (failed or kind != "server")]
     if found and found[0] in _AGENTS_OR_USERS:
         return found[0]
-    spoken = _spoken(status, found, words)
+    if not found and (status is None or status < 400):
+        found = general
+    spoken = _spoken(status, [*found, *general], words)
     if spoken is not None:
         return spoken
     if found and found[0] != "server":
         return found[0]
-    if status == 403 and not is_json:  # a firewall's page says nothing of a key
+    if status == 403 and not is_json and not codes:  # a firewall's page says nothing of a key
         return "unknown"
     return _STATUSES.get(status or 0, "server" if failed else "bad_request")
 
@@ -186,7 +194,7 @@ def _spoken(status: int | None, found: list[ErrorKind], words: str) -> ErrorKind
             return "no_money"
         maybe = not about_rates and re.search(_MAYBE_MONEY, words, re.IGNORECASE)
         return "no_money" if maybe else found[0] if found else "rate_limit"
-    vague = not found or found[0] == "server" or (found[0] == "auth" and status == 403)
+    vague = all(each == "server" or (each == "auth" and status == 403) for each in found)
     if status in {401, 402, 529} or not vague:
         return None
     for kind, pattern in _PATTERNS.items():

@@ -7,11 +7,12 @@ trials that need the same thing wait, whether the run stops - is a row's. Whoeve
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.errors import (
+    AgentError,
     BudgetExceededError,
     EnvironmentFaultError,
     EvaluationError,
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
 
     from bench_core.records import TrialResult
 
-__all__ = ["FAULTS", "FaultEvidence", "FaultKind", "fault_of", "recorded_fault"]
+__all__ = [
+    "FAULTS",
+    "HARNESS_ERROR",
+    "NOT_RETRIED",
+    "FaultEvidence",
+    "FaultKind",
+    "fault_of",
+    "recorded_fault",
+]
 
 Owner = Literal["agent", "provider", "environment", "evaluator", "harness", "user", "no one"]
 """Who has to change something; only the agent's faults are scored."""
@@ -230,7 +239,7 @@ def _name_of(evidence: FaultEvidence) -> str:
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
         ours = not evidence.own_process and _is_exhausted(error)
-        name = "harness_fault" if ours else "agent_error"
+        name = "harness_fault" if ours else _agents_own(error)
     elif phase == "evaluation":
         name = "evaluator_down" if fault else "evaluation_error"
     elif isinstance(error, EnvironmentFaultError):
@@ -242,6 +251,11 @@ def _name_of(evidence: FaultEvidence) -> str:
     else:
         name = "harness_fault" if evidence.origin == "harness" else "harness_error"
     return name
+
+
+def _agents_own(error: BaseException | None) -> str:
+    said = error.fault if isinstance(error, AgentError) else ""
+    return said if said in FAULTS and FAULTS[said].owner == "agent" else "agent_error"
 
 
 def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:
@@ -280,6 +294,5 @@ def recorded_fault(result: TrialResult) -> FaultKind | None:
     if HARNESS_ERROR in result.flags:
         return FAULTS["harness_error"]
     evaluated = error is not None and error.phase == "evaluation"
-    if NOT_RETRIED in result.flags:
-        return FAULTS["evaluator_down" if evaluated else "after_work"]
-    return FAULTS["environment"]
+    kind = FAULTS["evaluator_down" if evaluated else "environment"]
+    return replace(kind, retry=NOT_RETRIED not in result.flags)

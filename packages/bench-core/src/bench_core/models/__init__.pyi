@@ -43,6 +43,6 @@ from .schema import portable_schema as portable_schema
 from .scripted_model import ScriptedAdapter as ScriptedAdapter
 from .wire import WireCall as WireCall
 from .wire import is_model_call as is_model_call
-from .wire import provider_failed as provider_failed
+from .wire import provider_error as provider_error
 from .wire import read_answer as read_answer
 from .yaml_text import parse_yaml as parse_yaml

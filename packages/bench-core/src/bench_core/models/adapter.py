@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError
 
+from bench_core.faults import error_kind
 from bench_core.models.errors import ModelError, classify, was_sent
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import structured
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from bench_core.records import Usage
 
 _SHORTEST_SECRET = 8
+_ANSWERS = ("content", "choices", "output", "candidates")
+"""Where the APIs have what a model said."""
 _AT_WORK_S = 20.0
 """A connection that breaks after so long breaks while the model is at work: something between gives up
 silent ones, and would give up the next one, too."""
@@ -91,7 +94,9 @@ class Adapter(ABC):
             # The SDKs' own timeout is for each read from the socket, which a slow trickle never
             # reaches.
             raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
-            parsed = self._parse(self._secrets.redact_json(wire(raw), evidence=True))
+            data = self._secrets.redact_json(wire(raw), evidence=True)
+            self._refuse_error(data)
+            parsed = self._parse(data)
         except asyncio.TimeoutError:
             raise self._lost(timeout_s) from None
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
@@ -105,6 +110,13 @@ class Adapter(ABC):
                 known = ModelError("cut_off", text, provider=self.provider)
             raise known from error
         return _writable(self._reply(request, parsed, time.monotonic() - started))
+
+    def _refuse_error(self, data: dict[str, Any]) -> None:
+        """Raise the error that stands in an answer's place: gateways send those of their providers with 200."""
+        error = data.get("error")
+        if error and not any(data.get(name) for name in _ANSWERS):
+            message = error.get("message") if isinstance(error, dict) else error
+            raise ModelError(error_kind(None, data), str(message), provider=self.provider)
 
     def _lost(self, timeout_s: float) -> ModelError:
         return ModelError("timeout", f"no answer within {timeout_s:g} s", provider=self.provider)

@@ -120,8 +120,10 @@ class Model:
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         except Exception as error:
             answered.error = answered.error and str(error)
-            if isinstance(error, ModelError) and meter is not None:
-                self._spend_failed(request, error, meter)
+            if isinstance(error, ModelError):
+                error.answered = any(each.role == "assistant" for each in request.messages)
+                if meter is not None:
+                    self._spend_failed(request, error, meter)
             raise
         finally:
             if self.calls is not None and sent is not None:

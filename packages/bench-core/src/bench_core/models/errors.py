@@ -1,36 +1,21 @@
 """How a model call can fail, classified without importing any SDK or HTTP library.
 
 The two lines of each SDK raise different classes for the same thing and moved from one HTTP library
-to another, so errors are classified by status code and by the names of their classes.
+to another, so errors are classified by what the provider said (`bench_core.faults.error_kind`) and, where it said nothing,
+by the names of their classes. What follows from a kind is its row of `bench_core.faults.FAULTS`.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.faults import FAULTS, ErrorKind, error_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ErrorKind = Literal[
-    "rate_limit", "overloaded", "server", "connection", "malformed",
-    "timeout", "cut_off", "auth", "not_found", "too_large", "bad_request", "oversized", "deadline",
-    "unknown",
-]  # fmt: skip
-"""What kind of failure it was; the first five may pass when tried again."""
-
-_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "connection", "malformed"})
-_MAYBE_PAID = frozenset({"timeout", "cut_off"})
-# 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 504 and 524 are a gateway's
-# that waited in vain for the model; 529 is Anthropic's "overloaded".
-_BY_STATUS: dict[int, ErrorKind] = {
-    400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "server",
-    409: "server", 413: "too_large", 422: "bad_request", 429: "rate_limit",
-    503: "overloaded", 504: "timeout", 524: "timeout", 529: "overloaded",
-}  # fmt: skip
-_NOT_SERVED = frozenset({401, 403, 404, 408, 409, 425, 429})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
 _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 _CONNECTIONS = frozenset(
@@ -64,6 +49,7 @@ class ModelError(EnvironmentFaultError):
         status: HTTP status, None where none came.
         retry_after_s: What the provider asked to wait, in seconds.
         attempts: How many requests were made.
+        answered: Whether the model had answered in the same conversation before.
     """
 
     def __init__(
@@ -75,8 +61,11 @@ class ModelError(EnvironmentFaultError):
         status: int | None = None,
         retry_after_s: float | None = None,
         attempts: int = 1,
+        answered: bool = False,
     ) -> None:
         self.kind: ErrorKind = kind
+        self.fault: str = kind
+        self.answered = answered
         self.message = message
         self.provider = provider
         self.status = status
@@ -94,12 +83,12 @@ class ModelError(EnvironmentFaultError):
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed a moment later."""
-        return self.kind in _RETRYABLE
+        return FAULTS[self.kind].ask_again
 
     @property
     def maybe_paid(self) -> bool:
         """Whether a model may have answered, and its answer was lost on the way."""
-        return self.kind in _MAYBE_PAID
+        return FAULTS[self.kind].maybe_paid
 
     def after(self, attempts: int) -> ModelError:
         """Return the same error, saying how many requests were made."""
@@ -110,6 +99,7 @@ class ModelError(EnvironmentFaultError):
             status=self.status,
             retry_after_s=self.retry_after_s,
             attempts=attempts,
+            answered=self.answered,
         )
 
 
@@ -140,14 +130,6 @@ def answer_was_lost(error: BaseException) -> bool:
     return bool({cls.__name__ for cls in type(error).__mro__} & _TIMEOUTS) and was_sent(error)
 
 
-def is_outage(status: int) -> bool:
-    """Whether an answer's status says that the provider did not serve, keys and models included.
-
-    What it refuses because of the request itself, such as one that is too long, is no outage.
-    """
-    return status in _NOT_SERVED or status >= 500  # HTTP
-
-
 def _status(error: BaseException) -> int | None:
     for name in ("status_code", "code"):
         value = getattr(error, name, None)
@@ -160,12 +142,12 @@ def _status(error: BaseException) -> int | None:
 
 def _kind(error: BaseException, status: int | None) -> ErrorKind:
     names = {cls.__name__ for cls in type(error).__mro__}
-    if names & _MALFORMED or (
-        status is not None and status < 300
-    ):  # a success that could not be read
+    said = _body(error)
+    unread = status is not None and status < 300  # a success that could not be read
+    if names & _MALFORMED or (unread and not said):
         return "malformed"
-    if status is not None:
-        return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
+    if status is not None or said:
+        return error_kind(status, said, text=str(error))
     if names & _TIMEOUTS:
         return "timeout" if was_sent(error) else "connection"
     if names & _CONNECTIONS:
@@ -176,8 +158,13 @@ def _kind(error: BaseException, status: int | None) -> ErrorKind:
     return "unknown"
 
 
+def _body(error: BaseException) -> object:
+    """Return what an SDK's error has of the answer's body."""
+    return getattr(error, "body", None) or getattr(error, "details", None)
+
+
 def _message(error: BaseException) -> str:
-    body = getattr(error, "body", None) or getattr(error, "details", None)
+    body = _body(error)
     text = body if isinstance(body, str) and body.strip() else ""
     if isinstance(body, dict):
         inner = body.get("error", body)

@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench_core.models.errors import is_outage
+from bench_core.faults import error_kind
+from bench_core.models.errors import ModelError
 from bench_core.models.proxy_apis import error_body
 from bench_core.models.stream_usage import (
     USAGE_BOUNDED,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from bench_core.errors import EnvironmentFaultError
+    from bench_core.faults import ErrorKind
     from bench_core.models.kept_calls import Answered, Sent
     from bench_core.models.prices import Prices
     from bench_core.models.proxy_apis import Call
@@ -54,10 +57,12 @@ class CallCounter(Protocol):
     """What counts the calls of an attempt.
 
     Attributes:
-        outage: How the provider failed in the last call; None where it served it.
+        fault: How the last call failed; None where the provider served it.
+        answered: Whether the provider has served one.
     """
 
-    outage: str | None
+    fault: EnvironmentFaultError | None
+    answered: bool
 
     def spend(self, usage: Usage, cost_usd: float | None) -> None:
         """Report a call to the meter."""
@@ -125,11 +130,12 @@ class ProxiedCall:
             await asyncio.wait_for(self._forward(client, responder), _CALL_S)
         except (httpx.HTTPError, httpx.InvalidURL, asyncio.TimeoutError, OSError) as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
-            self._trial.outage = self._clean(reason.encode()).decode()
+            reason = self._clean(reason.encode()).decode()
             lost = isinstance(error, httpx.ReadTimeout | asyncio.TimeoutError)
             if not self._answered and not lost:
                 self._count(Usage(requests=1), 0.0)  # providers charge nothing for it
-            self._error = f"the provider does not answer: {self._trial.outage}"
+            self._failed("timeout" if lost else "connection", reason)
+            self._error = f"the provider does not answer: {reason}"
             await self._refuse(responder, "upstream", self._error)
         finally:
             self._count_bound()
@@ -166,8 +172,22 @@ class ProxiedCall:
                 self._count_bound()
                 await responder.whole(answer.status_code, self._clean(whole), kept)
 
+    def _failed(self, kind: ErrorKind, reason: str, status: int | None = None) -> None:
+        """Note how the call failed, for what becomes of the trial."""
+        self._trial.fault = ModelError(
+            kind,
+            reason,
+            provider=self.call.api.vendor,
+            status=status,
+            answered=self._trial.answered,
+        )
+
+    def _served(self) -> None:
+        self._trial.fault, self._trial.answered = None, True
+
     async def _stream(self, chunks: AsyncIterator[bytes], responder: Responder) -> None:
         """Pass on each event as it comes, and count the call before what ends it for the agent."""
+        self._served()
         buffer = bytearray()
         async for chunk in chunks:
             buffer += chunk
@@ -177,12 +197,13 @@ class ProxiedCall:
                 await self._event(event, responder)
         if buffer:
             await self._event(bytes(buffer), responder)
-        self._trial.outage = None
         self._count_reported()
 
     async def _event(self, event: bytes, responder: Responder) -> None:
         data = data_of_event(event)
         if data is not None:
+            if data.get("error") or data.get("type") == "error":  # it may fail after it has begun
+                self._failed(error_kind(None, data), "its stream ended with an error")
             self._seen.read(data)
             self._message.read(data)
             if self._added_usage and data.get("usage") and not data.get("choices"):
@@ -194,11 +215,13 @@ class ProxiedCall:
     def _count_whole(self, status: int, body: bytes) -> None:
         self._note(status, body)
         found = read_answer(status, _last_of_list(body))
-        if found.outcome in {"refused", "failed"} and not self._answered:
-            self._trial.outage = found.reason if is_outage(status) else None
+        if found.kind is None:
+            self._served()
+        else:
+            self._failed(found.kind, self._error or found.reason or "", status)
+        if found.kind is not None and not self._answered:
             self._count(Usage(requests=1), 0.0)
         elif found.usage is not None:
-            self._trial.outage = None
             self._count_priced(found.usage, found.model)
 
     def _note(self, status: int, body: bytes) -> None:

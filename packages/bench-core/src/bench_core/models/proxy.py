@@ -111,8 +111,9 @@ class TrialProxy:
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.variables: Mapping[str, str] = proxy.variables_with(self.secret)
         self.refused: str | None = None
-        # how the provider failed in the last call, None where it served it
-        self.outage: str | None = None
+        # how the last call failed, None where the provider served it
+        self.fault: EnvironmentFaultError | None = None
+        self.answered = False
         self.notes: list[str] = []
         self.passing: set[asyncio.Task[None]] = set()
         self.over = False

@@ -10,10 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench_core.models.errors import classify, is_outage
+from bench_core.faults import FAULTS, error_kind
+from bench_core.models.errors import ModelError, classify
 from bench_core.models.stream_usage import usage_of
 
 if TYPE_CHECKING:
+    from bench_core.faults import ErrorKind
     from bench_core.records import Usage
 
 _ENDPOINT = re.compile(
@@ -34,6 +36,7 @@ class WireCall:
         outcome: `unread` was answered and says nothing of its usage, as streams do; `refused` is the
             caller's own doing, such as a prompt that is too long; with `failed` the provider was.
         reason: Why it failed or was refused; None otherwise.
+        kind: What that means; None otherwise.
     """
 
     outcome: Literal["answered", "unread", "refused", "failed"]
@@ -41,6 +44,13 @@ class WireCall:
     provider: str = "unknown"
     model: str | None = None
     reason: str | None = None
+    kind: ErrorKind | None = None
+
+    def error(self, *, answered: bool) -> ModelError | None:
+        """Return how the call failed, None where it did not; `answered` says whether the model had before."""
+        if self.kind is None:
+            return None
+        return ModelError(self.kind, self.reason or "", provider="model", answered=answered)
 
 
 def is_model_call(method: str, url: str) -> bool:
@@ -57,8 +67,7 @@ def is_model_call(method: str, url: str) -> bool:
 def read_answer(status: int, body: bytes | None, content_type: str = "") -> WireCall:
     """Return what an answer reports; `body` is None where it could not be read."""
     if status not in _OK:
-        reason = f"HTTP {status}"
-        return WireCall("failed" if is_outage(status) else "refused", reason=reason)
+        return _not_served(error_kind(status, body or b""), f"HTTP {status}")
     if body is None or content_type.startswith(_STREAM):
         return WireCall("unread")
     try:
@@ -66,32 +75,38 @@ def read_answer(status: int, body: bytes | None, content_type: str = "") -> Wire
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        return WireCall("failed", reason="no JSON object, but a proxy's page or nothing at all")
+        return _not_served("malformed", "no JSON object, but a proxy's page or nothing at all")
     provider, usage = _usage(answer)
+    if usage is None and answer.get("error"):  # a gateway whose own call failed says so with 200
+        return _not_served(error_kind(None, answer), "an error in place of an answer")
     if usage is None:
         return WireCall("unread")
     model = answer.get("model") or answer.get("modelVersion")
     return WireCall("answered", usage, provider, str(model) if model else None)
 
 
-def provider_failed(error: BaseException) -> bool:
-    """Whether what an SDK or HTTP library raised, or its cause, says that a provider failed."""
+def _not_served(kind: ErrorKind, reason: str) -> WireCall:
+    refused = FAULTS[kind].owner == "agent" or kind == "bad_request"
+    return WireCall("refused" if refused else "failed", reason=reason, kind=kind)
+
+
+def provider_error(error: BaseException) -> ModelError | None:
+    """Return what an SDK or HTTP library says, here or as a cause, of a provider; None where none does."""
     current: BaseException | None = error
     while current is not None:
-        if _failed(current):
-            return True
+        library = type(current).__module__.partition(".")[0] in _LIBRARIES
+        if library and not isinstance(current, ValueError):
+            known = classify(current, "model")
+            status = getattr(getattr(current, "response", None), "status_code", None)
+            if known.status is None and isinstance(
+                status, int
+            ):  # httpx has it in the response alone
+                kind = error_kind(status, b"", text=str(current))
+                known = ModelError(kind, known.message, provider="model", status=status)
+            if known.status is not None or known.kind in {"timeout", "connection"}:
+                return known
         current = current.__cause__ or current.__context__
-    return False
-
-
-def _failed(error: BaseException) -> bool:
-    if type(error).__module__.partition(".")[0] not in _LIBRARIES or isinstance(error, ValueError):
-        return False
-    fault = classify(error, "model")
-    status = fault.status or getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(status, int):
-        return is_outage(status)
-    return fault.kind in {"timeout", "connection"}
+    return None
 
 
 def _usage(answer: dict[str, Any]) -> tuple[str, Usage | None]:

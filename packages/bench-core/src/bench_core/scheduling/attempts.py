@@ -6,15 +6,9 @@ import asyncio
 import enum
 from typing import TYPE_CHECKING
 
-from bench_core.records import ErrorInfo, Status, TrialResult
-from bench_core.records.vocabulary import FailureMode
-from bench_core.trial.results import (
-    HARNESS_ERROR,
-    NOT_RETRIED,
-    conditions,
-    fault_fields,
-    unscored_result,
-)
+from bench_core.faults import FAULTS
+from bench_core.records import ErrorInfo, TrialResult
+from bench_core.trial.results import conditions, fault_fields, kind_fields, unscored_result
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -23,24 +17,16 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.run_spec import PlannedTrial
 
-__all__ = ["HARNESS_ERROR", "NOT_RETRIED", "RunningAttempt", "StopReason", "conclude"]
+__all__ = ["RunningAttempt", "StopReason", "conclude"]
 
 
 class StopReason(enum.Enum):
-    """Why an attempt had to stop before it was over."""
+    """Why an attempt had to stop before it was over; each is a row of `bench_core.faults.FAULTS`."""
 
     DEADLINE = "hard_deadline"
     CANCELLED = "cancelled"
     BUDGET = "budget_exceeded"
     LEASE_LOST = "lease_lost"
-
-    @property
-    def status(self) -> Status:
-        """What becomes of the attempt."""
-        return {
-            StopReason.CANCELLED: Status.CANCELLED,
-            StopReason.BUDGET: Status.BUDGET_EXCEEDED,
-        }.get(self, Status.ENVIRONMENT_ERROR)
 
 
 _RULES = frozenset({"profile", "timing"})
@@ -124,9 +110,7 @@ def conclude(
         }[reason]
         if attempt.abandoned:
             message += "; it ignored its cancellation and was abandoned"
-        error = ErrorInfo(kind=reason.value, message=message)
-        mode = FailureMode(reason.status.value)
-        fields = {"status": reason.status, "error": error, "failure_mode": mode}
+        fields = kind_fields(FAULTS[reason.value], ErrorInfo(kind=reason.value, message=message))
         return unscored_result(trial.task, context, fields)
     if attempt.task.cancelled():
         return _harness_error(trial, context, RuntimeError("the trial cancelled itself"))

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_core.records import Status
+from bench_core.faults import recorded_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
     from bench_core.scheduling.resources import Claim
 
-_MODEL, _EVALUATOR, _ENVIRONMENT = "the model", "the evaluator", "the environment"
-_OF_PHASE = {"agent": _MODEL, "evaluation": _EVALUATOR}
+_SHARED = ("the model", "the evaluator", "the harness", "the environment")
+"""What every trial needs beside what it claims; the last stands for that where it claims nothing."""
 _NUMBERS = re.compile(r"\d+")
 _SIGNATURE = 120
 
@@ -150,20 +150,15 @@ class CircuitBreakers:
 
 
 def _needs(claim: Claim) -> list[str]:
-    return [*sorted(claim.names), _MODEL, _EVALUATOR, _ENVIRONMENT]
+    return [*sorted(claim.names), *_SHARED]
 
 
 def _blamed(claim: Claim, result: TrialResult) -> list[str]:
     """Return what is broken according to an attempt without a score; nothing where that is unknown."""
-    error = result.error
-    if (
-        result.status is not Status.ENVIRONMENT_ERROR
-        or error is None
-        or error.kind in {"hard_deadline", "lease_lost"}
-    ):
+    kind = recorded_fault(result)
+    if kind is None or kind.breaker is None or result.error is None:
         return []
-    thing = _OF_PHASE.get(error.phase or "")
-    return [thing] if thing else sorted(claim.names) or [_ENVIRONMENT]
+    return [kind.breaker] if kind.breaker != "claimed" else sorted(claim.names) or [_SHARED[-1]]
 
 
 def _fault_of(result: TrialResult) -> tuple[str, str]:

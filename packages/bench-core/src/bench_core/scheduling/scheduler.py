@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_core.records import Event, Status
+from bench_core.faults import NOT_RETRIED, recorded_fault
+from bench_core.records import Event
 from bench_core.run_spec import Timeouts
 from bench_core.scheduling.abandoned import ABANDONED_END_S, outlast
-from bench_core.scheduling.attempts import HARNESS_ERROR, NOT_RETRIED, StopReason
+from bench_core.scheduling.attempts import StopReason
 from bench_core.scheduling.backoff import Backoff
 from bench_core.scheduling.circuit_breakers import CircuitBreakers
 from bench_core.scheduling.clocks import SystemClock
@@ -277,6 +278,7 @@ class Scheduler:
         self._sink.append(trial.last)
         self._on_kept(flight.live.token)
         self._note_trips(flight, trial.last)
+        self._stop_for_fault(trial.last)
         if self._may_try_again(flight, trial.last):
             self._back_off(trial, trial.last)
         else:
@@ -339,9 +341,11 @@ class Scheduler:
         self._free(flight)
 
     def _may_try_again(self, flight: _Flight, result: TrialResult) -> bool:
+        kind = recorded_fault(result)
         return (
-            result.status is Status.ENVIRONMENT_ERROR
-            and not {HARNESS_ERROR, NOT_RETRIED} & set(result.flags)
+            kind is not None
+            and kind.retry
+            and NOT_RETRIED not in result.flags
             and flight.trial.tries < self._policy.attempts
             and self._outcome is None
             and not self._breakers.is_open(flight.trial.claim)
@@ -375,6 +379,19 @@ class Scheduler:
             self._event("budget_exceeded", None, reason=spent)
             self._progress.note(f"Budget: {spent}; nothing new starts.")
         self._end("budget_exceeded")
+
+    def _stop_for_fault(self, result: TrialResult) -> None:
+        """Start nothing more where every other trial would only meet the same fault."""
+        kind = recorded_fault(result)
+        if kind is None or not kind.stops_run or self._outcome is not None:
+            return
+        message = result.error.message if result.error is not None else ""
+        self._event("run_stopped", None, fault=kind.name, message=message)
+        self._progress.note(
+            f"The run stops, as {kind.what} ({message}): mend that and run the same command again, "
+            "it continues the run"
+        )
+        self._end("aborted")
 
     def _stop_flights(self, reason: StopReason) -> None:
         for flight in self._flights:

@@ -11,6 +11,7 @@ import pytest
 
 from bench_core.budgets import AGENT, Budget
 from bench_core.errors import EvaluationError
+from bench_core.faults import HARNESS_ERROR, NOT_RETRIED
 from bench_core.records import Limits, Spending, Usage
 from bench_core.records.vocabulary import meaning_of_flag
 from bench_core.run_folder.artifacts import list_artifacts
@@ -21,7 +22,7 @@ from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS, Fault, FaultyAgent, FaultyBenchmark
 from bench_core.trial import AgentLimits, rescore_trial
 from bench_core.trial.agent_work import NOT_RELEASED
-from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
+from bench_core.trial.results import NOT_CLOSED, USAGE_REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,11 +16,12 @@ from bench_core.errors import (
     EvaluationError,
     InputError,
 )
+from bench_core.faults import HARNESS_ERROR, NOT_RETRIED
 from bench_core.records import AgentOutcome, Status, Step, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 from bench_core.trial import Evaluation
 from bench_core.trial.agent_work import NOT_RELEASED
-from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
+from bench_core.trial.results import NOT_CLOSED, USAGE_REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.errors import (
     AgentError,
-    BudgetExceededError,
     EnvironmentFaultError,
-    InputError,
 )
+from bench_core.faults import FaultEvidence, fault_of
 from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.source_lines import own_line
@@ -34,7 +33,6 @@ ENVIRONMENT_CLOSED = "EnvironmentClosed"
 """Kind of the error of an agent that ended its environment."""
 
 _UNSCORED = AgentOutcome(status=Status.ENVIRONMENT_ERROR)
-_NOT_THE_AGENTS = (EnvironmentFaultError, InputError)
 _log = logging.getLogger(__name__)
 
 
@@ -176,16 +174,17 @@ def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentW
     error = work.exception()
     if error is None:
         return AgentWork(_checked(work.result(), context))
-    if isinstance(error, _NOT_THE_AGENTS):
-        return AgentWork(_UNSCORED, error, claimed=True)
-    if isinstance(error, BudgetExceededError) and _budget_is_spent(context):
-        return AgentWork(AgentOutcome(status=Status.BUDGET_EXCEEDED))
     if not isinstance(error, Exception):
         raise error
+    kind = fault_of(FaultEvidence(error, budget_spent=_budget_is_spent(context)))
+    if kind.status is Status.BUDGET_EXCEEDED:
+        return AgentWork(AgentOutcome(status=kind.status))
+    if not kind.scored:
+        return AgentWork(_UNSCORED, error, claimed=True)
     if isinstance(error, AgentProcessError):
-        status = Status.AGENT_ERROR
-        return AgentWork(AgentOutcome(status=status, error=error.info, flags=error.flags))
-    return AgentWork(AgentOutcome(status=Status.AGENT_ERROR, error=error_info(error, "agent")))
+        return AgentWork(AgentOutcome(status=kind.status, error=error.info, flags=error.flags))
+    info = error_info(error, "agent").model_copy(update={"fault": kind.name})
+    return AgentWork(AgentOutcome(status=kind.status, error=info))
 
 
 def _checked(outcome: object, context: TrialContext) -> AgentOutcome:

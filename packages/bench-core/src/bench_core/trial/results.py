@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
+from bench_core.faults import FAULTS, HARNESS_ERROR, FaultEvidence, fault_of
 from bench_core.records import (
     AgentEnding,
     AgentOutcome,
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from bench_core.faults import FaultKind
+    from bench_core.faults.table import Origin
     from bench_core.protocols import TrialContext
     from bench_core.records import Task
     from bench_core.trial.hooks import Evaluation, TrialEnvironment
 
-HARNESS_ERROR = "harness_error"
-"""Flags results of trials that failed because of a defect in the harness or the benchmark."""
-NOT_RETRIED = "not_retried"
-"""Flags results whose fault came after the agent's paid work: another try would pay for it again."""
 NOT_CLOSED = "not_closed"
 """Flags results whose environment could not be closed after all that is scored was captured."""
 CLAIMS_FAULT = "agent_claims_fault"
@@ -117,7 +115,7 @@ def evaluated_fields(
         "checks": evaluation.checks,
         "confidence": evaluation.confidence,
         "flags": tuple(dict.fromkeys([*ending.flags, *evaluation.flags])),
-        "failure_mode": _failure_mode(status, evaluation, steps),
+        "failure_mode": _failure_mode(ending, status, evaluation, steps),
         "suspect": _suspect(ending, evaluation),
         "error": error,
         "details": {**details, **evaluation.details},
@@ -125,39 +123,33 @@ def evaluated_fields(
     return fields if evaluation.profile is None else {**fields, "profile": evaluation.profile}
 
 
-def fault_fields(error: Exception, phase: str, *, after_work: bool) -> dict[str, Any]:
+def fault_fields(
+    error: Exception, phase: str, *, after_work: bool, origin: Origin = "benchmark"
+) -> dict[str, Any]:
     """Return the fields that an error decides which leaves a trial without a score.
 
     Args:
         error: What happened.
         phase: When.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
+        origin: Whose code raised it.
     """
-    flags: list[str] = []
-    if isinstance(error, BudgetExceededError):
-        status = Status.BUDGET_EXCEEDED
-    elif isinstance(error, EvaluationError) or (
-        phase == "evaluation" and not isinstance(error, EnvironmentFaultError)
-    ):
-        # foreign evaluators run here: their faults are never a score
-        status = Status.EVALUATION_ERROR
-    else:
-        status = Status.ENVIRONMENT_ERROR
-        flags += [flag] if (flag := getattr(error, "flag", None)) else []
-        if not isinstance(error, EnvironmentFaultError):
-            flags.append(HARNESS_ERROR)
-        elif after_work or error.lasting:
-            flags.append(NOT_RETRIED)
+    kind = fault_of(FaultEvidence(error, phase, origin, after_work=after_work))
     info = error_info(error, phase)
-    if HARNESS_ERROR in flags:
+    if kind.flag == HARNESS_ERROR:
         # a bare KeyError says no more than its key
         info = info.model_copy(update={"message": f"{info.kind}: {info.message}"})
+    return kind_fields(kind, info, getattr(error, "flag", None))
+
+
+def kind_fields(kind: FaultKind, error: ErrorInfo, flag: str | None = None) -> dict[str, Any]:
+    """Return the fields of a result without a score: what its fault was, and the flag of the error itself."""
     return {
-        "status": status,
+        "status": kind.status,
         "score": None,
-        "flags": tuple(flags),
-        "failure_mode": FailureMode(status.value),
-        "error": info,
+        "flags": tuple(each for each in (flag, kind.flag) if each),
+        "failure_mode": kind.failure_mode,
+        "error": error.model_copy(update={"fault": kind.name}),
     }
 
 
@@ -178,14 +170,27 @@ def _suspect(ending: AgentEnding, evaluation: Evaluation) -> tuple[SuspectCause,
     """Return why a score may not be the agent's doing; what only the agent claims is no evidence."""
     if evaluation.score is None:
         return ()
-    if CLAIMS_FAULT not in ending.flags or evaluation.score >= _SUCCESS:
-        return evaluation.suspect
-    return tuple(dict.fromkeys([*evaluation.suspect, SuspectCause.ENVIRONMENT_FAULT]))
+    causes = list(evaluation.suspect)
+    if CLAIMS_FAULT in ending.flags and evaluation.score < _SUCCESS:
+        causes.append(SuspectCause.ENVIRONMENT_FAULT)
+    kind = _kind_of(ending)
+    if kind is not None and kind.suspect and evaluation.score < _SUCCESS:
+        causes.append(SuspectCause(kind.name))
+    return tuple(dict.fromkeys(causes))
 
 
-def _failure_mode(status: Status, evaluation: Evaluation, steps: int) -> FailureMode | None:
+def _kind_of(ending: AgentEnding) -> FaultKind | None:
+    return FAULTS.get(ending.error.fault or "") if ending.error is not None else None
+
+
+def _failure_mode(
+    ending: AgentEnding, status: Status, evaluation: Evaluation, steps: int
+) -> FailureMode | None:
     if evaluation.score is not None and evaluation.score >= _SUCCESS:
         return None
+    kind = _kind_of(ending)
+    if kind is not None and kind.mode is not None and status is kind.status:
+        return kind.mode  # why it ended says more than what it left
     if evaluation.failure_mode is not None:
         return evaluation.failure_mode
     if status is not Status.COMPLETED:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
+    from bench_core.faults.table import Origin
     from bench_core.protocols import Agent
     from bench_core.records import (
         AgentCode,
@@ -296,9 +297,9 @@ class _Trial:
 
     def _unscored(self, ending: AgentEnding) -> dict[str, Any] | None:
         if self.work.fault is not None:
-            return self._with_flags(
-                fault_fields(self.work.fault, "agent", after_work=False), ending
-            )
+            origin: Origin = "agent" if self.work.claimed else "benchmark"
+            fields = fault_fields(self.work.fault, "agent", after_work=False, origin=origin)
+            return self._with_flags(fields, ending)
         if ending.status is Status.BUDGET_EXCEEDED:
             error = BudgetExceededError("the run's budget is spent")
             return self._with_flags(fault_fields(error, "agent", after_work=False), ending)

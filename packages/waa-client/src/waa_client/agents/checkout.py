@@ -34,7 +34,8 @@ from bench_core.errors import (
     EnvironmentFaultError,
     InputError,
 )
-from bench_core.models import provider_failed, published_prices
+from bench_core.faults import FaultEvidence, fault_of
+from bench_core.models import ModelError, provider_error, published_prices
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
 from bench_core.records.codec import decode_json
 from bench_core.run_folder import TrialArtifacts
@@ -102,6 +103,8 @@ class _Trial:
         self.calls = CallRecorder()
         self._meter = context.meter
         self._calls = 0
+        self._answered = False
+        self._said: ModelError | None = None
         self._agent = agent
         self._desktop = desktop
         self._task = task
@@ -216,13 +219,18 @@ class _Trial:
         self._spend(recorded)
         if isinstance(error, (EnvironmentFaultError, BudgetExceededError)):
             raise error
-        last = recorded[-1] if recorded else None
-        if last is not None and last.outcome == "failed":
-            raise EnvironmentFaultError(
-                f"the agent's model provider failed: {last.reason}"
+        said = recorded[-1].error(answered=self._answered) if recorded else None
+        if said is None and error is not None:
+            said = provider_error(error)
+        self._answered |= any(each.kind is None for each in recorded)
+        if said is not None and not fault_of(FaultEvidence(said)).scored:
+            raise ModelError(
+                said.kind,
+                f"the agent's model provider failed: {said.message}",
+                provider="model",
+                status=said.status,
             ) from error
-        if error is not None and provider_failed(error):
-            raise EnvironmentFaultError(f"the agent's model provider failed: {error}") from error
+        self._said = said
 
     def _spend(self, recorded: list[WireCall]) -> None:
         failed = 0
@@ -243,9 +251,13 @@ class _Trial:
             self._meter.spend(Usage(requests=failed, retries=failed - 1), 0.0)
 
     def _fail(self, error: Exception) -> None:
-        self.status = Status.AGENT_ERROR
+        kind = fault_of(FaultEvidence(self._said or error))
+        if not kind.scored:
+            raise error
+        self.status = kind.status
         self._error = ErrorInfo(
             kind=type(error).__name__,
+            fault=kind.name,
             message=str(error) or type(error).__name__,
             phase="agent",
             traceback=None

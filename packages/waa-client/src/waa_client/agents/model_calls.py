@@ -130,7 +130,7 @@ def _recorder_of(request: Any) -> CallRecorder | None:
 
 
 def _lost(error: Exception) -> WireCall:
-    return WireCall("failed", reason=str(error) or type(error).__name__)
+    return WireCall("failed", reason=str(error) or type(error).__name__, kind="connection")
 
 
 def _answered(answer: Any, *, streams: bool) -> WireCall:

@@ -42,7 +42,7 @@ class ByHandAdapter(ScriptedAdapter):
         asked = {"conversation": self._conversation, "request": request.model_dump(mode="json")}
         answer = await _post(await asyncio.to_thread(desk_url) + "ask", asked)
         if "error" in answer:
-            raise ModelError("bad_request", str(answer["error"]), provider=BY_HAND)
+            raise ModelError("unknown", str(answer["error"]), provider=BY_HAND)
         self._calls += 1
         person = str(answer.pop("person", ""))
         reply = self._reply({**answer, "model_reported": f"human {person}".strip()}, request)
