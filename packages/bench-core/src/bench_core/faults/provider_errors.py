@@ -176,7 +176,7 @@ def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind
         return found[0]
     if not found and (status is None or status < 400):
         found = general
-    spoken = _spoken(status, [*found, *general], words)
+    spoken = _spoken(status, found, general, words)
     if spoken is not None:
         return spoken
     if found and found[0] != "server":
@@ -186,9 +186,11 @@ def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind
     return _STATUSES.get(status or 0, "server" if failed else "bad_request")
 
 
-def _spoken(status: int | None, found: list[ErrorKind], words: str) -> ErrorKind | None:
+def _spoken(
+    status: int | None, found: list[ErrorKind], general: list[ErrorKind], words: str
+) -> ErrorKind | None:
     """Return what the words say that no code and no status says better."""
-    about_rates = "rate_limit" in found or _ABOUT_RATES.search(words) is not None
+    about_rates = "rate_limit" in {*found, *general} or _ABOUT_RATES.search(words) is not None
     if status == 429 or about_rates:  # HTTP
         if _SURELY_MONEY.search(words) and not _ABOUT_RATES.search(words):
             return "no_money"
