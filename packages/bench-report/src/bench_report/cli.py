@@ -17,7 +17,7 @@ from bench_report.cli_examples import EXAMPLES
 _FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 _DEFAULT_FORMATS = "html,md,json"
 _EXPORTS = (
-    "inspect", "atif", "every-eval-ever", "eval-results", "baseline", "comparison", "waa-baseline",
+    "inspect", "atif", "every-eval-ever", "eval-results", "baseline", "results", "comparison", "waa-baseline",
     "webarena", "template", "figures",
     "md", "json", "html", "latex", "csv", "parquet", "junit",
 )  # fmt: skip
@@ -371,6 +371,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     every-eval-ever  records of Every Eval Ever: an aggregate, and a line for each trial (a folder)
     eval-results  an entry for `.eval_results` of a model page on the Hugging Face Hub (a .yaml file)
     baseline      what later runs are compared with (a file)
+    results       a row for each result, for DuckDB, Polars and others (a .parquet file)
     comparison    models side by side (a .md file, and .json beside it)
     waa-baseline  two harnesses on the same tasks (a .md file)
     webarena      sites and template average (a .md file)

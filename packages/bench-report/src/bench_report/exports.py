@@ -10,6 +10,7 @@ from bench_report.comparison.baselines import baseline_of
 from bench_report.formats.documents import DOCUMENTS, comparison_json, render_document
 from bench_report.formats.figures import figures_of
 from bench_report.formats.pdf import print_figures
+from bench_report.formats.results_parquet import write_results
 from bench_report.interchange.atif import export_atif, import_atif
 from bench_report.interchange.every_eval_ever import export_every_eval_ever
 from bench_report.interchange.hugging_face import export_eval_results
@@ -47,11 +48,11 @@ def export(
     """Write run folders in another form and return the files.
 
     Args:
-        what: `inspect`, `atif`, `every-eval-ever`, `eval-results`, `baseline` (one run each); `comparison`,
+        what: `inspect`, `atif`, `every-eval-ever`, `eval-results`, `baseline` (one run each); `results`, `comparison`,
             `waa-baseline`, `webarena`, `template` (a document); `figures` (SVG files); or `latex`, `csv`,
             `parquet`, `junit`, `md`, `json`, `html`.
         folders: Run folders.
-        out: A file for `inspect`, `baseline`, `eval-results` and documents, else a folder.
+        out: A file for `inspect`, `baseline`, `eval-results`, `results` and documents, else a folder.
         template: The user's own template, for `template`.
         pdf: Also print `figures` as PDF, by the Chromium of this machine.
         title: Of the document.
@@ -65,9 +66,11 @@ def export(
     """
     if pdf and what != "figures":
         raise InputError("--pdf is for `figures`; `html` prints from a browser")
-    if template is not None and (what == "figures" or what in _OF_ONE_RUN):
+    if template is not None and (what == "figures" or what in {*_OF_ONE_RUN, "results"}):
         raise InputError(f"--template is for `template`; {what!r} has none")
     runs = read_runs(folders)
+    if what == "results":
+        return [write_results(runs, out)]
     if what in _OF_ONE_RUN:
         return _export_single_run(what, runs, out)
     report = report_of(

@@ -2,6 +2,7 @@ from .append_log import AppendLog as AppendLog
 from .append_log import GroupSync as GroupSync
 from .atomic import folder_name as folder_name
 from .atomic import free_name as free_name
+from .atomic import open_atomic as open_atomic
 from .atomic import require_writable as require_writable
 from .atomic import write_atomic as write_atomic
 from .checksums import add_checksum as add_checksum

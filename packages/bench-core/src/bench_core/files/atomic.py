@@ -8,12 +8,13 @@ import itertools
 import os
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # File systems take 255 bytes; suffixes of locks and temporary files come on top.
@@ -29,7 +30,14 @@ _counter = itertools.count()
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that a crash leaves the old file or the new one.
+    """Write `data` to `path` so that a crash leaves the old file or the new one; see `open_atomic`."""
+    with open_atomic(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def open_atomic(path: Path) -> Iterator[BinaryIO]:
+    """Open `path` for writing so that a crash, or an error in the block, leaves the old file and not half a new one.
 
     The data reach the disk before the name does, and the folder is synced after it. A device or a
     pipe (`/dev/stdout`) is written to, and stays what it is.
@@ -38,16 +46,16 @@ def write_atomic(path: Path, data: bytes) -> None:
         OSError: Names `path`.
     """
     if path.is_char_device() or path.is_fifo():
-        path.write_bytes(data)
+        with path.open("wb") as device:
+            yield device
         return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
     try:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         try:
-            with os.fdopen(handle, "wb", buffering=0) as file:
-                view = memoryview(data)
-                while view:
-                    view = view[file.write(view) :]
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
                 # Before the rename: otherwise a power loss can leave the new name on an empty file.
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -57,6 +65,8 @@ def write_atomic(path: Path, data: bytes) -> None:
             raise
         sync_folder(path.parent)
     except OSError as error:
+        if error.errno is None or error.filename not in {None, str(temporary)}:
+            raise  # of another file, which the block reads
         # that of a full disk names no file, and that of a read-only one the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
 
