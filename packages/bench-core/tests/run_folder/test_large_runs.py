@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.budgets import Spent
-from bench_core.errors import RunFolderError
-from bench_core.files.checksums import add_checksum
+from bench_core.errors import RefusedFileError, RunFolderError
+from bench_core.files import add_checksum, open_inside
 from bench_core.records import Event, Spending, Status, TrialKey, TrialResult, Usage
 from bench_core.run_folder import RunFolder, StoredEvents, check_run, read_lines, read_run
 from bench_core.runs import spent_before
@@ -82,6 +82,32 @@ def test_results_that_are_appended_meanwhile_are_not_among_those_that_were_read(
     with RunFolder.resume(tmp_path / "run") as folder:
         folder.append(results[2])
     assert [each.key for each in run.latest] == [each.key for each in results[:2]]
+
+
+def test_a_check_tells_how_far_it_is(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "run", tasks=TASKS)
+    told: list[tuple[int, int]] = []
+    check_run(path, told=lambda *at: told.append(at))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_result_file_may_be_larger_than_other_files(tmp_path: Path) -> None:
+    for name, size in (
+        ("results.jsonl", 3 << 30),
+        ("notes.txt", 3 << 30),
+        ("events.jsonl", 65 << 30),
+    ):
+        (tmp_path / name).touch()
+        with (tmp_path / name).open("r+b") as file:
+            file.truncate(size)
+    said = {}
+    for name in ("results.jsonl", "notes.txt", "events.jsonl"):
+        with pytest.raises(RefusedFileError) as refusal:
+            open_inside(tmp_path, name)
+        said[name] = str(refusal.value)
+    assert "of which nearly none are there" in said["results.jsonl"]  # its size alone would do
+    assert "files up to 2 GB are read" in said["notes.txt"]
+    assert "files up to 64 GB are read" in said["events.jsonl"]
 
 
 def forged(line: bytes, **fields: object) -> bytes:

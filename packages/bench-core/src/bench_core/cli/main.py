@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_TOLD_EVERY_S = 5.0
 _BENCHMARK = click.argument("benchmark", metavar="BENCHMARK")
 _RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
@@ -116,7 +118,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
     if seal:
         click.echo(seal_of(run))
         return
-    found = check_run(run)
+    found = check_run(run, told=_Told())
     if as_json:
         fields = {**vars(found), "path": str(found.path)}
         click.echo(json.dumps(fields, indent=2))
@@ -167,6 +169,19 @@ def worker_process() -> None:
     from bench_core.workers.program import serve_worker
 
     serve_worker()
+
+
+class _Told:
+    """Says on standard error how far a check is, where it takes more than some seconds."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, of: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= _TOLD_EVERY_S:
+            self._last = now
+            click.echo(f"checked {done:,} of {of:,} results", err=True)
 
 
 def _plugins_text(rows: list[dict[str, str]]) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 2 << 30
 """The most that a file of a run folder may hold to be read at all."""
+_MOST_BYTES = dict.fromkeys(("results.jsonl", "events.jsonl"), 64 << 30)
+"""What is read line by line may hold more."""
 MAX_DOCUMENT_BYTES = 256 << 20
 """The most that a document, which is read into memory whole, may hold after unpacking."""
 
@@ -252,10 +254,11 @@ def _refuse(path: Path, found: os.stat_result) -> None:
         what = "a link" if _is_junction(found) else what
         ending = ", which is not followed" if what == "a link" else ", not a plain file"
         raise RefusedFileError(path, f"is {what}{ending}")
-    if found.st_size > MAX_FILE_BYTES:
+    most = _MOST_BYTES.get(path.name, MAX_FILE_BYTES)
+    if found.st_size > most:
         raise RefusedFileError(
             path,
-            f"has {found.st_size / 2**30:,.1f} GB: files up to {MAX_FILE_BYTES >> 30} GB are read",
+            f"has {found.st_size / 2**30:,.1f} GB: files up to {most >> 30} GB are read",
         )
     blocks = getattr(found, "st_blocks", None)
     if (

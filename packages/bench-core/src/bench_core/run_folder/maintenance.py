@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.folder import write_info
 from bench_core.run_folder.indexed import StoredEvents
-from bench_core.run_folder.jsonl import BadLine, read_lines, set_aside_lines, walk_lines
+from bench_core.run_folder.jsonl import BadLine, set_aside_lines, walk_lines
 from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
     StoredResults,
@@ -28,7 +28,7 @@ from bench_core.run_folder.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from bench_core.records import RunInfo
@@ -63,8 +63,12 @@ class SetAside:
     moved_to: Path
 
 
-def check_run(path: Path) -> RunCheck:
+def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> RunCheck:
     """Read everything in the run folder `path` and return what is wrong, changing nothing.
+
+    Args:
+        path: The run folder.
+        told: Called with how many results were compared with their files, and how many there are.
 
     Raises:
         RunFolderError: There is no run at all.
@@ -102,9 +106,12 @@ def check_run(path: Path) -> RunCheck:
     ]
     read = TrialResult.__pydantic_validator__.validate_json
     bad: list[BadLine] = []
-    for _, start, result in walk_lines(path / "results.jsonl", TrialResult, read, bad):
+    lines = walk_lines(path / "results.jsonl", TrialResult, read, bad)
+    for done, (_, start, result) in enumerate(lines, start=1):
         if standings.get(result.key) is not None:
             problems += _changed_in(path, result, current=start == standings.start(result.key))
+        if told is not None:
+            told(done, results.count)
     # a checksum that somebody else computed, of what is no result
     problems += [str(line) for line in bad if line not in results.bad]
     statuses = Counter(standing.status.value for standing in standings)
@@ -130,7 +137,9 @@ def repair_run(path: Path) -> list[SetAside]:
             raise RunFolderError("; ".join(changed))
         moved = []
         for name, model in _LOGS.items():
-            bad = read_lines(path / name, model).bad
+            bad: list[BadLine] = []
+            read = model.__pydantic_validator__.validate_json
+            deque(walk_lines(path / name, model, read, bad), maxlen=0)
             kept = set_aside_lines(path / name, bad)
             if kept is not None:
                 moved.append(SetAside(tuple(bad), kept))

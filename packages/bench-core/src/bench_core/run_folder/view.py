@@ -167,6 +167,7 @@ class StoredResults:
         standings: How each planned trial stands.
         bad: Lines that are no results.
         lines: How many lines the file was given.
+        count: How many of its lines are results.
         unplanned: Trials that are not planned, with the number of their lines.
         benchmarks: How many lines are of which benchmark.
         misplaced: Where lines are missing, doubled or in another order, a sentence each.
@@ -183,16 +184,16 @@ class StoredResults:
         self._file = path / "results.jsonl"
         self._written_by = info.versions.get("bench-core")
         self.bad: list[BadLine] = []
-        self.lines = 0
+        self.lines = self.count = 0
         self.unplanned: Counter[TrialKey] = Counter()
         self.benchmarks: Counter[str] = Counter()
         self.misplaced: list[str] = []
-        set_aside, ahead, count = count_set_aside(path), 0, 0
+        set_aside, ahead = count_set_aside(path), 0
         found = walk_lines(
             self._file, TrialResult, result_part, self.bad, written_by=self._written_by
         )
         for number, start, result in found:
-            count += 1
+            self.count += 1
             self.benchmarks[result.benchmark] += 1
             if not self.standings.note(result, start):
                 if not self.unplanned:
@@ -214,7 +215,7 @@ class StoredResults:
                     f"restore the file from a copy"
                 )
             ahead = now
-        self.lines = max(self.lines, count)
+        self.lines = max(self.lines, self.count)
 
     def latest(self) -> StoredRecords[TrialResult]:
         """Return the last result of each trial, in the order of first results."""
