@@ -248,7 +248,11 @@ def exact_of_run(run: dict[str, Any]) -> Iterator[Exact]:
         yield "rates", where, counts | {"low": ends["low"], "high": ends["high"]}
     for name in ("steps", "tokens", "cost_usd", "time_s"):
         yield "effort", {"run": label, "part": "all", "quantity": name}, summary[name]
-    yield "effort", {"run": label, "quantity": "cost_usd of a scored trial"}, run["cost"]
+    yield (
+        "effort",
+        {"run": label, "quantity": "cost_usd of a scored trial"},
+        {name: run["cost"][name] for name in ("mean", "low", "high", "known")},
+    )
     for kind, counts in (
         ("status", summary["statuses"]),
         ("failure mode", summary["failure_modes"]),

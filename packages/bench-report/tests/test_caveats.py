@@ -205,9 +205,15 @@ def test_unknown_costs_are_reported(
 ) -> None:
     results = [scored_result("a", 1, 1.0, cost_usd=1.0), scored_result("b", 1, 1.0)]
 
-    built = build(scored_run({"a": [1], "b": [1]}, results=results))
+    run = scored_run({"a": [1], "b": [1]}, results=results)
+    built = build(run, formats=["html", "md", "json", "latex"])
 
     assert "The cost of 1 trial is unknown" in text_of(built, "cost_incomplete")
+    (found,) = (each.cost for each in built.report.runs)
+    assert (found.mean, found.low, found.high, found.known, found.trials) == (1.0, None, None, 1, 2)
+    for text in (built.html, built.markdown):
+        assert "1 of 2 trials (50.0%)" in text
+        assert "of one task or template" in text
 
 
 SESSIONS = {

@@ -54,7 +54,7 @@ def test_runs_that_are_cheaper_and_better_make_the_front(
     ]
     drawn = pareto_plot(points)
     assert drawn.count("<circle") == 3
-    assert "on the front" in drawn
+    assert "on the front (price known of all 4 trials)" in drawn
 
 
 def test_the_heat_map_has_a_cell_for_every_trial(run: Runs, build: Builds) -> None:

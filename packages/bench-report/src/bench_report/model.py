@@ -214,11 +214,20 @@ class FailedCheck(Record):
 
 
 class CostInterval(Record):
-    """What a trial costs in the mean over tasks, with its interval for new tasks at 95%, in US dollars."""
+    """What a scored trial costs in the mean over tasks, with its interval for new tasks at 95%, in US dollars.
+
+    Attributes:
+        known: Scored trials whose price is known; the others are not part of the mean.
+        trials: Scored trials.
+        refused: Why there is no interval.
+    """
 
     mean: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+    known: NonNegativeInt
+    trials: NonNegativeInt
+    refused: str | None = None
 
 
 class RunReport(Record):

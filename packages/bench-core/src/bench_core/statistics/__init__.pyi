@@ -11,6 +11,7 @@ from .comparison import compare as compare
 from .comparison import compare_models as compare_models
 from .comparison import compare_tasks as compare_tasks
 from .comparison import task_differences as task_differences
+from .costs import cost_interval as cost_interval
 from .costs import describe as describe
 from .dirichlet import dirichlet_low as dirichlet_low
 from .dirichlet import units_needed as units_needed

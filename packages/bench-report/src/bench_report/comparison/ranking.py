@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
+    cost_interval,
     dominance,
     items_of,
     leaderboard,
     noise_of,
-    paired_t,
-    t_or_normal_quantile,
 )
 from bench_report.model import CostInterval, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bench_core.statistics import Noise
     from bench_report.comparison.baselines import ComparedRun
@@ -49,7 +49,19 @@ def ranking_of(
 
 def cost_of_run(run: RunReport, side: ComparedRun) -> CostInterval | None:
     """Return what a scored trial of a run costs, with an interval; `None` where no cost is known."""
-    return cost_interval(_costs(run), side.templates) if run.summary.cost_usd.known else None
+    costs = _costs(run)
+    if not costs:
+        return None
+    found = CostInterval(
+        mean=fmean(fmean(each) for each in costs.values()),
+        known=sum(map(len, costs.values())),
+        trials=run.summary.coverage.scored,
+    )
+    try:
+        interval = cost_interval(costs, clusters=side.templates)
+    except NotEstimableError as error:
+        return found.model_copy(update={"refused": str(error)})
+    return found.model_copy(update={"low": interval.low, "high": interval.high})
 
 
 def noise_of_run(side: ComparedRun, *, strict: bool = False) -> Noise | None:
@@ -58,21 +70,6 @@ def noise_of_run(side: ComparedRun, *, strict: bool = False) -> Noise | None:
         return noise_of(side.successes(strict=strict), side.templates)
     except NotEstimableError:
         return None
-
-
-def cost_interval(
-    costs: Mapping[str, Sequence[float]], clusters: Mapping[str, str], *, level: float = 0.95
-) -> CostInterval | None:
-    """Return what a trial of a new task costs in the mean, each task counting once; `None` for a single cluster."""
-    means = {key: sum(each) / len(each) for key, each in costs.items() if each}
-    if not means:
-        return None
-    try:
-        test = paired_t(means, clusters=clusters)
-    except NotEstimableError:
-        return None
-    half = t_or_normal_quantile(level, test.df) * test.standard_error
-    return CostInterval(mean=test.mean, low=max(0.0, test.mean - half), high=test.mean + half)
 
 
 def _costs(run: RunReport) -> dict[str, list[float]]:

@@ -9,6 +9,7 @@ from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.text import numbers
 from bench_report.text.phrases import (
+    COST_COLUMNS,
     DIFFERENCE_COLUMNS,
     DIFFERENCES_NOTE,
     LOOK_COLUMNS,
@@ -303,6 +304,6 @@ def _effort(report: Report) -> Iterator[str]:
         yield _table(
             "costs",
             "What a scored trial costs, in the mean over tasks.",
-            ("Run", "Cost", "95% interval"),
+            COST_COLUMNS,
             costs,
         )

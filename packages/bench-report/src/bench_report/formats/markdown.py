@@ -11,6 +11,7 @@ from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, in
 from bench_report.formats.markdown_statistics import looks, noise, ranking
 from bench_report.text.numbers import NONE, count, interval, level, percent
 from bench_report.text.phrases import (
+    COST_COLUMNS,
     DIFFERENCE_COLUMNS,
     DIFFERENCES_NOTE,
     cost_rows,
@@ -175,7 +176,7 @@ def _effort(report: Report) -> Iterator[str]:
     yield _table(head, effort_rows(report), words=2)
     if costs := cost_rows(report):
         yield "### Cost of a scored trial"
-        yield _table(("Run", "Mean over tasks", "95% interval, new tasks"), costs)
+        yield _table(COST_COLUMNS, costs)
 
 
 def _tasks(report: Report) -> Iterator[str]:

@@ -219,13 +219,15 @@ def _effort(report: Report) -> Iterator[Row]:
                 } | spread
         if run.cost:
             # In the mean over tasks, of scored trials: what its interval for new tasks is about.
-            row = {
+            row: Row = {
                 "run": run.label,
                 "part": "all",
                 "value": "",
                 "quantity": "cost_usd of a scored trial",
             }
-            yield row | {"mean": run.cost.mean, "low": run.cost.low, "high": run.cost.high}
+            found = run.cost
+            figures = {"mean": found.mean, "low": found.low, "high": found.high}
+            yield row | figures | {"known": found.known, "unknown": found.trials - found.known}
 
 
 def _counts(report: Report) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from bench_report.html_page.svg_plots import image, position, tone_class
 from bench_report.text.numbers import count, dollars, percent
+from bench_report.text.phrases import price_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -142,6 +143,8 @@ class CostPoint(NamedTuple):
     low: float | None
     high: float | None
     front: bool
+    known: int
+    trials: int
     least: float | None = None
     most: float | None = None
 
@@ -155,9 +158,16 @@ def cost_points(report: Report) -> list[CostPoint]:
             low, high = (
                 (rate.new_tasks.low, rate.new_tasks.high) if rate.new_tasks else (None, None)
             )
-            point = CostPoint(index, run.label, cost, rate.estimate, low, high, front=False)
-            if run.cost is not None and run.cost.low <= cost <= run.cost.high:
-                point = point._replace(least=run.cost.low, most=run.cost.high)
+            spread = run.summary.cost_usd
+            point = CostPoint(
+                index, run.label, cost, rate.estimate, low, high,
+                front=False, known=spread.known, trials=spread.known + spread.unknown,
+            )  # fmt: skip
+            found_cost = run.cost
+            if found_cost and found_cost.low is not None and found_cost.high is not None:
+                within = found_cost.low <= cost <= found_cost.high
+                ends = (found_cost.low, found_cost.high) if within else (None, None)
+                point = point._replace(least=ends[0], most=ends[1])
             found.append(point)
     found.sort(key=lambda each: (each.cost, -each.rate))
     best, points = -1.0, []
@@ -199,7 +209,7 @@ def pareto_plot(points: Sequence[CostPoint]) -> Markup:
             )
     label = "; ".join(
         f"{each.label}: {percent(each.rate)} at {dollars(each.cost)} a trial"
-        f"{', on the front' if each.front else ''}"
+        f"{', on the front' if each.front else ''} (price known of {price_known(each.known, each.trials)})"
         for each in points
     )
     return image("plot pareto", f"Success against cost. {label}", height, parts)

@@ -107,7 +107,11 @@ def dollars(value: float | None) -> str:
 
 def dollars_interval(found: CostInterval | None) -> str:
     """Write the ends of an interval of a cost, or a dash where there is none."""
-    return NONE if found is None else f"{dollars(found.low)} to {dollars(found.high)}"
+    return (
+        NONE
+        if found is None or found.low is None
+        else f"{dollars(found.low)} to {dollars(found.high)}"
+    )
 
 
 def duration(value: float | None) -> str:

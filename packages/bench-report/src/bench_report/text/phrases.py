@@ -101,10 +101,26 @@ def difference_remarks(comparison: RunComparison) -> list[str]:
     return [*lines, *[SAME_TASKS_NOTE] * known]
 
 
-def cost_rows(report: Report) -> list[tuple[str, str, str]]:
-    """Write what a scored trial costs in the mean over tasks: run, cost and interval, where it is known."""
+COST_COLUMNS = ("Run", "Mean over tasks", "95% interval, new tasks", "Price known of")
+
+
+def price_known(known: int, trials: int) -> str:
+    """Write of how many trials a price is known: `36 of 80 trials (45%)`, `all 80 trials`."""
+    if known == trials:
+        return f"all {numbers.count(trials)} trials"
+    share = numbers.percent(known / trials if trials else None)
+    return f"{numbers.count(known)} of {numbers.count(trials)} trials ({share})"
+
+
+def cost_rows(report: Report) -> list[tuple[str, ...]]:
+    """Write what a scored trial costs, where it is known, by `COST_COLUMNS`."""
     return [
-        (run.label, numbers.dollars(run.cost.mean), numbers.dollars_interval(run.cost))
+        (
+            run.label,
+            numbers.dollars(run.cost.mean),
+            run.cost.refused or numbers.dollars_interval(run.cost),
+            price_known(run.cost.known, run.cost.trials),
+        )
         for run in report.runs
         if run.cost
     ]
