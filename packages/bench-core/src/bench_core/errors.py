@@ -233,6 +233,10 @@ class EnvironmentFaultError(BenchError):
     flag: str | None = None
     answered: bool = False
 
+    def __init__(self, *arguments: object, fault: str | None = None) -> None:
+        super().__init__(*arguments)
+        self.fault = fault or self.fault
+
 
 class BrowserError(EnvironmentFaultError):
     """Chromium is missing, did not start, or died."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from bench_core.browser import launch_chromium
+from bench_core.browser import launch_chromium, websocket_url
+from bench_core.browser.connection import CdpConnection
 from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
 from bench_core.browser_use.scripted_chat import act, answer, click, go
+from bench_core.browser_use.session import watched_pages
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import Limits, Status, Step, StepView, Usage
@@ -308,3 +311,44 @@ async def test_a_model_that_never_makes_sense_is_the_agents_error(
     assert outcome.error is not None
     assert (outcome.error.kind, outcome.steps) == ("AgentGaveUpError", outcome.steps)
     assert outcome.details["unusable_answers"] == len(model_server.asked)
+
+
+async def test_a_page_that_crashes_is_no_failure_of_the_agent(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    async with attached_page(browser) as (connection, session):
+
+        class Striking(ScriptedChat):
+            """Has its page crash with its first answer."""
+
+            async def ainvoke(self, *arguments: Any, **options: Any) -> Any:
+                connection.post("Page.crash", {}, session)
+                return await super().ainvoke(*arguments, **options)
+
+        chat = Striking([act("wait", seconds=5)] * 3)
+        attempt = Attempt(chat, browser, context, limits=Limits(max_steps=3, time_limit_s=120))
+        with pytest.raises(BrowserError, match="crashed") as caught:
+            await attempt.run(GOAL)
+    assert caught.value.fault == "page_crashed"
+
+
+async def test_a_page_that_hangs_is_found(browser: BrowserHandle) -> None:
+    async with (
+        attached_page(browser) as (connection, session),
+        watched_pages(browser.cdp_url) as pages,
+    ):
+        await pages.find_silent(None)
+        assert pages.lost is None
+        connection.post("Runtime.evaluate", {"expression": "for (;;) {}"}, session)
+        await pages.find_silent(None, timeout_s=2.0)
+        assert pages.lost == "the page about:blank hangs"
+
+
+@asynccontextmanager
+async def attached_page(browser: BrowserHandle) -> AsyncIterator[tuple[CdpConnection, str]]:
+    connection = await CdpConnection.open(await websocket_url(browser.cdp_url))
+    targets = (await connection.call("Target.getTargets"))["targetInfos"]
+    page = next(each["targetId"] for each in targets if each["type"] == "page")
+    order = {"targetId": page, "flatten": True}
+    yield connection, (await connection.call("Target.attachToTarget", order))["sessionId"]
+    await connection.close()

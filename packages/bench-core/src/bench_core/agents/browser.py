@@ -114,7 +114,8 @@ class BrowserEnvironment:
                 if self._gone() or timeout_ms == _LOOKS_MS[-1]:
                     message = str(error).splitlines()[0]
                     raise EnvironmentFaultError(
-                        f"the browser does not answer: {message}"
+                        f"the browser does not answer: {message}",
+                        fault=None if self._gone() else "page_crashed",
                     ) from error
         raise AssertionError("unreachable: the last look returns or raises")
 

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.cdp_handlers import fan_out
 from bench_core.browser_use.fitted_agent import PromptFilter, agent_class
-from bench_core.browser_use.session import attached_session, browser_answers
+from bench_core.browser_use.session import (
+    attached_session,
+    browser_answers,
+    focused_target,
+    watched_pages,
+)
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
@@ -86,10 +91,16 @@ class Attempt:
         import_browser_use()
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
-            async with attached_session(self._browser) as session:
+            async with (
+                attached_session(self._browser) as session,
+                watched_pages(self._browser.cdp_url) as pages,
+            ):
                 agent = self._agent(session, goal, exclude_actions, options)
+                pages.stop_with(agent.stop)
                 ending = await self._work(agent)
-        return await self._outcome(agent.history, ending)
+                if not agent.history.is_done() and pages.lost is None:
+                    await pages.find_silent(focused_target(session))
+        return await self._outcome(agent.history, ending, pages.lost)
 
     def _agent(
         self, session: Any, goal: str, exclude_actions: Sequence[str], options: dict[str, Any]
@@ -164,7 +175,7 @@ class Attempt:
             await agent.eventbus.stop(clear=True, timeout=0)
         await self._trajectory.note(agent)
 
-    async def _outcome(self, history: Any, ending: _Ending) -> AgentOutcome:
+    async def _outcome(self, history: Any, ending: _Ending, lost: str | None) -> AgentOutcome:
         fault = self._watch.fault
         kind = fault_of(FaultEvidence(fault, budget_spent=True))
         if fault is not None and kind.status is Status.BUDGET_EXCEEDED:
@@ -177,8 +188,16 @@ class Attempt:
         # Asked last: a browser that is closed after the answer takes nothing from it.
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
-        if fault is not None:
-            return self._report(kind.status, error=fault, fault=kind.name)
+        if lost is not None:
+            raise BrowserError(lost, fault="page_crashed")
+        refused = fault or self._watch.refused
+        if refused is not None:
+            kind = fault_of(FaultEvidence(refused))
+            return self._report(kind.status, error=refused, fault=kind.name)
+        return self._at_its_end(history, ending)
+
+    def _at_its_end(self, history: Any, ending: _Ending) -> AgentOutcome:
+        """Report an agent that did not say that it was done, and whose browser and model were there."""
         if not ending.in_time:
             if self._watch.never_answered:
                 raise EnvironmentFaultError(
@@ -188,7 +207,7 @@ class Attempt:
             return self._report(Status.TIME_LIMIT)
         if self._trajectory.steps >= self._max_steps:
             return self._report(Status.STEP_LIMIT)
-        error = self._watch.refused or ending.crash or _last_error(history)
+        error = ending.crash or _last_error(history)
         kind = fault_of(FaultEvidence(error))
         if not kind.scored:
             raise error

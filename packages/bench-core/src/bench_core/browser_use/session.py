@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
+from bench_core.browser.connection import CdpConnection, CdpError
 from bench_core.browser_use.release import release_session
 from bench_core.errors import BrowserError
 from bench_core.files.temporary import owned_folder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from bench_core.protocols import BrowserHandle
 
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
+_PAGE_S = 10.0
 
 
 @asynccontextmanager
@@ -65,6 +67,74 @@ async def browser_answers(cdp_url: str) -> bool:
     except BrowserError:
         return False
     return True
+
+
+class PageWatch:
+    """Sees whether a page's renderer crashes or hangs, beside browser-use, which opens another page then.
+
+    Attributes:
+        lost: What became of a page that crashed; None where none did.
+    """
+
+    def __init__(self, connection: CdpConnection) -> None:
+        self.lost: str | None = None
+        self._connection = connection
+        self._pages: dict[str, str] = {}
+        self._on_lost: Callable[[], None] = lambda: None
+        connection.on("Target.targetCreated", self._note)
+        connection.on("Target.targetInfoChanged", self._note)
+        connection.on("Target.targetCrashed", self._crashed)
+
+    def _note(self, params: dict[str, Any], _: str | None) -> None:
+        target = params["targetInfo"]
+        if target["type"] == "page":
+            self._pages[target["targetId"]] = target["url"]
+
+    def _crashed(self, params: dict[str, Any], _: str | None) -> None:
+        if params["targetId"] in self._pages:
+            self.lost = f"the page {self._pages[params['targetId']]} crashed"
+            self._on_lost()
+
+    def stop_with(self, on_lost: Callable[[], None]) -> None:
+        """Name what to call when a page has crashed."""
+        self._on_lost = on_lost
+
+    async def find_silent(self, target_id: str | None, timeout_s: float = _PAGE_S) -> None:
+        """Look whether the page in front hangs, where its id is known, or else any."""
+        for page in [target_id] if target_id in self._pages else list(self._pages):
+            if page is not None and not await self._answers(page, timeout_s):
+                self.lost = f"the page {self._pages[page]} hangs"
+
+    async def _answers(self, page: str, timeout_s: float) -> bool:
+        order = {"targetId": page, "flatten": True}
+        try:
+            session = (await self._connection.call("Target.attachToTarget", order))["sessionId"]
+            asked = {"expression": "1"}
+            await self._connection.call("Runtime.evaluate", asked, session, timeout_s=timeout_s)
+        except CdpError:
+            return True  # it has been closed meanwhile
+        except BrowserError:
+            return False
+        return True
+
+
+@asynccontextmanager
+async def watched_pages(cdp_url: str) -> AsyncIterator[PageWatch]:
+    """Watch the pages of a browser during the block."""
+    connection = await CdpConnection.open(await websocket_url(cdp_url, _LOOKUP_S))
+    watch = PageWatch(connection)
+    try:
+        await connection.call("Target.setDiscoverTargets", {"discover": True})
+        yield watch
+    finally:
+        await connection.close()
+
+
+def focused_target(session: Any) -> str | None:
+    """Return the page that browser-use acts on, under the name of either of its lines."""
+    focus = getattr(session, "agent_focus", None)
+    found = getattr(session, "agent_focus_target_id", None) or getattr(focus, "target_id", None)
+    return found if isinstance(found, str) else None
 
 
 async def _start(session: Any, handle: BrowserHandle) -> None:

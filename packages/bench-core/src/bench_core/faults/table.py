@@ -144,6 +144,10 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
             _providers("unknown", "the call of the provider failed, and nothing says why"),
             FaultKind("environment", "the environment failed", "environment", _UNSCORED, retry=True, breaker="claimed"),
             FaultKind(
+                "page_crashed", "a page crashed or hangs, and no command of the agent's shows that it did that",
+                "environment", _UNSCORED, retry=True, breaker="claimed",
+            ),
+            FaultKind(
                 "lasting", "the environment failed, and would again", "environment", _UNSCORED,
                 breaker="claimed", flag=NOT_RETRIED,
             ),

@@ -1,0 +1,44 @@
+"""Whether each reply of a provider has one owner, whichever agent meets it, first or late in a conversation.
+
+Every agent meets every reply of `test_support/provider_replies.jsonl` from a real server, through its own client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import product
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from integration_tests.fault_owners import AGENTS, expected_of, trial_of  # noqa: E402
+from test_support.provider_replies import REPLIES  # noqa: E402
+
+
+def main() -> int:
+    """Run the campaign and return the exit code: 1 where an owner is another than the table's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", nargs="*", choices=AGENTS, default=AGENTS)
+    parser.add_argument("--only", default="", help="replies whose name has this in it")
+    options = parser.parse_args()
+    tried, wrong = 0, 0
+    for agent, reply, late in product(options.agents, REPLIES, (False, True)):
+        if options.only not in reply.name:
+            continue
+        tried += 1
+        wanted, result = expected_of(reply, late=late), trial_of(agent, reply, late=late)
+        found = result.error.fault if result.error is not None else None
+        if (found, result.status) != (wanted.name, wanted.status):
+            wrong += 1
+            when = "late" if late else "first"
+            print(f"{agent}, {reply.name}, {when}: {found} and not {wanted.name}: {result.error}")
+    print(
+        f"{tried} trials: {f'{wrong} have another owner' if wrong else 'all have the same owner'}"
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

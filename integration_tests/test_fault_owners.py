@@ -1,0 +1,39 @@
+"""The same reply of a provider has the same owner, whichever agent meets it; `campaign_owners` asks all."""
+
+from __future__ import annotations
+
+import pytest
+from integration_tests.fault_owners import AGENTS, expected_of, trial_of
+from test_support.provider_replies import REPLIES
+
+pytestmark = pytest.mark.browser
+
+
+def of_kind(kind: str) -> int:
+    return next(number for number, each in enumerate(REPLIES) if each.kind == kind)
+
+
+DRAWN = (
+    *(("scripted", kind, late) for kind in ("no_money", "overloaded") for late in (True, False)),
+    *(("tool-calling", kind, True) for kind in ("context_window", "picture_limit", "bad_request")),
+    *(("computer-use", kind, True) for kind in ("context_window", "model_refusal")),
+    ("browser-use", "context_window", True),
+    ("foreign", "context_window", True),
+    ("foreign", "bad_request", False),
+)
+
+
+@pytest.mark.parametrize(("agent", "kind", "late"), DRAWN)
+def test_a_reply_has_the_owner_that_the_table_says(agent: str, kind: str, late: bool) -> None:
+    reply = REPLIES[of_kind(kind)]
+    result = trial_of(agent, reply, late=late)
+    wanted = expected_of(reply, late=late)
+    assert result.error is not None
+    assert result.error.fault == wanted.name, result.error
+    assert (result.status, result.score is not None) == (wanted.status, wanted.scored)
+    assert result.failure_mode == wanted.failure_mode
+    assert bool(result.suspect) is wanted.suspect
+
+
+def test_each_kind_of_agent_is_asked() -> None:
+    assert {agent for agent, _, _ in DRAWN} | {"browser-use's own"} == set(AGENTS)
