@@ -17,7 +17,7 @@ from bench_core.records.judge import (
 from llm_judge.model_calls.calls import ModelReply
 from llm_judge.prompts.answers import Answer, Quotation
 from llm_judge.prompts.controls import Question
-from llm_judge.verdicts.agreement import ModelVerdict, raw_confidence, unconfirmed
+from llm_judge.verdicts.agreement import ModelVerdict, raw_confidence, reasoning, unconfirmed
 from llm_judge.verdicts.evidence_check import verify
 from llm_judge.verdicts.verdict_rules import EvidenceContext, decide_criterion, overall_outcome
 
@@ -132,3 +132,15 @@ def test_controls_come_before_criteria(controls: list[str], outcome: str) -> Non
     proven = CriterionVerdict(criterion_id="c1", verdict="pass")
     found = [Finding(code=each, message="as it was asked") for each in controls]
     assert overall_outcome([proven], found) == outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"), [("pass", "c1: pass: seen"), ("void", "a control was answered wrongly")]
+)
+def test_a_void_verdict_says_what_went_wrong_and_another_what_was_found(
+    outcome: Any, said: str
+) -> None:
+    finding = Finding(code="control.wrong", message="a control was answered wrongly")
+    reply = ModelReply("one", findings=(finding,))
+    criteria = (CriterionVerdict(criterion_id="c1", verdict="pass", reason="seen"),)
+    assert reasoning(outcome, criteria, [ModelVerdict(reply, outcome, criteria)]) == said
