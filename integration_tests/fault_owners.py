@@ -24,8 +24,7 @@ from bench_core.agents import (
     tool_calling_agent,
 )
 from bench_core.browser import launch_chromium
-from bench_core.browser_use import BrowserUseAgent, ModelChat, Patience, chat_for
-from bench_core.browser_use.agent import AgentSettings
+from bench_core.browser_use import AgentSettings, BrowserUseAgent, ModelChat, Patience, chat_for
 from bench_core.faults import FAULTS
 from bench_core.models import ImagePart, Message, ModelRequest, RetryPolicy, open_model
 from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
+from bench_core.faults import FAULTS as KINDS
 from bench_core.faults import HARNESS_ERROR
 from bench_core.records import Status
 from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
@@ -21,6 +22,7 @@ from test_support.part_faults import PART_FAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bench_core.faults import FaultKind
     from bench_core.testing.faults import Fault
     from test_support.part_faults import PartFault
 
@@ -32,6 +34,7 @@ _WHOSE = {
     Status.EVALUATION_ERROR: "evaluator",
     Status.BUDGET_EXCEEDED: "no one's",
 }
+_WAITING = {"claimed": "its site or VM"}
 _KEPT = f"1 step, {CALL.total_tokens} tokens, ${CALL_USD:g}, all files"
 _LATER = {"same": "the same", "scored": "a score", "no": "impossible"}
 
@@ -87,6 +90,30 @@ def _flags() -> str:
 def _faults() -> str:
     head = ("fault", "whose", "status", "score", "flags", "tries", "scored again")
     return _table(head, (_row(fault) for fault in FAULTS))
+
+
+def _fault_kinds() -> str:
+    head = ("fault", "what", "whose", "status", "score", "tried again", "waits for it", "run stops")
+    rows = (
+        (
+            f"`{each.name}`",
+            each.what,
+            each.owner,
+            f"`{each.status.value}`",
+            _scored_as(each),
+            _yes(each.retry),
+            _WAITING.get(each.breaker, each.breaker or "-"),
+            _yes(each.stops_run),
+        )
+        for each in KINDS.values()
+    )
+    return _table(head, rows)
+
+
+def _scored_as(kind: FaultKind) -> str:
+    if not kind.scored:
+        return "null"
+    return "by the benchmark's rules, `suspect`" if kind.suspect else "by the benchmark's rules"
 
 
 def _part_faults() -> str:
@@ -165,6 +192,7 @@ _TABLES = {
     "suspect-causes": _suspect_causes,
     "flags": _flags,
     "faults": _faults,
+    "fault-kinds": _fault_kinds,
     "part-faults": _part_faults,
 }
 

@@ -33,7 +33,10 @@ def main() -> int:
         if (found, result.status) != (wanted.name, wanted.status):
             wrong += 1
             when = "late" if late else "first"
-            print(f"{agent}, {reply.name}, {when}: {found} and not {wanted.name}: {result.error}")
+            print(
+                f"{agent}, {reply.name}, {when}: {found} and not {wanted.name}: {result.error}",
+                flush=True,
+            )
     print(
         f"{tried} trials: {f'{wrong} have another owner' if wrong else 'all have the same owner'}"
     )

@@ -102,7 +102,7 @@ class PageWatch:
     async def find_silent(self, target_id: str | None, timeout_s: float = _PAGE_S) -> None:
         """Look whether the page in front hangs, where its id is known, or else any."""
         for page in [target_id] if target_id in self._pages else list(self._pages):
-            if page is not None and not await self._answers(page, timeout_s):
+            if not await self._answers(page, timeout_s):
                 self.lost = f"the page {self._pages[page]} hangs"
 
     async def _answers(self, page: str, timeout_s: float) -> bool:

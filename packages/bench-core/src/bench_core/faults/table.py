@@ -19,7 +19,7 @@ from bench_core.errors import (
     InputError,
 )
 from bench_core.records import Status
-from bench_core.records.vocabulary import FailureMode
+from bench_core.records.vocabulary import MEANINGS, FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,10 +92,15 @@ class FaultKind:
         return self.mode or FailureMode(self.status.value)
 
 
-def _agents(
-    name: str, what: str, mode: FailureMode | None = None, *, suspect: bool = False
-) -> FaultKind:
-    return FaultKind(name, what, "agent", Status.AGENT_ERROR, mode=mode, suspect=suspect)
+def _agents(name: str, what: str) -> FaultKind:
+    return FaultKind(name, what, "agent", Status.AGENT_ERROR)
+
+
+def _models(mode: FailureMode, *, suspect: bool = False) -> FaultKind:
+    """Return the row of what the agent asked of its model that none serves, a failure mode of its own."""
+    return FaultKind(
+        mode.value, MEANINGS[mode], "agent", Status.AGENT_ERROR, mode=mode, suspect=suspect
+    )
 
 
 def _providers(
@@ -120,13 +125,10 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
         for each in (
             _agents("agent_error", "the agent's own code failed, or it reported what it may not"),
             _agents("environment_ended", "the agent ended its environment"),
-            _agents("context_window", "the agent filled its model's context", FailureMode.CONTEXT_WINDOW),
-            _agents("picture_limit", "its pictures are larger or more than the model takes", FailureMode.PICTURE_LIMIT),
-            _agents("model_refusal", "the model, or its provider's policy, declined", FailureMode.MODEL_REFUSAL),
-            _agents(
-                "request_refused", "a conversation that had been answered before was refused for an unknown reason",
-                FailureMode.REQUEST_REFUSED, suspect=True,
-            ),
+            _models(FailureMode.CONTEXT_WINDOW),
+            _models(FailureMode.PICTURE_LIMIT),
+            _models(FailureMode.MODEL_REFUSAL),
+            _models(FailureMode.REQUEST_REFUSED, suspect=True),
             _users("auth", "the provider refuses the key"),
             _users("no_money", "the account at the provider has no money left"),
             _users("not_found", "the provider does not know the model"),

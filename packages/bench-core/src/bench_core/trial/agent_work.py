@@ -114,7 +114,7 @@ async def run_agent(
     except Exception as error:  # noqa: BLE001  # as above; no failure of the agent's shows
         return AgentWork(done.outcome, error)
     if act is not None:
-        return AgentWork(_failed(ENVIRONMENT_CLOSED, act))
+        return AgentWork(_failed(ENVIRONMENT_CLOSED, act, "environment_ended"))
     if lost and not ended:
         unseen = EnvironmentFaultError("the environment ended, and nothing says whose doing it was")
         return AgentWork(done.outcome, unseen)
@@ -205,8 +205,8 @@ def _budget_is_spent(context: TrialContext) -> bool:
     return bool(getattr(context.meter, "stopped", False))
 
 
-def _failed(kind: str, message: str) -> AgentOutcome:
-    error = ErrorInfo(kind=kind, message=message, phase="agent")
+def _failed(kind: str, message: str, fault: str = "agent_error") -> AgentOutcome:
+    error = ErrorInfo(kind=kind, message=message, phase="agent", fault=fault)
     return AgentOutcome(status=Status.AGENT_ERROR, error=error)
 
 
