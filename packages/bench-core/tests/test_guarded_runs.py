@@ -129,7 +129,7 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_writes_down_what_was_cancelled_and_leaves_a_resumable_run(
     start: Callable[..., Run], number: signal.Signals
 ) -> None:
@@ -140,6 +140,46 @@ def test_one_signal_writes_down_what_was_cancelled_and_leaves_a_resumable_run(
     assert run.results() == {"quick-1": Status.COMPLETED, "hang-1": Status.CANCELLED}
     assert run.outcome() == "interrupted"
     assert [key.task_id for key in run.view().remaining()] == ["hang-1", "quick-2"]
+
+
+@pytest.mark.parametrize("gap_s", [0.0, 0.02, 0.2])
+def test_quick_signals_end_with_the_code_of_an_interrupted_run(
+    start: Callable[..., Run], gap_s: float
+) -> None:
+    run = start("--task", "quick-1,hang-1")
+    run.wait_for("begin hang-1")
+    for _ in range(8):
+        run.send(signal.SIGINT)
+        time.sleep(gap_s)
+    assert run.exit_code() == 130
+    assert run.results()["quick-1"] is Status.COMPLETED
+
+
+def test_a_terminal_that_is_closed_ends_a_run_in_order(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    # the terminal is to be that of its session, as a shell's is
+    own = (
+        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    words = ["run", "--out", str(tmp_path / "run"), "--task", "hang-1"]
+    command = [sys.executable, "-c", own, str(RUNNER), *words]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env={**os.environ, "PROCTOR_LOCK_DIR": str(tmp_path / "locks"), "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        seen = b""
+        while b"begin hang-1" not in seen:
+            seen += os.read(ours, 1 << 16)
+        os.close(ours)
+        assert process.wait(PATIENCE_S) == 130
+    finally:
+        process.kill()
+        process.wait()
+    assert read_run(tmp_path / "run").info.sessions[-1].outcome == "interrupted"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["locks", "run"]
 
 
 def test_the_same_command_continues_and_runs_nothing_twice(start: Callable[..., Run]) -> None:

@@ -18,4 +18,4 @@ ABORTED = 75
 """The run stopped itself: a trial blocked it, or what its trials need is out of order; the same command
 continues it."""
 INTERRUPTED = 130
-"""Ctrl-C or SIGTERM; the same command continues the run."""
+"""Ctrl-C, SIGTERM or SIGHUP; the same command continues the run."""

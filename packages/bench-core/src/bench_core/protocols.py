@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAtt
 
 from bench_core.errors import AgentError, InputError
 from bench_core.processes import ProcessGroups
-from bench_core.records import Limits, Record, Usage
+from bench_core.records import LeftOut, Limits, Record, Usage
 from bench_core.records import World as WorldKind
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class TrialContext(Record):
     _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
     _model_opener: Callable[[TrialContext], Any] | None = PrivateAttr(default=None)
     _token: str = PrivateAttr(default="")
+    _left_out: list[LeftOut] = PrivateAttr(default_factory=list)
 
     def __eq__(self, other: object) -> bool:
         # the live objects of this process, such as the meter, are no part of the conditions
@@ -176,8 +177,13 @@ class TrialContext(Record):
         """Return one copy with another meter and other processes, and with the fields in `update`."""
         copy = self.model_copy(update=update)
         copy._meter, copy._processes = meter, processes  # its own class, on a copy
-        copy._token = token
+        copy._token, copy._left_out = token, []
         return copy
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """Where it is told which files of the agent's are not kept; copies of a context share it."""
+        return self._left_out
 
     @property
     def model_opener(self) -> Callable[[TrialContext], Any] | None:

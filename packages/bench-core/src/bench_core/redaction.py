@@ -116,6 +116,9 @@ class Redactor:
         self._wrapped = [each for value in self._values for each in wrapped_forms_of(value)]
         signs = dict.fromkeys(sign for wrapped in self._wrapped for sign in wrapped.signs)
         self._signs = _sieve(signs)
+        # a pattern is longer than what it matches: each letter of a value, and what may end a line there
+        patterns = (len(each.pattern.pattern) for each in self._wrapped)
+        self._longest = max((*map(len, needles), *patterns), default=0)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
@@ -145,6 +148,40 @@ class Redactor:
                 if shape.may_be_in(text, lowered):
                     pieces = [part for piece in pieces for part in _cut(shape.pattern, piece)]
         return MARKER.join(pieces)
+
+    def redact_stream(self, pieces: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield evidence that is too long for memory in parts, each as it was and without known values.
+
+        No value is missed because it lies in two of `pieces`.
+        """
+        text = ""
+        for piece in pieces:
+            text += piece
+            end = self._safe_cut(text)
+            if end > 0:
+                yield text[:end], self.redact(text[:end], evidence=True)
+                text = text[end:]
+        yield text, self.redact(text, evidence=True)
+
+    def _safe_cut(self, text: str) -> int:
+        """Return where a text can be cut that goes on, so that no value lies on both sides."""
+        end = len(text) - self._longest
+        while end > 0:
+            start = max(0, end - self._longest)
+            near = text[start : end + self._longest]
+            found = [
+                start + match.start()
+                for pattern in (
+                    *(re.compile(re.escape(each)) for each in self._found_in(near)),
+                    *(each.pattern for each in self._wrapped),
+                )
+                for match in pattern.finditer(near)
+                if match.start() < end - start < match.end()
+            ]
+            if not found:
+                return end
+            end = min(found)
+        return 0
 
     def redact_json(
         self, value: Any, *, evidence: bool = False, keep: frozenset[str] = frozenset()

@@ -121,6 +121,8 @@ DEEDS: dict[str, Callable[[Any], object]] = {
     "hangs-up": hang_up,
     "fills-memory": fill_memory,
     "blocks": lambda _: time.sleep(600),
+    "stops-its-supervisor": lambda _: (os.kill(os.getppid(), signal.SIGSTOP), time.sleep(60)),
+    "stops-its-supervisor-and-ends": lambda _: os.kill(os.getppid(), signal.SIGSTOP),
     "stops-itself": lambda _: os.kill(os.getpid(), signal.SIGSTOP),
     "floods": flood,
     "leaves-thread": leave_thread,

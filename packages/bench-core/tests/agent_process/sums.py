@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench_core.trial import Evidence
 
 
-ENDLESS = {"blocks", "stops-itself", "waits"}
+ENDLESS = {"blocks", "stops-itself", "stops-its-supervisor", "waits"}
 """What ends at its time limit alone, which leaves a busy machine time to begin it."""
 
 

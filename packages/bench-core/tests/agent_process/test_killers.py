@@ -33,6 +33,7 @@ SOLVED = [
     "leaves-grandchildren",
     "logs-without-end",
     "sees-secret",
+    "stops-its-supervisor-and-ends",
 ]
 CAUSES = {
     "raises": ("ValueError", "a bug of its own"),
@@ -60,7 +61,7 @@ CAUSES = {
     "oversized": ("AgentProtocol", "longer than"),
     "fills-memory": ("MemoryError", "MemoryError"),
 }
-OUT_OF_TIME = ["blocks", "stops-itself", "waits"]
+OUT_OF_TIME = ["blocks", "stops-itself", "stops-its-supervisor", "waits"]
 TASKS = ["solves", *CAUSES, *SOLVED, *OUT_OF_TIME, "spends-on"]
 SECRET = "hidden-site-password-1"
 

@@ -157,7 +157,7 @@ class _Supervisor:
 
     def run(self) -> int:
         signal.signal(signal.SIGTERM, lambda *_: self._kill())
-        self._report(pid=self._agent)
+        self._report(pid=self._agent, supervisor=os.getpid())
         ended = os.pidfd_open(self._agent)
         os.set_blocking(self._output, False)
         with selectors.DefaultSelector() as selector:

@@ -185,9 +185,13 @@ class IsolatedAgent:
         try:
             return await _Conversation(process, context, self._isolation).run(order)
         finally:
-            refused = await asyncio.to_thread(files.take_over)
-            for name in refused:
-                _log.warning("the agent's file %s is left out: the run writes one itself", name)
+            left_out = await asyncio.to_thread(files.take_over)
+            context.left_out.extend(left_out)
+            for each in left_out:
+                _log.warning(
+                    "the agent's file %s is left out (%s), and %d more like it",
+                    each.first, each.why, each.files - 1,
+                )  # fmt: skip
 
     def _guides(self) -> list[dict[str, str]]:
         # other agents do not get them: they are not part of the task

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from bench_core.child_process.framing import MAX_LINE, FrameError
 from bench_core.child_process.process import ChildProcess, Exit, SpawnedProcess
 from bench_core.child_process.shared_loop import blocking
 from bench_core.errors import EnvironmentFaultError
-from bench_core.files.temporary import VARIABLES, owned_folder, remove_folder
+from bench_core.files.removal import remove_folder
+from bench_core.files.temporary import VARIABLES, owned_folder
+from bench_core.process_table import pids, stat_of
+from bench_core.processes import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 _START_S = 120.0
 _EXIT_S = 10.0
 _MAX_ORDER = 1 << 16
+_AWAKE_S = 0.5
+_STOPPED = frozenset("Tt")
 
 
 def launcher_for(
@@ -134,7 +140,7 @@ class ForkLauncher(_Launcher):
         """Start one."""
         scratch = _scratch()
         try:
-            work, control, pid = await asyncio.to_thread(
+            work, control, pid, supervisor = await asyncio.to_thread(
                 self._fork, memory, scratch, variables or {}
             )
             reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
@@ -142,7 +148,7 @@ class ForkLauncher(_Launcher):
             remove_folder(scratch)
             raise
         control.setblocking(False)  # its own name for it
-        return _Forked(pid, scratch, control, reader, writer)
+        return _Forked(pid, supervisor, scratch, control, reader, writer)
 
     def close(self) -> None:
         """End the process that is forked from; those that were forked go on."""
@@ -151,7 +157,7 @@ class ForkLauncher(_Launcher):
 
     def _fork(
         self, memory: int | None, scratch: Path, variables: Mapping[str, str]
-    ) -> tuple[socket.socket, socket.socket, int]:
+    ) -> tuple[socket.socket, socket.socket, int, int]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
         facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables)}
@@ -160,6 +166,8 @@ class ForkLauncher(_Launcher):
         with far_work, far_control, self._lock:
             for _ in range(2):  # an agent may have killed what it was forked from
                 server = self._orders or self._begin()
+                if self._server is not None:
+                    self._server.send_signal(signal.SIGCONT)  # or stopped it
                 try:
                     socket.send_fds(server, [order], descriptors)
                 except OSError:
@@ -175,13 +183,14 @@ class ForkLauncher(_Launcher):
             control.settimeout(_START_S)
             # one byte at a time: what follows the first line is for another reader
             with control.makefile("rb", buffering=0) as report:
-                pid = int(json.loads(report.readline())["pid"])
+                started = json.loads(report.readline())
+                pid, supervisor = int(started["pid"]), int(started["supervisor"])
             control.settimeout(None)
         except (OSError, ValueError, KeyError) as error:
             work.close()
             control.close()
             raise EnvironmentFaultError(f"an agent's process did not start: {error}") from error
-        return work, control, pid
+        return work, control, pid, supervisor
 
     def _begin(self) -> socket.socket:
         """Start the process that is forked from, which imports the agent where that is possible."""
@@ -249,12 +258,15 @@ class _Forked(ChildProcess):
     def __init__(
         self,
         pid: int,
+        supervisor: int,
         scratch: Path,
         control: socket.socket,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         super().__init__(pid, reader, writer)
+        self._supervisor = supervisor
+        self._killed = False
         self._pipe = writer
         self._scratch = scratch
         self._control = control
@@ -266,19 +278,40 @@ class _Forked(ChildProcess):
 
     def kill(self) -> None:
         """End it and everything it started; where it hung is in what it printed."""
+        self._killed = True
         with contextlib.suppress(OSError):
             self._control.send(b"k")
 
     async def _wait(self) -> Exit:
         loop, report = asyncio.get_running_loop(), b""
+        waking = asyncio.ensure_future(self._wake())
         # a supervisor that ends with our request unread resets the connection, after its last line
         with contextlib.suppress(ConnectionError):
             while part := await loop.sock_recv(self._control, _MAX_ORDER):
                 report += part
+        waking.cancel()
         self._control.close()
         self._pipe.close()
         await asyncio.to_thread(remove_folder, self._scratch)
         return _exit_in(report)
+
+    async def _wake(self) -> None:
+        """Let the supervisor go on that is to end the agent, should the agent have stopped it."""
+        while True:
+            await asyncio.sleep(_AWAKE_S)
+            found = stat_of(self._supervisor) if self._killed else None
+            if found is not None and found.state in _STOPPED:
+                # first what may stop it again
+                below = [
+                    each
+                    for each in pids()
+                    if each != self._supervisor and is_below(each, self._supervisor)
+                ]
+                for each in below:
+                    with contextlib.suppress(OSError):
+                        os.kill(each, signal.SIGKILL)
+                with contextlib.suppress(OSError):
+                    os.kill(self._supervisor, signal.SIGCONT)
 
 
 class _Spawned(SpawnedProcess):

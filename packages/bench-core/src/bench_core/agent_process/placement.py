@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.agent_process.foreign import foreign_program
@@ -13,6 +11,8 @@ from bench_core.agent_process.program import is_proctors, survey_agent
 from bench_core.agent_process.variables import agent_variables
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
+from bench_core.files.removal import remove_folder
+from bench_core.files.temporary import owned_folder
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
 from bench_core.sealing.machine import how_to_seal
@@ -124,8 +124,9 @@ def _isolated(
 
     with contextlib.ExitStack() as stack:
         if sealed is not None:
-            made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
-            isolation = replace(isolation, folder=Path(stack.enter_context(made)))
+            made = owned_folder("proctor-agent")
+            stack.callback(remove_folder, made)
+            isolation = replace(isolation, folder=made)
         preload = isolation.model_proxy is None
         launcher = launcher_for(name, variables, sealed, preload=preload, program=foreign)
         stack.callback(launcher.close)

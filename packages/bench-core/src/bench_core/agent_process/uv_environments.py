@@ -17,6 +17,7 @@ from bench_core.agent_process.own_wheel import own_wheel
 from bench_core.errors import InputError
 from bench_core.files.atomic import write_atomic
 from bench_core.files.locks import FileLock
+from bench_core.files.removal import remove_folder
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
 _MADE = "environment.json"
@@ -54,7 +55,7 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / f"{folder.name}.lock", queue=False):
         if not ((folder / _MADE).exists() and interpreter.exists()):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
             folder.mkdir()
             wheel = folder / name
             wheel.write_bytes(content)

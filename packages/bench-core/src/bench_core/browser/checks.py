@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bench_core.browser.chromium import launch_chromium
 from bench_core.browser.executable import find_chromium, install_command
+from bench_core.browser.options import ChromiumOptions
+from bench_core.cli.coroutines import run_coroutine
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
-from bench_core.errors import BrowserError, MissingExtraError
+from bench_core.errors import BenchError, BrowserError, MissingExtraError
+from bench_core.files.temporary import temporary_folder
 from bench_core.playwright_driver import driver_problem, require_playwright
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def browser_checks() -> list[Check]:
@@ -15,9 +24,20 @@ def browser_checks() -> list[Check]:
 
 def _chromium() -> CheckResult:
     try:
-        return ok(str(find_chromium()))
+        executable = find_chromium()
     except BrowserError as error:
         return failed(str(error), install_command())
+    try:
+        with temporary_folder():  # where that of a run starts
+            run_coroutine(_start(executable))
+    except (BenchError, OSError) as error:
+        return failed(str(error), "let it start: what it printed says what it lacks")
+    return ok(f"{executable} starts")
+
+
+async def _start(executable: Path) -> None:
+    async with launch_chromium(ChromiumOptions(executable=executable)):
+        pass
 
 
 def _playwright() -> CheckResult:

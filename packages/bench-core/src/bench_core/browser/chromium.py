@@ -22,7 +22,8 @@ from bench_core.child_process import (
     in_background,
 )
 from bench_core.errors import BrowserError
-from bench_core.files.temporary import create_profile, sweep_leftovers
+from bench_core.files.removal import remove_folder
+from bench_core.files.temporary import create_profile, folder_for_sockets, sweep_leftovers
 from bench_core.sealing.machine import Ability, how_to_seal, sealed_command
 
 if TYPE_CHECKING:
@@ -33,9 +34,8 @@ _LOG_LINES = 400
 _LOG_TAIL = 8
 _POLL_S = 0.02
 _SUPERVISOR_EXTRA_S = 10.0
-# Chromium puts `/org.chromium.Chromium.XXXXXX/SingletonSocket` below TMPDIR.
-_SOCKET_TAIL = 45
-_SOCKET_LIMIT = 107 if sys.platform == "linux" else 103
+_SOCKET = "org.chromium.Chromium.XXXXXX/SingletonSocket"
+"""What Chromium puts below TMPDIR."""
 
 
 @asynccontextmanager
@@ -54,11 +54,16 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
     root = temporary_root(executable, options)
     await asyncio.to_thread(sweep_leftovers, root)
     profile = create_profile(root)
+    folders = [profile]
     try:
-        async with _kept(executable, profile, options) as chromium:
+        temporary = folder_for_sockets(profile / "t", _SOCKET)
+        if temporary.parent != profile:
+            folders.append(temporary)
+        async with _kept(executable, folders, options, temporary) as chromium:
             yield chromium
     finally:
-        supervisor.remove_tree(profile)
+        for each in folders:
+            remove_folder(each)
 
 
 class Chromium:
@@ -200,11 +205,21 @@ class Chromium:
 
 @asynccontextmanager
 async def _kept(
-    executable: Path, profile: Path, options: ChromiumOptions
+    executable: Path, folders: list[Path], options: ChromiumOptions, temporary: Path
 ) -> AsyncIterator[Chromium]:
     way = await asyncio.to_thread(how_to_seal) if options.hidden else Ability()
     hidden = options.hidden if way.way is not None else ()
-    chromium = Chromium(executable, profile, _order(executable, profile, options, hidden))
+    before = sealed_command((), hidden) if hidden else []
+    order = encode_line(
+        "begin",
+        before=before,
+        command=command_line(executable, folders[0], options),
+        environment=_environment(folders[0], options, temporary),
+        folders=[str(each) for each in folders],
+        close_s=options.close_s,
+        parent=os.getpid(),
+    )
+    chromium = Chromium(executable, folders[0], order)
     chromium.sealed = way.way
     try:
         await chromium.wait_for_port(options.startup_s)
@@ -221,29 +236,11 @@ async def _close(chromium: Chromium, close_s: float) -> None:
         chromium.kill()
 
 
-def _order(
-    executable: Path, profile: Path, options: ChromiumOptions, hidden: tuple[Path, ...]
-) -> bytes:
-    return encode_line(
-        "begin",
-        before=sealed_command((), hidden) if hidden else [],
-        command=command_line(executable, profile, options),
-        environment=_environment(profile, options),
-        profile=str(profile),
-        close_s=options.close_s,
-        parent=os.getpid(),
-    )
-
-
-def _environment(profile: Path, options: ChromiumOptions) -> dict[str, str]:
+def _environment(profile: Path, options: ChromiumOptions, temporary: Path) -> dict[str, str]:
     """Return what puts dumps and temporary files inside the profile, and the time zone."""
-    variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps")}
+    variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps"), "TMPDIR": str(temporary)}
     if options.timezone is not None:
         variables["TZ"] = options.timezone
-    temporary = profile / "t"
-    if len(os.fsencode(temporary)) + _SOCKET_TAIL <= _SOCKET_LIMIT:
-        temporary.mkdir()
-        variables["TMPDIR"] = str(temporary)
     return variables
 
 

@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 import queue
-import shutil
+import runpy
 import signal
 import subprocess
 import sys
@@ -26,7 +26,6 @@ _LINE_LIMIT = 2000
 _POLL_S = 1.0
 _TERMINATE_S = 2.0
 _REPORT_S = 2.0
-_REMOVE_S = 3.0
 _CLOSE_MESSAGE = b'{"id":1,"method":"Browser.close"}\0'
 
 
@@ -44,18 +43,10 @@ def main() -> int:
             supervisor.keep()
     finally:
         supervisor.end()
-        remove_tree(Path(order["profile"]))
+        removal = runpy.run_path(str(Path(__file__).parents[1] / "files" / "removal.py"))
+        for each in order["folders"]:
+            removal["remove_folder"](Path(each))
     return 0
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove `folder`, again for a while when a dying process still writes into it."""
-    deadline = time.monotonic() + _REMOVE_S
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.01)
 
 
 def _end_group(leader: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
-import shutil
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +22,7 @@ from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.faults import FaultEvidence, fault_of
+from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_name
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 
@@ -156,7 +156,7 @@ class Attempt:
         finally:
             work.cancel()
             # browser-use leaves a folder of its own in the temporary one for each agent.
-            shutil.rmtree(agent.agent_directory, ignore_errors=True)
+            remove_folder(agent.agent_directory)
         finished = in_time and not work.cancelled()
         return _Ending(in_time, work.exception() if finished else None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from bench_core.browser import websocket_url
 from bench_core.browser.connection import CdpConnection, CdpError
 from bench_core.browser_use.release import release_session
 from bench_core.errors import BrowserError
+from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_folder
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
         finally:
             await release_session(session)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_folder(scratch)
 
 
 async def browser_answers(cdp_url: str) -> bool:

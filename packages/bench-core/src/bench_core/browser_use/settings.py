@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.errors import InputError
+from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import lasting_folder
 
 if TYPE_CHECKING:
@@ -87,5 +87,5 @@ def import_browser_use() -> Any:
     unused = session.DEFAULT_BROWSER_PROFILE
     for folder in (unused.user_data_dir, unused.downloads_path):
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
     return module

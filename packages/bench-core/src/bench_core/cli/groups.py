@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -12,9 +19,10 @@ from bench_core.errors import BenchError, InputError
 from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _DEBUG = "bench_core.cli.debug"
+_PLACES = ("TMPDIR", "TEMP", "TMP", "PROCTOR_LOCK_DIR")
 
 
 class CommandFailed(click.ClickException):
@@ -67,6 +75,26 @@ class BenchGroup(click.Group):
             _show_examples(command, cmd_name, self._examples)
         return command
 
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run the command line; a further Ctrl-C does not change how an interrupted one ends."""
+        try:
+            return super().main(*args, **settings)
+        except SystemExit as left:
+            if left.code == exit_codes.INTERRUPTED:
+                _interrupt_no_more()
+            raise
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of a command line, and refuse names that no record can have."""
+        if sys.getfilesystemencoding() != "utf-8":
+            raise click.UsageError(
+                f"names of files are {sys.getfilesystemencoding()} here, and records hold all names: set "
+                "PYTHONUTF8=1, or a language such as LC_ALL=C.UTF-8"
+            )
+        with contextlib.suppress(FileNotFoundError):  # such a folder is the command's to tell of
+            _refuse_names([*args, str(Path.cwd()), *map(os.environ.get, _PLACES)])
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and turn its errors into messages."""
         try:
@@ -85,6 +113,7 @@ class BenchGroup(click.Group):
             message = _redacted(_message_of(error))
             raise (_InputRefused if given else CommandFailed)(message) from error
         except KeyboardInterrupt:
+            _interrupt_no_more()
             ctx.exit(exit_codes.INTERRUPTED)
         except Exception as error:  # noqa: BLE001  # the outermost border: Python would exit with 1
             _show_traceback(error)
@@ -118,6 +147,22 @@ def runner_group(
         return click.group(name, cls=kind, context_settings=context, **settings)(command)
 
     return decorate
+
+
+def _refuse_names(names: Iterable[str | None]) -> None:
+    # a byte of a name that is no UTF-8 is half a surrogate pair in Python's
+    found = next((each for each in names if each and re.search("[\udc80-\udcff]", each)), None)
+    if found is not None:
+        shown = found.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        raise click.UsageError(
+            f"{shown} is not UTF-8, and records hold the names of folders: rename it, or use another"
+        )
+
+
+def _interrupt_no_more() -> None:
+    """Ignore Ctrl-C from now on: once Python takes itself down, it would end the process by the signal."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _show_examples(command: click.Command, words: str, examples: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from bench_core.errors import InputError
+from bench_core.files.inside import DEEPEST, everything_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,9 +120,10 @@ def sweep_temporary_below(folder: Path) -> None:
 
     Other files of such endings are left: programs put theirs there, too.
     """
-    for left in folder.rglob(".*.tmp"):
+    for left, _ in everything_below(folder, deepest=DEEPEST):
         if is_temporary(left.name):
-            left.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                left.unlink()
 
 
 def is_temporary(name: str) -> bool:

@@ -40,7 +40,7 @@ _PLAIN = (
     # a pipe that takes the place of the file after it was looked at must not hold us
     | getattr(os, "O_NONBLOCK", 0)
 )
-_DEEPEST = 64
+DEEPEST = 64
 """Folders in folders that a trial may have left; deeper ones only serve to exhaust who walks them."""
 _JUNCTION = 0xA0000003
 _KINDS = (
@@ -132,7 +132,7 @@ def _read_up_to(file: BinaryIO | gzip.GzipFile, most: int, path: Path) -> bytes:
 
 def plain_files(folder: Path) -> list[str]:
     """Return the names of all plain files below `folder`, sorted; links are neither named nor followed."""
-    found = (path for path, status in _below(folder) if stat.S_ISREG(status.st_mode))
+    found = (path for path, status in everything_below(folder) if stat.S_ISREG(status.st_mode))
     return sorted(path.relative_to(folder).as_posix() for path in found)
 
 
@@ -146,7 +146,7 @@ def refuse_unusual(folder: Path, *, below: bool = False) -> None:
     Raises:
         RefusedFileError: Names one of them.
     """
-    for path, found in _below(folder, deepest=_DEEPEST if below else 1):
+    for path, found in everything_below(folder, deepest=DEEPEST if below else 1):
         if not _is_folder(found):
             _refuse(path, found)
 
@@ -170,17 +170,23 @@ def refuse_links(folder: Path, *, deepest: int) -> None:
                 left.append((path, depth + 1))
 
 
-def _below(folder: Path, *, deepest: int | None = None) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield everything below `folder`; folders deeper than a run's raise."""
+def everything_below(
+    folder: Path, *, deepest: int | None = None
+) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield everything below `folder`, down to `deepest` levels; without it, folders deeper than a run's raise."""
     left = [(folder, 1)]
     while left:
         place, depth = left.pop()
         for entry in _entries(place):
-            path, found = place / entry.name, entry.stat(follow_symlinks=False)
+            path = place / entry.name
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # it has gone meanwhile
+                continue
             yield path, found
             if _is_folder(found) and (deepest is None or depth < deepest):
-                if depth >= _DEEPEST:
-                    raise RefusedFileError(path, f"lies more than {_DEEPEST} folders deep")
+                if depth >= DEEPEST:
+                    raise RefusedFileError(path, f"lies more than {DEEPEST} folders deep")
                 left.append((path, depth + 1))
 
 
@@ -249,9 +255,8 @@ def _checked(path: Path, handle: int) -> BinaryIO:
 
 
 def _refuse(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode) or _is_junction(found):
-        what = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "no plain file")
-        what = "a link" if _is_junction(found) else what
+    what = kind_of(found)
+    if what is not None:
         ending = ", which is not followed" if what == "a link" else ", not a plain file"
         raise RefusedFileError(path, f"is {what}{ending}")
     most = _MOST_BYTES.get(path.name, MAX_FILE_BYTES)
@@ -260,15 +265,29 @@ def _refuse(path: Path, found: os.stat_result) -> None:
             path,
             f"has {found.st_size / 2**30:,.1f} GB: files up to {most >> 30} GB are read",
         )
-    blocks = getattr(found, "st_blocks", None)
-    if (
-        blocks is not None
-        and found.st_size > _SPARSE_FROM
-        and blocks * _BLOCK < found.st_size // _SPARSE_SHARE
-    ):
+    if is_sparse(found):
         raise RefusedFileError(
             path, f"says it has {found.st_size >> 20:,} MB, of which nearly none are there"
         )
+
+
+def is_sparse(found: os.stat_result) -> bool:
+    """Return whether hardly any of what a file says to hold is on the disk."""
+    blocks = getattr(found, "st_blocks", None)
+    return (
+        blocks is not None
+        and found.st_size > _SPARSE_FROM
+        and blocks * _BLOCK < found.st_size // _SPARSE_SHARE
+    )
+
+
+def kind_of(found: os.stat_result) -> str | None:
+    """Return what that is no plain file is, such as `a link`; None for one that is."""
+    if _is_junction(found):
+        return "a link"
+    if stat.S_ISREG(found.st_mode):
+        return None
+    return next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "no plain file")
 
 
 def _is_junction(found: os.stat_result) -> bool:

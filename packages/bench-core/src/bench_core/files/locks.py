@@ -9,8 +9,10 @@ with file systems of their own.
 from __future__ import annotations
 
 import contextlib
+import errno
 import getpass
 import json
+import logging
 import os
 import platform
 import sys
@@ -33,6 +35,11 @@ _POLL_S = 0.05
 LOCK_FOLDER = "PROCTOR_LOCK_DIR"
 """The variable that says where locks are."""
 
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
+"""What file systems without locks answer."""
+_ALONE = {"nolock", "local_lock=all", "local_lock=flock"}
+_MOUNTS = Path("/proc/self/mountinfo")
+_log = logging.getLogger(__name__)
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
@@ -167,7 +174,29 @@ def lock_for_writing(folder: Path) -> FileLock:
     lock = FileLock(folder / ".lock", queue=False)
     if not lock.try_acquire():
         raise RunFolderBusyError(folder, lock.holder())
+    if holds_here_only(folder):
+        _log.warning(
+            "%s is on NFS without locks that other machines see: let no other machine write there",
+            folder,
+        )
     return lock
+
+
+def holds_here_only(folder: Path, mounts: Path = _MOUNTS) -> bool:
+    """Return whether other machines do not see a lock on what lies in `folder`, as the mounts of Linux say."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    place, longest, alone = folder.resolve(), -1, False
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point, what = Path(before.split()[4].replace("\\040", " ")), after.split()
+        if place.is_relative_to(point) and len(point.parts) >= longest:
+            longest = len(point.parts)
+            options = {*before.split()[5].split(","), *what[-1].split(",")}
+            alone = what[0].startswith("nfs") and not _ALONE.isdisjoint(options)
+    return alone
 
 
 def _try_lock(path: Path | str, *, shared: bool) -> int | None:
@@ -175,6 +204,15 @@ def _try_lock(path: Path | str, *, shared: bool) -> int | None:
     handle = os.open(path, _FLAGS, 0o666)
     try:
         locked = _lock_handle(handle, shared=shared)
+    except OSError as error:
+        os.close(handle)
+        if error.errno in _NO_LOCKS:
+            raise InputError(
+                f"{path} cannot be locked ({error.strerror}), and without a lock two runs could write one "
+                f"folder: put it on a disk with locks (NFS: not mounted with `nolock`, its lock daemon "
+                f"running), or, where it is no run folder, set {LOCK_FOLDER}"
+            ) from error
+        raise
     except BaseException:
         os.close(handle)
         raise

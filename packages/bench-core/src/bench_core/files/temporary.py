@@ -17,16 +17,16 @@ import atexit
 import contextlib
 import os
 import re
-import shutil
 import signal
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench_core.errors import InputError
 from bench_core.files.locks import LOCK_FOLDER, where_locks_are
+from bench_core.files.removal import remove_folder
 from bench_core.process_table import command_lines, namespace, start_token
 
 if TYPE_CHECKING:
@@ -43,7 +43,11 @@ _NAME = re.compile(
     r"-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+"
 )
 _PATTERNS = ("proctor-*", "browser_use_agent_proctor-*")
-_REMOVE_S = 3.0
+_SWEEP_S = 10.0
+"""The most that what is left of one owner keeps a start waiting; the next one goes on."""
+_SHORT = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108  # what is made there has a name that tells its owner
+_LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
+"""Bytes of the path of a socket."""
 _outside: list[Path] = []
 """Where temporary files went before this process got a folder for its run; empty where it has none."""
 _lasting: list[Path] = []
@@ -127,6 +131,32 @@ def owned_folder(prefix: str, root: Path | None = None) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=root))
 
 
+def folder_for_sockets(wanted: Path, name: str) -> Path:
+    """Make `wanted`, or a folder of a shorter path where that of a socket `name` in it would be too long.
+
+    Raises:
+        InputError: There is no place for a shorter one.
+    """
+    if sys.platform == "win32" or _fits(wanted, name):
+        wanted.mkdir()
+        return wanted
+    for each in map(Path, filter(None, (*_SHORT, os.environ.get("XDG_RUNTIME_DIR")))):
+        with contextlib.suppress(OSError):
+            sweep_leftovers(each)
+            made = owned_folder(_PREFIX, each)
+            if _fits(made, name):
+                return made
+            made.rmdir()
+    raise InputError(
+        f"{wanted} is too long for the paths of sockets, and no folder can be made in "
+        f"{', '.join(_SHORT)}: set TMPDIR to a folder of a short path"
+    )
+
+
+def _fits(folder: Path, name: str) -> bool:
+    return len(os.fsencode(folder / name)) <= _LONGEST_SOCKET
+
+
 def owned_name(prefix: str) -> str:
     """Return a name that says that this process owns what has it; something is to follow it."""
     pid = os.getpid()
@@ -147,18 +177,8 @@ def sweep_leftovers(root: Path | None = None) -> list[Path]:
     if leftovers:
         _end_browsers_of(leftovers)
     for folder in leftovers:
-        remove_folder(folder)
+        remove_folder(folder, within_s=_SWEEP_S)
     return leftovers
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove `folder`, again for a while when a dying process still writes into it."""
-    deadline = time.monotonic() + _REMOVE_S
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.01)
 
 
 def _clear(folder: Path) -> None:
@@ -166,13 +186,14 @@ def _clear(folder: Path) -> None:
     if not any(each.parent == folder for each in _lasting):
         remove_folder(folder)
         return
-    for each in folder.iterdir():
-        if each in _lasting:
-            continue
-        if each.is_dir() and not each.is_symlink():
-            remove_folder(each)
-        else:
-            each.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # others may have removed it, or parts of it
+        for each in folder.iterdir():
+            if each in _lasting:
+                continue
+            if each.is_dir() and not each.is_symlink():
+                remove_folder(each)
+            else:
+                each.unlink(missing_ok=True)
 
 
 def _remove_lasting(folder: Path, owner: int) -> None:

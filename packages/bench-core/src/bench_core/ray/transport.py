@@ -15,7 +15,7 @@ from ray.exceptions import RayError
 
 from bench_core.child_process.framing import decode_line
 from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.files.temporary import remove_folder
+from bench_core.files.removal import remove_folder
 from bench_core.ray.actor import SlotActor
 from bench_core.ray.broker import RayBroker
 from bench_core.ray.calls import in_thread, value_of

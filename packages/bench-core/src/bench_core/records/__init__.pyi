@@ -31,6 +31,7 @@ from .trial import ArtifactFile as ArtifactFile
 from .trial import Attempt as Attempt
 from .trial import Check as Check
 from .trial import ErrorInfo as ErrorInfo
+from .trial import LeftOut as LeftOut
 from .trial import RefusedCall as RefusedCall
 from .trial import SeenElement as SeenElement
 from .trial import Spending as Spending

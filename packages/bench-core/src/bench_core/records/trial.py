@@ -292,12 +292,29 @@ class AgentEnding(Record):
 class ArtifactFile(Record):
     """A file a trial left: its path relative to the trial's folder, its size and its SHA-256.
 
-    Both are None for files of trials that an older bench-core recorded.
+    Both are None for files of trials that an older bench-core recorded; the SHA-256 alone for one that
+    could not be read in time.
     """
 
     path: Artifact
     size: NonNegativeInt | None = None
     sha256: str | None = None
+
+
+class LeftOut(Record):
+    """Files of an agent's that were not kept, all for the same reason.
+
+    Attributes:
+        why: Such as `is a link`, or the system's own words.
+        first: The path of one of them; bytes that are no UTF-8 are shown as escapes.
+        files: How many there are; of a folder that was not looked into, one.
+        bytes: How much they say to hold together.
+    """
+
+    why: str
+    first: str
+    files: PositiveInt = 1
+    bytes: NonNegativeInt = 0
 
 
 class StoredFolder(Record):
@@ -389,6 +406,7 @@ class TrialResult(Record):
         spent: All model calls of the last attempt by source, the judge's say.
         timings_s: Seconds by phase (`environment`, `agent`, `capture`, `evaluation`, `total`).
         artifacts: The files in the trial's folder.
+        left_out: What the agent left beside them and was not kept.
         stored: Where these are, if they are in an object store and not in the run folder.
         agent_code: Which program the agent was.
         machine: Which VM or copy of a site the trial ran on.
@@ -427,6 +445,7 @@ class TrialResult(Record):
     started: datetime | None = None
     attempts: tuple[Attempt, ...] = ()
     artifacts: tuple[ArtifactFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     stored: StoredFolder | None = None
     error: ErrorInfo | None = None
     agent_code: AgentCode | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.errors import InputError, RecordError, RefusedFileError
 from bench_core.files.atomic import is_temporary, write_atomic
-from bench_core.files.checksums import file_sha256, open_sha256
+from bench_core.files.checksums import open_sha256
 from bench_core.files.inside import open_inside, plain_files, read_inside
 from bench_core.records import Artifact, ArtifactFile, Step, StepView
 from bench_core.records.codec import encode
@@ -28,6 +29,9 @@ TRAJECTORY = "trajectory.jsonl"
 """One `Step` per line."""
 OBSERVATIONS = "observations.jsonl"
 """One `StepView` per line."""
+
+DIGESTS_S = 120.0
+"""The most that the digests of what one trial left may take."""
 
 _ARTIFACT = TypeAdapter(Artifact)
 
@@ -64,13 +68,13 @@ class TrialArtifacts:
         Raises:
             InputError: The name is absolute or climbs out of the trial's folder.
         """
-        path = self.folder / _checked(name)
+        path = self.folder / checked_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def add(self, name: str) -> Artifact:
         """Remember a file that other code wrote to `path(name)`."""
-        self._names[_checked(name)] = None
+        self._names[checked_name(name)] = None
         return name
 
     def write_bytes(self, name: str, data: bytes) -> Artifact:
@@ -117,19 +121,38 @@ class TrialArtifacts:
 def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
     """Return the names of all plain files below a trial's folder, sorted.
 
-    Files that were not finished are none, nor are links, pipes and devices.
+    Files that were not finished are none, nor are links, pipes and devices, nor what has a name that no
+    record can have.
     """
-    return tuple(name for name in plain_files(folder) if not is_temporary(name.rpartition("/")[2]))
+    return tuple(filter(_is_artifact, plain_files(folder)))
 
 
-def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
-    """Return all files below a trial's folder with their sizes and digests, sorted by name."""
-    return tuple(
-        ArtifactFile(
-            path=name, size=(folder / name).stat().st_size, sha256=file_sha256(folder / name)
-        )
-        for name in list_artifacts(folder)
-    )
+def _is_artifact(name: str) -> bool:
+    try:
+        name.encode()
+        checked_name(name)
+    except (UnicodeEncodeError, InputError):
+        return False
+    return not is_temporary(name.rpartition("/")[2])
+
+
+def describe_artifacts(folder: Path, *, within_s: float = DIGESTS_S) -> tuple[ArtifactFile, ...]:
+    """Return all files below a trial's folder with their sizes and digests, sorted by name.
+
+    Files that no reader would open are left out. Those that cannot be read within the time have no digest.
+    """
+    until = time.monotonic() + within_s
+    described = []
+    for name in list_artifacts(folder):
+        try:
+            with open_inside(folder, name) as file:
+                digest = None if time.monotonic() > until else open_sha256(file)
+                # of a file that grows, so many bytes have that digest
+                size = os.fstat(file.fileno()).st_size if digest is None else file.tell()
+        except OSError:  # refused, or gone meanwhile
+            continue
+        described.append(ArtifactFile(path=name, size=size, sha256=digest))
+    return tuple(described)
 
 
 def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
@@ -169,7 +192,12 @@ def read_json(path: Path) -> Any:
         raise RecordError(f"{path} is not readable JSON: {error}") from error
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
+    """Return `name` if it can be that of an artifact.
+
+    Raises:
+        InputError: It is absolute or leads out of the trial's folder, on any system.
+    """
     try:
         return _ARTIFACT.validate_python(name)
     except ValidationError:

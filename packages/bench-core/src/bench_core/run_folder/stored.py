@@ -29,7 +29,8 @@ from bench_core.errors import (
 from bench_core.files.atomic import folder_name
 from bench_core.files.checksums import file_sha256
 from bench_core.files.inside import MAX_DOCUMENT_BYTES, MAX_FILE_BYTES, file_inside, plain_files
-from bench_core.files.temporary import owned_folder, remove_folder
+from bench_core.files.removal import remove_folder
+from bench_core.files.temporary import owned_folder
 from bench_core.records import StoredFolder
 from bench_core.run_folder.view import trial_path
 

@@ -116,7 +116,7 @@ async def run_benchmark(
         spec: What to run.
         out: The run folder, made when missing.
         run_environment: What the run works with.
-        guard: Own this process: Ctrl-C and SIGTERM end the run in order, a second one ends the
+        guard: Own this process: Ctrl-C, SIGTERM and SIGHUP end the run in order, a second one ends the
             process at once, a trial that blocks the event loop makes it exit with code 75, and all
             temporary files go into one folder. Needs the main thread.
 

@@ -63,6 +63,11 @@ class RunningAttempt:
         """Whether nothing waits for the attempt any longer although it is not over."""
         return self._settled.done() and not self.task.done()
 
+    @property
+    def reported(self) -> bool:
+        """Whether the attempt is over and has returned something."""
+        return self.task.done() and not self.task.cancelled() and self.task.exception() is None
+
     def stop(self, reason: StopReason) -> None:
         """Cancel the attempt; the first reason counts, and an attempt that is over stays over."""
         if self.task.done() or self.stop_reason is not None:

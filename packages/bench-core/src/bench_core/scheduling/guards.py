@@ -47,7 +47,7 @@ def guarded(
 ) -> Iterator[None]:
     """Guard this process while `scheduler` runs in its main thread's event loop.
 
-    Ctrl-C or SIGTERM stops the scheduler in order; a second one kills what trials started and
+    Ctrl-C, SIGTERM or SIGHUP stops the scheduler in order; a second one kills what trials started and
     exits with code 130. When the event loop is blocked for `timeouts.loop_block_s`, the stacks of
     all threads are written into the run folder and the process exits with code 75. Results that
     were reported are on disk in every case and the same command continues the run.
@@ -90,11 +90,13 @@ class _Guard:
         self._progress = progress
 
     def stop(self) -> None:
-        self._progress.note(
-            f"Stopping: {self._scheduler.in_flight} trials in flight are cancelled and written "
-            "down. Ctrl-C again stops now."
-        )
+        in_flight = self._scheduler.in_flight
         self._scheduler.stop()
+        with contextlib.suppress(OSError):  # whoever would read it may be gone
+            self._progress.note(
+                f"Stopping: {in_flight} trials in flight are cancelled and written down. Ctrl-C "
+                "again stops now."
+            )
 
     def stop_now(self) -> None:
         self._leave("interrupted", INTERRUPTED, "stopped_now", {})

@@ -1,7 +1,9 @@
-"""Ctrl-C and SIGTERM: once in order, twice at once."""
+"""Ctrl-C, SIGTERM and a terminal that is closed: once in order, twice at once."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+"""What comes where the terminal is closed; Windows has none."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP]))
 
 
 class Interrupts:
@@ -29,6 +33,9 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
+            # `nohup` asks that the end of a terminal ends nothing
+            if number == _HANGUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._before[number] = signal.signal(number, self._handle)
         return self
 
@@ -36,9 +43,21 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if number == _HANGUP:
+            _leave_terminal()
         self._count += 1
         if self._count == 1:
             self._first()
         else:
             self._again()
+
+
+def _leave_terminal() -> None:
+    """Write to nowhere what would be written to a terminal that is gone, where writing is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.isatty(stream) or not os.fstat(stream).st_nlink:
+                os.dup2(nowhere, stream)
+    os.close(nowhere)

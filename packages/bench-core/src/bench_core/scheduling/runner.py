@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.budgets import AGENT
@@ -119,11 +120,14 @@ class AttemptRunner:
         meter.on_spend = self._spend_listener(trial.key, number, running)
         return live
 
-    def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
+    async def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
         """Return the result of an attempt that has settled; `before` are the trial's earlier ones."""
         # An abandoned attempt still runs: its next model call must not be paid for.
         live.meter.revoked = live.running.abandoned
-        result = conclude(live.running, live.trial, live.context, out_of_budget=live.meter.stopped)
+        stopped = live.meter.stopped
+        ask = partial(conclude, live.running, live.trial, live.context, out_of_budget=stopped)
+        # what an attempt left that reports nothing itself is read here: others go on meanwhile
+        result = ask() if live.running.reported else await asyncio.to_thread(ask)
         duration_s = max(0.0, self._clock.monotonic() - live.started_at)
         spent = live.meter.spendings()
         attempt = Attempt(

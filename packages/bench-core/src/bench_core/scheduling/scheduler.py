@@ -272,7 +272,7 @@ class Scheduler:
         self._progress.started(planned, number)
         flight.held.when_lost(partial(flight.live.running.stop, StopReason.LEASE_LOST))
         await flight.live.running.settled()
-        trial.last = self._runner.conclude(flight.live, trial.attempts)
+        trial.last = await self._runner.conclude(flight.live, trial.attempts)
         trial.attempts.append(trial.last.attempts[-1])
         # Written before anything else happens with it: the process may be killed at any time.
         self._sink.append(trial.last)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 from typing import TYPE_CHECKING
 
 from bench_core.agents import Decision, LoopAgent, named_targets
 from bench_core.errors import InputError
 from bench_core.files import folder_name
+from bench_core.files.removal import remove_folder
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Status
@@ -117,7 +117,7 @@ class Episode:
 
     async def remove(self) -> None:
         """Delete what it left."""
-        await asyncio.to_thread(shutil.rmtree, self._context.folder, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, self._context.folder)
 
     async def _next(self, longest_s: float) -> Observation | None:
         """Wait for the next observation, or for the end."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import UnknownTaskError
+from bench_core.files.removal import remove_folder
 from bench_core.run_spec import select_tasks
 from bench_core.runs.prepare import Purpose, prepare_installed
 from bench_core.runs.sealing import sealed_run
@@ -102,8 +103,9 @@ def open_world(
         spec = ready.spec.model_copy(update={"agent": AGENT, "sealing": settings.sealing})
         folder = settings.keep
         if folder is None:
-            made = tempfile.TemporaryDirectory(prefix="bench-session-", ignore_cleanup_errors=True)
-            folder = Path(stack.enter_context(made)) / "episodes"
+            made = Path(tempfile.mkdtemp(prefix="bench-session-"))
+            stack.callback(remove_folder, made)
+            folder = made / "episodes"
         folder.mkdir(parents=True, exist_ok=True)
         sealed = stack.enter_context(sealed_run(ready.benchmark, spec, folder))
         tasks = tuple(select_tasks(ready.benchmark.tasks(), spec.tasks, spec.seed))

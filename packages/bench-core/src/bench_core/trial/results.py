@@ -19,6 +19,7 @@ from bench_core.records import (
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.run_folder.artifacts import TRAJECTORY, describe_artifacts
 from bench_core.run_folder.jsonl import read_lines
+from bench_core.run_folder.left_files import TRIAL_LIMITS, keep_files
 from bench_core.trial.agent_work import error_info
 
 if TYPE_CHECKING:
@@ -162,8 +163,20 @@ def unscored_result(task: Task, context: TrialContext, fields: Mapping[str, Any]
     return TrialResult(
         **conditions(task, context),
         **{**reported_fields(counted), **fields},
-        artifacts=describe_artifacts(context.folder),
+        **files_of(context),
     )
+
+
+def files_of(context: TrialContext) -> dict[str, Any]:
+    """Return the fields that say what a trial left; reads it all, which may take long.
+
+    What no trial's folder may hold is removed from it, and told.
+    """
+    context.left_out.extend(keep_files(context.folder, context.folder, TRIAL_LIMITS))
+    return {
+        "artifacts": describe_artifacts(context.folder),
+        "left_out": tuple(context.left_out),
+    }
 
 
 def _suspect(ending: AgentEnding, evaluation: Evaluation) -> tuple[SuspectCause, ...]:

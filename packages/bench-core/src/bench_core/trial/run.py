@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import BudgetExceededError, EvaluationError, InputError
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Status, TrialResult
-from bench_core.run_folder.artifacts import describe_artifacts
+from bench_core.run_folder.left_files import TRIAL_LIMITS, keep_files
 from bench_core.trial.agent_work import AgentLimits, AgentWork, run_agent
 from bench_core.trial.hooks import Evidence
 from bench_core.trial.integrity import integrity_of, is_contained, void_of
@@ -24,6 +24,7 @@ from bench_core.trial.results import (
     ending_of,
     evaluated_fields,
     fault_fields,
+    files_of,
     reported_fields,
     with_steps,
 )
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         AgentCode,
         AgentEnding,
         AgentTask,
-        ArtifactFile,
         Integrity,
         IntegrityFinding,
         Task,
@@ -156,11 +156,11 @@ def _ending_in(result: TrialResult) -> AgentEnding:
     return ending.model_copy(update={"error": error})
 
 
-async def _artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
+async def _files_of(context: TrialContext) -> dict[str, Any]:
     """Describe what a trial left; a thread is worth it only where there is something to digest."""
-    if not os.listdir(folder):  # noqa: PTH208  # a fifth of what looking by `Path` costs
-        return ()
-    return await asyncio.to_thread(describe_artifacts, folder)
+    if not os.listdir(context.folder):  # noqa: PTH208  # a fifth of what looking by `Path` costs
+        return {"left_out": tuple(context.left_out)}
+    return await asyncio.to_thread(files_of, context)
 
 
 @dataclass
@@ -220,7 +220,7 @@ class _Trial:
                 "timings_s": {
                     **environment.timings, **self.timings, "total": time.monotonic() - began
                 },
-                "artifacts": await _artifacts(self.context.folder),
+                **await _files_of(self.context),
             }  # fmt: skip
             return TrialResult.model_validate(result)
 
@@ -230,6 +230,11 @@ class _Trial:
         if fault is not None or outcome.status is not Status.COMPLETED:
             log.warning("the agent ended: %s", fault or outcome.status.value)
         ending, flags = ending_of(outcome, environment), tuple(environment.flags)
+        # before what is scored is written among it, and evaluations look at it
+        folder = self.context.folder
+        if os.listdir(folder):  # noqa: PTH208  # as above
+            left_out = await asyncio.to_thread(keep_files, folder, folder, TRIAL_LIMITS)
+            self.context.left_out.extend(left_out)
         with self._timed("capture"):
             try:
                 await environment.capture(ending)

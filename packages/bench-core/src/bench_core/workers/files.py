@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files.inside import plain_files
+from bench_core.files.removal import remove_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ def sees(run_folder: str, probe: str) -> bool:
 def stage(folder: Path, run_folder: Path, token: str) -> None:
     """Move what is in `folder` to the run's incoming folder; the manifest, and then the name, come last."""
     part = run_folder / INCOMING / f"{token}{_PART}"
-    shutil.rmtree(part, ignore_errors=True)
+    remove_folder(part)
     part.mkdir()
     shutil.move(folder, part / _FILES)
     _conclude(part, token)
@@ -140,12 +141,12 @@ class Incoming:
             ) from error
         for each in (came / _FILES).iterdir():
             each.rename(folder / each.name)
-        shutil.rmtree(came)
+        remove_folder(came)
 
     def drop(self, token: str) -> None:
         """Forget the pieces of an attempt that is lost."""
         self._digests = {each: d for each, d in self._digests.items() if each[0] != token}
-        shutil.rmtree(self._folder / f"{token}{_PART}", ignore_errors=True)
+        remove_folder(self._folder / f"{token}{_PART}")
 
 
 def keep_late(run_folder: Path, on_event: Callable[[str, dict[str, JsonValue]], object]) -> None:
@@ -157,7 +158,7 @@ def keep_late(run_folder: Path, on_event: Callable[[str, dict[str, JsonValue]], 
         if not each.is_dir():
             each.unlink()
         elif each.name.endswith(_PART):
-            shutil.rmtree(each, ignore_errors=True)
+            remove_folder(each)
         else:
             late.mkdir(exist_ok=True)
             each.rename(late / each.name)

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 import platform
-import shutil
 import sys
 import threading
 from functools import partial
@@ -27,6 +26,7 @@ from bench_core.agent_process.messages import error_line
 from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.child_process.pipes import own_pipes
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
+from bench_core.files.removal import remove_folder
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
 from bench_core.records import Task
@@ -207,7 +207,7 @@ class _Worker:
         await self._over.wait()
         await self._trials.close()
         await asyncio.to_thread(self._guard.close)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove_folder(self._scratch)
         return 0
 
     def _ready(self) -> bytes:
@@ -238,7 +238,7 @@ class _Worker:
         elif kind == "cancel" and token == self._token and self._work is not None:
             self._work.cancel()
         elif kind == "acknowledge" and frame.get("accepted") is True and token in self._left:
-            shutil.rmtree(self._left.pop(token), ignore_errors=True)
+            remove_folder(self._left.pop(token))
 
     def _hung_up(self) -> None:
         """The run is over, or gone: what still works has no one to work for."""
@@ -294,7 +294,7 @@ class _Worker:
         """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
         # of an attempt that was given up after it had been delivered
         for each in self._left.values():
-            shutil.rmtree(each, ignore_errors=True)
+            remove_folder(each)
         folder = self._scratch.joinpath(*named.parts[-_NAMED_BY:])
         folder.mkdir(parents=True)
         self._left = {token: folder}
@@ -311,7 +311,7 @@ class _Worker:
                 error = RuntimeError(f"the trial called sys.exit({error.code!r})")
             fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
             fields = fault_fields(fault, "environment", after_work=False)
-            result = unscored_result(task, context, fields)
+            result = await asyncio.to_thread(unscored_result, task, context, fields)
         return encode(result, self._trials.redactor).decode()
 
     def _deliver(self, token: str, folder: Path, url: str | None) -> dict[str, Any]:
@@ -329,7 +329,7 @@ class _Worker:
         try:
             return {"stored": store_folder(folder, url).model_dump(mode="json")}
         except EnvironmentFaultError as error:
-            shutil.rmtree(folder)  # the result without its files counts for nothing
+            remove_folder(folder)  # the result without its files counts for nothing
             return {"problem": self._trials.redactor.redact(str(error))}
 
     async def _end_processes(self) -> None:

@@ -1,0 +1,287 @@
+"""What of the files that an agent leaves is kept: so many, so much, each of them complete, and what is not, told.
+
+The one place that decides it, for agents in a process of their own, whose files are moved into the
+trial's folder, and for those in the process of the run, which write there themselves.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import heapq
+import itertools
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError, RefusedFileError
+from bench_core.files.atomic import is_temporary
+from bench_core.files.inside import is_sparse, kind_of, open_inside
+from bench_core.files.removal import remove_folder
+from bench_core.records import LeftOut
+from bench_core.run_folder.artifacts import OBSERVATIONS, TRAJECTORY, checked_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import FileIO
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from bench_core.redaction import Redactor
+
+TEXT = (".json", ".jsonl", ".txt", ".log", ".md", ".html", ".htm", ".csv", ".har", ".xml", ".yaml")
+_NAMES_OF_FILES = (*TEXT, ".gz", ".png", ".zip")
+_FIRST = frozenset({TRAJECTORY, OBSERVATIONS, "log.txt"})
+_LONGEST_PATH = 1_000
+_PIECE = 1 << 20
+_UNSTEADY = "grew, or was not read in time, while it was taken over"
+_counter = itertools.count()
+
+
+@dataclass(frozen=True)
+class FileLimits:
+    """How much of what an agent leaves is kept.
+
+    Attributes:
+        files: How many.
+        file_bytes: The most that one may hold.
+        total_bytes: The most that all may hold; the oldest are kept first, after those that runs know by name.
+        deepest: Folders in folders.
+        within_s: Seconds for looking at them and taking them over.
+    """
+
+    files: int = 10_000
+    file_bytes: int = 1 << 30
+    total_bytes: int = 2 << 30
+    deepest: int = 32
+    within_s: float = 60.0
+
+
+AGENT_LIMITS = FileLimits()
+"""Of what an agent leaves in a folder of its own."""
+TRIAL_LIMITS = FileLimits(files=20_000, file_bytes=(2 << 30) - 1, total_bytes=4 << 30)
+"""Of what is in a trial's folder at the end of its agent's part: the agent's, and what the run wrote meanwhile."""
+
+
+def keep_files(
+    source: Path,
+    trial: Path,
+    limits: FileLimits = AGENT_LIMITS,
+    redactor: Redactor | None = None,
+) -> tuple[LeftOut, ...]:
+    """Move what an agent left in `source` into the folder of its trial, and return what is left out.
+
+    Names that the trial's folder has are the run's. What is left out of `source` is still there, unless it
+    is the trial's folder itself: then it is removed.
+
+    Args:
+        source: Where the agent has written; nothing of it may run any more.
+        trial: The trial's folder, perhaps the same.
+        limits: How much is kept.
+        redactor: Takes the run's secrets out of the texts that are moved.
+    """
+    return _Taking(source, trial, limits, redactor).keep()
+
+
+@dataclass
+class _Taking:
+    source: Path
+    trial: Path
+    limits: FileLimits
+    redactor: Redactor | None
+    told: dict[str, LeftOut] = field(default_factory=dict)
+    until: float = 0.0
+    fitting: int = 0
+
+    def keep(self) -> tuple[LeftOut, ...]:
+        self.until = time.monotonic() + self.limits.within_s
+        in_place = self.source == self.trial
+        # a million names need not be in memory to know the first of them
+        chosen = heapq.nsmallest(self.limits.files, self._fitting_files())
+        self._tell(f"more than {self.limits.files:,} files", "", files=self.fitting - len(chosen))
+        kept: set[str] = set()
+        room = self.limits.total_bytes
+        for _, _, name, size in chosen:
+            if size > room:
+                self._tell(f"more than {self.limits.total_bytes >> 20:,} MB together", name, size)
+            elif time.monotonic() > self.until:
+                self._tell(f"not taken over within {self.limits.within_s:g} s", name, size)
+            else:
+                try:
+                    self._take(name, size)
+                    kept.add(name)
+                    room -= size
+                except RefusedFileError as refused:
+                    self._tell(refused.problem, name, size)
+                except OSError as error:
+                    self._tell(error.strerror or type(error).__name__, name, size)
+        if in_place and self.told:
+            self._remove_others(kept)
+        return tuple(self.told.values())
+
+    def _fitting_files(self) -> Iterator[tuple[bool, int, str, int]]:
+        """Yield order, name and size of each file that may be kept, and tell of the others."""
+        left = [(self.source, 1)]
+        while left:
+            place, depth = left.pop()
+            try:
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        if time.monotonic() > self.until:
+                            late = f"not looked at within {self.limits.within_s:g} s"
+                            self._tell(late, os.path.relpath(place, self.source))
+                            return
+                        path = place / entry.name
+                        name = path.relative_to(self.source).as_posix()
+                        found = entry.stat(follow_symlinks=False)
+                        why = next(self._why_not(name, found, depth), None)
+                        if why is not None:
+                            self._tell(why, name, found.st_size)
+                        elif entry.is_dir(follow_symlinks=False):
+                            left.append((path, depth + 1))
+                        else:
+                            self.fitting += 1
+                            yield name not in _FIRST, found.st_mtime_ns, name, found.st_size
+            except FileNotFoundError:  # nothing was left, or it has gone meanwhile
+                continue
+            except OSError as error:
+                name = os.path.relpath(place, self.source)
+                self._tell(error.strerror or type(error).__name__, name)
+
+    def _why_not(self, name: str, found: os.stat_result, depth: int) -> Iterator[str]:
+        """Yield why something is not kept."""
+        last, kind = name.rpartition("/")[2], kind_of(found)
+        try:
+            name.encode()
+            checked_name(name)
+        except (UnicodeEncodeError, InputError):
+            yield "its name is not UTF-8, or none that every system has"
+        if len(os.fsencode(name)) > _LONGEST_PATH:
+            yield f"its path is longer than {_LONGEST_PATH:,} bytes"
+        if kind == "a folder":
+            if depth >= self.limits.deepest:
+                yield f"folders more than {self.limits.deepest} levels deep"
+            if last.lower().endswith(_NAMES_OF_FILES):
+                yield "a folder with the name of a file"
+            return
+        if kind is not None:
+            yield f"is {kind}"
+        if is_temporary(last):
+            yield "has the name of a file that was not finished"
+        if found.st_size > self.limits.file_bytes:
+            yield f"has more than {(self.limits.file_bytes + 1) >> 20:,} MB"
+        if is_sparse(found):
+            yield "says to be large, and hardly any of it is there"
+
+    def _tell(self, why: str, name: str, size: int = 0, *, files: int = 1) -> None:
+        if not files:
+            return
+        before = self.told.get(why)
+        if before is None:
+            shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            self.told[why] = LeftOut(why=why, first=shown[:_LONGEST_PATH], files=files, bytes=size)
+        else:
+            more = {"files": before.files + files, "bytes": before.bytes + size}
+            self.told[why] = before.model_copy(update=more)
+
+    def _take(self, name: str, size: int) -> None:
+        """Move one file, as a whole or not at all."""
+        source, target = self.source / name, self.trial / name
+        in_place = source == target
+        with open_inside(self.source, name) as file:
+            found = os.fstat(file.fileno())
+            # what has another name elsewhere is not the trial's alone, and may change with it
+            linked = found.st_nlink > 1
+            if in_place and not linked:
+                return
+            if not in_place and os.path.lexists(target):
+                raise RefusedFileError(target, "has a name under which the run writes one itself")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            clean = self._cleaned(file, name)
+            if not linked and clean is None:
+                with contextlib.suppress(OSError):  # on another disk
+                    source.rename(target)
+                    return
+            file.seek(0)
+            self._copy(clean or _pieces(file), target, size if clean is None else None)
+        if not in_place:
+            source.unlink()
+
+    def _cleaned(self, file: BinaryIO, name: str) -> Iterator[bytes] | None:
+        """Return a text in pieces without the run's secrets; None where it has none."""
+        if self.redactor is None or not name.lower().endswith(TEXT):
+            return None
+        redacted = self.redactor.redact_stream(_texts(file))
+        changed = any(before != after for before, after in redacted)
+        if not changed:
+            return None
+        file.seek(0)
+        return (
+            after.encode("utf-8", "surrogateescape")
+            for _, after in self.redactor.redact_stream(_texts(file))
+        )
+
+    def _copy(self, pieces: Iterator[bytes], target: Path, size: int | None) -> None:
+        """Write a file under another name, and give it its own when it is complete."""
+        part = target.with_name(f".taken.{os.getpid()}-{next(_counter)}.tmp")
+        try:
+            with part.open("xb", buffering=0) as file:
+                written = self._fill(file, pieces)
+            if written is None or size not in {None, written}:
+                part.unlink()
+                raise RefusedFileError(target, _UNSTEADY)
+            part.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
+
+    def _fill(self, file: FileIO, pieces: Iterator[bytes]) -> int | None:
+        """Write all, and return how many bytes; None where there was no end to it."""
+        written = 0
+        for piece in pieces:
+            written += len(piece)
+            if written > self.limits.file_bytes or time.monotonic() > self.until:
+                return None
+            if piece.count(0) == len(piece):  # a hole stays one, and takes no room
+                file.seek(len(piece), os.SEEK_CUR)
+                continue
+            view = memoryview(piece)
+            while view:
+                view = view[file.write(view) :]
+        file.truncate(written)
+        return written
+
+    def _remove_others(self, kept: set[str]) -> None:
+        """Remove what is not kept from the trial's folder, which nothing else is to find."""
+        left = [self.trial]
+        while left and time.monotonic() < self.until + self.limits.within_s:
+            place = left.pop()
+            with contextlib.suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
+                    path = place / entry.name
+                    name = path.relative_to(self.trial).as_posix()
+                    with contextlib.suppress(OSError):
+                        found = entry.stat(follow_symlinks=False)
+                        why = next(self._why_not(name, found, name.count("/") + 1), None)
+                        if not entry.is_dir(follow_symlinks=False):
+                            if name not in kept:
+                                path.unlink()
+                        elif why is None:
+                            left.append(path)
+                        else:
+                            remove_folder(path)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(_PIECE):
+        yield piece
+
+
+def _texts(file: BinaryIO) -> Iterator[str]:
+    """Yield a file as text in pieces; bytes that are no UTF-8 stay what they are."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    for piece in _pieces(file):
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)

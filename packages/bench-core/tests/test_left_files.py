@@ -1,0 +1,186 @@
+"""Which files of an agent's are kept: whole ones, so many, so much; what is not is told, and harms nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "agent_process"))
+
+from hostile_files import BEFORE, GOOD, KINDS, SECRET  # needs the path above
+
+from bench_core.files.removal import remove_folder
+from bench_core.redaction import Redactor
+from bench_core.run_folder import changed_artifacts, describe_artifacts
+from bench_core.run_folder.left_files import FileLimits, keep_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+resource = pytest.importorskip("resource", reason="what is left here is POSIX's")
+
+HARMLESS = {"nothing", "many folders", "hard link", "hard link with a secret", "control characters",
+            "long names", "spaces and dots", "a secret between pieces"}  # fmt: skip
+"""Kinds of which all is kept."""
+AS_ROOT = {"unreadable file", "locked folders"}
+SMALL = FileLimits(files=200, total_bytes=64 << 20, file_bytes=32 << 20)
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """Give a folder in memory where there is one: thousands of folders are made here."""
+    memory = Path("/dev/shm")  # noqa: S108  # of a name that no one guesses
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    made = Path(tempfile.mkdtemp(dir=memory))
+    yield made
+    remove_folder(made)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / BEFORE).write_bytes(GOOD)
+    (folder / "secret.txt").write_text(SECRET)
+    return folder
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["moved", "in place"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_kept_is_whole_and_what_is_not_is_told(
+    kind: str, in_place: bool, outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = tmp_path / "trial"
+    source = trial if in_place else tmp_path / "stage"
+    trial.mkdir()
+    source.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOSTILE_MANY", "300")
+    (source / "good.txt").write_bytes(GOOD)
+    os.utime(source / "good.txt", (1, 1))  # the oldest, however coarse the clock of the disk
+    KINDS[kind](source, outside)
+    told = keep_files(source, trial, SMALL, Redactor([SECRET]))
+    assert (trial / "good.txt").read_bytes() == GOOD
+    harmless = kind in HARMLESS or (kind in AS_ROOT and os.geteuid() == 0)
+    # the name of an agent's stage is taken where there is one, and a name as the run's where it has written
+    harmless |= kind == "its own stage"
+    assert bool(told) is not harmless, told
+    assert all(
+        each.why and each.first.isprintable() | (kind == "control characters") for each in told
+    )
+    kept = describe_artifacts(trial)
+    assert "good.txt" in {each.path for each in kept}
+    assert all(each.sha256 for each in kept)
+    assert list(changed_artifacts(trial, kept)) == []
+    assert (outside / BEFORE).read_bytes() == GOOD
+    assert (outside / "secret.txt").read_text() == SECRET
+    if not in_place:
+        texts = [trial / each.path for each in kept if each.path.endswith(".txt")]
+        assert not any(SECRET in each.read_text(errors="replace") for each in texts)
+    for folder in (source, trial):
+        remove_folder(folder)
+        assert not folder.exists()
+
+
+def test_the_oldest_files_are_kept_after_those_that_runs_know(tmp_path: Path) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    stage.mkdir()
+    trial.mkdir()
+    for number, name in enumerate(("1", "22", "7" * 7, "333", "trajectory.jsonl", "5"), 1):
+        (stage / name).write_bytes(b"x" * len(name[:7]))
+        os.utime(stage / name, (number, number))
+    told = keep_files(stage, trial, FileLimits(files=5, total_bytes=13))
+    assert {each.name for each in trial.iterdir()} == {"trajectory.jsonl", "1", "22", "333"}
+    assert {each.why: (each.first, each.files, each.bytes) for each in told} == {
+        "more than 5 files": ("", 1, 0), "more than 0 MB together": ("7777777", 1, 7),
+    }  # fmt: skip
+
+
+@contextmanager
+def full_at(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("point", range(20))
+def test_a_full_disk_keeps_a_file_whole_or_not_at_all(
+    point: int, outside: Path, tmp_path: Path
+) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    stage.mkdir()
+    trial.mkdir()
+    data = os.urandom(200_000)
+    (outside / "data").write_bytes(data)
+    os.link(outside / "data", stage / "data.bin")  # such a file is copied
+    (stage / "note.txt").write_bytes(GOOD)
+    with full_at(len(data) * (point + 1) // 20 - (point < 19)):
+        told = keep_files(stage, trial)
+    assert (trial / "note.txt").read_bytes() == GOOD
+    if point == 19:
+        assert (trial / "data.bin").read_bytes() == data
+        assert told == ()
+    else:
+        assert [(each.why, each.first) for each in told] == [("File too large", "data.bin")]
+        assert [each.name for each in trial.iterdir()] == ["note.txt"]
+
+
+def test_a_file_that_grows_has_the_digest_of_what_was_read(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(GOOD)
+    with (tmp_path / "log.txt").open("ab") as file:
+        (described,) = describe_artifacts(tmp_path)
+        file.write(GOOD)
+    assert described.size == len(GOOD)
+
+
+def test_files_that_cannot_be_read_in_time_have_no_digest(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(GOOD)
+    (described,) = describe_artifacts(tmp_path, within_s=-1)
+    assert (described.size, described.sha256) == (len(GOOD), None)
+
+
+def test_what_is_not_looked_at_in_time_is_told(tmp_path: Path) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    stage.mkdir()
+    trial.mkdir()
+    (stage / "a").touch()
+    (told,) = keep_files(stage, trial, FileLimits(within_s=-1))
+    assert told.why == "not looked at within -1 s"
+    assert list(trial.iterdir()) == []
+
+
+def test_a_removal_ends_in_time_and_raises_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(200):
+        (folder / str(number)).touch()
+    began = time.monotonic()
+    remove_folder(folder, within_s=0)
+    assert time.monotonic() - began < 60
+    remove_folder(tmp_path / "missing")
+    remove_folder(folder)
+    assert not folder.exists()
+
+
+def test_a_removal_follows_no_link(outside: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "link").symlink_to(outside)
+    (folder / "inner" / "link").symlink_to(outside)
+    (tmp_path / "root").symlink_to(folder)
+    remove_folder(tmp_path / "root", within_s=0)
+    assert (folder / "inner").is_dir()
+    remove_folder(folder)
+    assert not folder.exists()
+    assert (outside / BEFORE).read_bytes() == GOOD
