@@ -91,7 +91,7 @@ def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> R
     rows = trial_rows(run, base)
     rule = run.info.stopping_rule
     looks = looks_of(rule, run.view.latest, run.info.trials) if rule else ()
-    scored = [each for each in run.view.latest if each.score is not None]
+    scored = [each for each in run.results if each.score is not None]
     scored.sort(key=lambda each: each.sequence or 0)
     codes = [each.agent_code.sha256 for each in scored if each.agent_code]
     report = RunReport(
