@@ -25,6 +25,9 @@ __all__ = ["Budget", "RunBudget", "Spent", "TrialMeter"]
 AGENT = "agent"
 """The source of calls where none is named."""
 
+USAGE_UNKNOWN = "usage_unknown"
+"""Flags results in whose usage there is a call that could not be counted."""
+
 _SECONDS_PER_MINUTE = 60
 _GIVEN_UP = "the scheduler has given this attempt up"
 
@@ -101,6 +104,7 @@ class RunBudget:
         self._unlimited = self.budget == Budget()
         self._spent = spent or Spent()
         self._seconds = seconds
+        self._unkept: str | None = None
         self._lock = threading.Lock()
 
     @property
@@ -113,7 +117,11 @@ class RunBudget:
         """Which limit is reached in words, or None while there is something left."""
         if self._unlimited:  # adding up first is 3% of what a trivial trial costs
             return None
-        return self.budget.exceeded_by(self.spent)
+        return self._unkept or self.budget.exceeded_by(self.spent)
+
+    def cannot_be_kept(self, reason: str) -> None:
+        """End the run's budget because what it limits is not known, which `reason` says in words."""
+        self._unkept = self._unkept or reason
 
     @property
     def seconds_left(self) -> float | None:
@@ -197,6 +205,18 @@ class TrialMeter:
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 
+    def uncounted(self, model: str) -> None:
+        """Note that a call is about to be spent of which its provider does not say what it used.
+
+        A budget that cannot be kept without ends with it.
+        """
+        self.flags[USAGE_UNKNOWN] = None
+        if self.bounded:
+            self._run.cannot_be_kept(
+                f"{model} does not say how many tokens a call used, so no budget in tokens or dollars can be "
+                "kept: use --max-minutes instead"
+            )
+
     def _hand_on(self, source: str, call: Spent, on_spend: Callable[[str, Spent], None]) -> None:
         """Have a call written down; where that fails, the next one must not be made.
 
@@ -225,6 +245,10 @@ class _SourceMeter:
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call of the source; raises what the trial's meter raises."""
         self._meter.spend_as(self._source, usage, cost_usd)
+
+    def uncounted(self, model: str) -> None:
+        """Note a call of which nothing says what it used; see `TrialMeter.uncounted`."""
+        self._meter.uncounted(model)
 
     def of(self, source: str) -> Meter:
         """Return the meter of another source."""

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench_core.agents.conversation import Conversation
-from bench_core.agents.dialects import Answered, Screen
+from bench_core.agents.conversation import COMPACTED, Conversation
+from bench_core.agents.dialects import Answered, Screen, keeps_thinking
 from bench_core.agents.dialects.coordinates import fitted, magnified
 from bench_core.agents.environment import offered
 from bench_core.agents.observation_text import UNCHANGED, changed_parts
@@ -22,6 +22,7 @@ from bench_core.agents.records import (
     Screenshot,
 )
 from bench_core.agents.tools import InvalidCallError
+from bench_core.budgets import USAGE_UNKNOWN
 from bench_core.errors import AgentError
 from bench_core.models.records import ImagePart, OpaquePart, TextPart
 from bench_core.records import RefusedCall
@@ -88,7 +89,7 @@ class ModelStepper:
         browser: bool,
         images: int | None,
     ) -> None:
-        self.details = {"dialect": dialect.name}
+        self.details: dict[str, JsonValue] = {"dialect": dialect.name}
         self._model = model
         self._dialect = dialect
         self._task = task
@@ -123,6 +124,7 @@ class ModelStepper:
                 self._dialect.declare(self._screen),
                 images=self._images,
                 exact=self._dialect.exact,
+                fixed=self._dialect.append_only or keeps_thinking(self._model.name),
             )
             self._shown = observation
             shown = self._dialect.show(observation, results=False)
@@ -140,7 +142,7 @@ class ModelStepper:
         left = (self._task.limits.max_steps or 0) + 1 - self._turns
         if self._dialect.textual and self._turns > 1 and left in _SAID_LEFT:
             parts = (*parts, TextPart(text=_SAID_LEFT[left]))
-        reply = await self._conversation.send(parts)
+        reply = await self._sent(self._conversation, parts)
         actions, problem = self._read(reply)
         flags = tuple(flag for call in reply.tool_calls for flag in self._dialect.flags(call))
         opaque = (each for each in reply.message.parts if isinstance(each, OpaquePart))
@@ -167,9 +169,23 @@ class ModelStepper:
             model_reported=reply.model_reported,
             flags=(
                 *(("truncated_reply",) if reply.stop == "length" else ()),
+                *(() if reply.usage_known else (USAGE_UNKNOWN,)),
+                *((COMPACTED,) if any(self._conversation.left_out) else ()),
                 *dict.fromkeys(flags),
             ),
         )
+
+    async def _sent(self, conversation: Conversation, parts: tuple[Part, ...]) -> Reply:
+        """Send a turn, and record what had to be left out for it."""
+        try:
+            return await conversation.send(parts)
+        finally:
+            pictures, turns = conversation.left_out
+            if pictures or turns or conversation.overflows:
+                self.details["context"] = {
+                    "window": conversation.window, "overflows": conversation.overflows,
+                    "pictures_left_out": pictures, "turns_left_out": turns,
+                }  # fmt: skip
 
     def _fitted(self, observation: Observation) -> Observation:
         """Return an observation with pictures as large as the model sees them, whose pixels are then its own."""

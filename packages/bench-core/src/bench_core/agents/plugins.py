@@ -72,11 +72,12 @@ class ToolCallingPlugin:
     """`tool-calling`: any model with tools, in a browser or on a desktop.
 
     Options: `images` (five, of Claude all: how many of the latest screenshots it is sent, or "all"), `pictures` (true;
-    false for a model that only reads), `marks` (false: the pictures have numbered frames around the elements).
+    false for a model that only reads), `marks` (false: the pictures have numbered frames around the elements),
+    `context_window` (as the provider says: how many tokens the model's context has).
     """
 
     name = "tool-calling"
-    options = ("images", "pictures", "marks", "base_url")
+    options = ("images", "pictures", "marks", "context_window", "base_url")
     environments = ("browser", "desktop")
     in_process = True
     any_process = True
@@ -88,6 +89,7 @@ class ToolCallingPlugin:
             InputError: It cannot be opened, or its provider refuses it.
         """
         images_kept(context.model or "", images_shown(context))
+        _refuse_window(context)
         context.agent_flag("pictures", default=True)
         context.agent_flag("marks", default=False)
         check_model_of(context)
@@ -114,7 +116,7 @@ class ComputerUsePlugin:
     """
 
     name = "computer-use"
-    options = ("dialect", "images", "marks", "base_url")
+    options = ("dialect", "images", "marks", "context_window", "base_url")
     environments = ("browser", "desktop")
     observes = ("screenshot", "windows")
     in_process = True
@@ -127,6 +129,7 @@ class ComputerUsePlugin:
             InputError: It cannot be opened, its provider refuses it, or no dialect fits.
         """
         images_shown(context)
+        _refuse_window(context)
         context.agent_flag("marks", default=False)
         _refuse_dialect(context.model, _tool(context), "browser", "desktop")
         check_model_of(context)
@@ -156,6 +159,12 @@ class ComputerUsePlugin:
                 marks=context.agent_flag("marks", default=False),
             )
             return await agent.run(task, environment, context)
+
+
+def _refuse_window(context: TrialContext) -> None:
+    given = context.agent_option("context_window")
+    if given is not None and not (str(given).isdecimal() and int(given) > 0):
+        raise InputError(f"the option context_window is a number of tokens, not {given!r}")
 
 
 def _tool(context: TrialContext) -> str | None:

@@ -26,7 +26,7 @@ __all__ = ["ErrorKind", "error_kind"]
 
 ErrorKind = Literal[
     "rate_limit", "overloaded", "server", "connection", "malformed",
-    "timeout", "cut_off", "deadline", "oversized", "unknown",
+    "timeout", "cut_off", "deadline", "oversized", "unreadable", "unknown",
     "auth", "no_money", "not_found",
     "context_window", "picture_limit", "model_refusal", "bad_request",
 ]  # fmt: skip

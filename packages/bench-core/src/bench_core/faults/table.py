@@ -139,6 +139,7 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
             _providers("server", "the provider's server failed", ask_again=True),
             _providers("connection", "the provider cannot be reached", ask_again=True),
             _providers("malformed", "the provider's answer is none of its API", ask_again=True),
+            _providers("unreadable", "the provider's answer is whole, and of another form than its API's"),
             _providers("timeout", "the provider did not answer in time", maybe_paid=True),
             _providers("cut_off", "the provider's answer was cut off", maybe_paid=True),
             _providers("deadline", "the provider did not serve the call within its time"),
@@ -195,6 +196,8 @@ class FaultEvidence:
     answered: Whether the trial's model had answered before.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
         budget_spent: Whether the run's budget is spent.
+        gap_s: Seconds by which the clock on the wall ran ahead of the one that counts running time.
+        slack_s: So much of that is nothing to speak of.
     """
 
     error: BaseException | None = None
@@ -205,6 +208,8 @@ class FaultEvidence:
     answered: bool = False
     after_work: bool = False
     budget_spent: bool = False
+    gap_s: float = 0.0
+    slack_s: float = 5.0
 
 
 _EXHAUSTED = frozenset(
@@ -235,7 +240,9 @@ def _name_of(evidence: FaultEvidence) -> str:
     error, phase = evidence.error, evidence.phase
     fault, misused = isinstance(error, EnvironmentFaultError), isinstance(error, InputError)
     agents = phase == "agent" and evidence.origin == "agent"
-    if isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
+    if evidence.gap_s > evidence.slack_s:
+        name = "clock_gap"
+    elif isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
         ours = not evidence.own_process and _is_exhausted(error)
@@ -249,8 +256,7 @@ def _name_of(evidence: FaultEvidence) -> str:
     elif misused:
         name = "input"
     else:
-        ours = evidence.origin == "harness" or _is_exhausted(error)
-        name = "harness_fault" if ours else "harness_error"
+        name = "harness_fault" if evidence.origin == "harness" else "harness_error"
     return name
 
 

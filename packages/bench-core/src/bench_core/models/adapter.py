@@ -11,22 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, ValidationError
 
 from bench_core.faults import error_kind
 from bench_core.models.errors import ModelError, classify, was_sent
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import structured
+from bench_core.models.windows import window_in
+from bench_core.records import Usage
 from bench_core.records.codec import decode_json, without_surrogates
 from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Part, StopReason
-    from bench_core.records import Usage
 
 _SHORTEST_SECRET = 8
 _ANSWERS = ("content", "choices", "output", "candidates")
 """Where the APIs have what a model said."""
+_SHOWN = 200
 _AT_WORK_S = 20.0
 """A connection that breaks after so long breaks while the model is at work: something between gives up
 silent ones, and would give up the next one, too."""
@@ -71,9 +73,9 @@ class Adapter(ABC):
     async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
         """Make one request through the SDK and return what it returns."""
 
-    async def _look_up(self, client: Any) -> None:
+    async def _look_up(self, client: Any) -> Any:
         """Ask for the description of the model."""
-        await client.models.retrieve(self.model)
+        return await client.models.retrieve(self.model)
 
     @abstractmethod
     def _parse(self, data: dict[str, Any]) -> Parsed:
@@ -94,14 +96,18 @@ class Adapter(ABC):
             # The SDKs' own timeout is for each read from the socket, which a slow trickle never
             # reaches.
             raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
-            data = self._secrets.redact_json(wire(raw), evidence=True)
-            self._refuse_error(data)
-            parsed = self._parse(data)
+            parsed = self._read(self._secrets.redact_json(wire(raw), evidence=True))
         except asyncio.TimeoutError:
             raise self._lost(timeout_s) from None
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
         except Exception as error:
             known = classify(error, self.provider, self._secrets.redact)
+            if isinstance(error, ValidationError):  # the SDK's; its text is for who wrote the SDK
+                read = {
+                    ".".join(map(str, each["loc"])): each["input"] for each in error.errors()[:1]
+                }
+                text = self._secrets.redact(unreadable(self, read))
+                known = ModelError("unreadable", text, provider=self.provider)
             waited_s = time.monotonic() - started
             if known.kind == "timeout" and known.status is None:
                 known = self._lost(timeout_s)
@@ -118,6 +124,15 @@ class Adapter(ABC):
             message = error.get("message") if isinstance(error, dict) else error
             raise ModelError(error_kind(None, data), str(message), provider=self.provider)
 
+    def _read(self, data: dict[str, Any]) -> Parsed:
+        self._refuse_error(data)
+        try:
+            return self._parse(data)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ModelError(
+                "unreadable", unreadable(self, data), provider=self.provider
+            ) from error
+
     def _lost(self, timeout_s: float) -> ModelError:
         return ModelError("timeout", f"no answer within {timeout_s:g} s", provider=self.provider)
 
@@ -132,6 +147,15 @@ class Adapter(ABC):
         # see `send`; a timeout is one of them
         except Exception as error:
             raise classify(error, self.provider, self._secrets.redact) from error
+
+    async def window(self, timeout_s: float) -> int | None:
+        """Return how many tokens the model's context has by the provider's description, None where it says nothing."""
+        try:
+            described = await asyncio.wait_for(self._look_up(self._client()), timeout_s)
+            return window_in(wire(described))
+        # whatever it is: the trial goes on without, and learns it from a refusal
+        except Exception:  # noqa: BLE001
+            return None
 
     async def aclose(self) -> None:
         """Close the client of the running event loop and forget those of loops that are gone."""
@@ -152,14 +176,21 @@ class Adapter(ABC):
     def _reply(self, request: ModelRequest, parsed: Parsed, latency_s: float) -> Reply:
         text = "".join(part.text for part in parsed.parts if isinstance(part, TextPart))
         data, data_error = structured(request, parsed.stop, text)
-        usage = {} if parsed.usage is None else {"usage": parsed.usage}
+        parts = list(parsed.parts)
+        if (
+            parsed.stop in {"length", "context_window"}
+            and parts
+            and isinstance(parts[-1], ToolCall)
+        ):
+            # what a reply ends with was cut, also where its arguments happen to be whole JSON
+            parts[-1] = parts[-1].model_copy(update={"unfinished": True})
         return Reply(
             provider=self.provider,
             model=self.model,
             model_reported=parsed.model_reported,
             message=Message(
                 role="assistant",
-                parts=tuple(parsed.parts),
+                parts=tuple(parts),
                 native=OpaquePart(provider=self.provider, data=parsed.native),
             ),
             stop=parsed.stop,
@@ -170,13 +201,23 @@ class Adapter(ABC):
             usage_known=parsed.usage is not None,
             request_id=parsed.request_id,
             latency_s=latency_s,
-            **usage,
+            usage=parsed.usage or Usage(requests=1),
         )
 
     def _native_turn(self, message: Message) -> dict[str, Any] | None:
         """Return an earlier turn of this same provider as it was sent."""
         native = message.native
         return native.data if native is not None and native.provider == self.provider else None
+
+
+def unreadable(adapter: Adapter, answer: object) -> str:
+    """Say of an answer that is none of its API what it is, and what to do."""
+    shown = answer if isinstance(answer, str) else json.dumps(answer, default=str)
+    where = adapter.base_url or "the provider"
+    return (
+        f"{where} answered {adapter.model!r} with what is no answer of this API: {shown[:_SHOWN]!r}; check "
+        "that the address and the name before the colon are those of the API that the server speaks"
+    )
 
 
 def _writable(reply: Reply) -> Reply:

@@ -81,11 +81,8 @@ class AnthropicAdapter(Adapter):
         content = data["content"]
         stop = data.get("stop_reason")
         details = data.get("stop_details") or {}
-        parts = [_part(block) for block in content]
-        if stop == "max_tokens" and parts and isinstance(parts[-1], ToolCall):
-            parts[-1] = parts[-1].model_copy(update={"unfinished": True})
         return Parsed(
-            parts=parts,
+            parts=[_part(block) for block in content],
             native={"content": content},
             stop=_STOPS.get(stop or "", "other"),
             stop_native=stop,

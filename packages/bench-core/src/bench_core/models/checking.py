@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.models.errors import ModelError
-from bench_core.models.factory import PROVIDERS, model_of
+from bench_core.models.factory import PROVIDERS, model_of, refuse_missing_key_of
 from bench_core.models.records import Message, ModelRequest, TextPart
 
 if TYPE_CHECKING:
@@ -50,18 +50,38 @@ def check_model_of(context: TrialContext) -> None:
         check_opened(model_of(context, cassette=None))
 
 
-def check_opened(model: Model) -> None:
+def refuse_key_of(context: TrialContext) -> None:
+    """Refuse a run's model whose key is missing or refused, for an agent that calls it by a client of its own.
+
+    Such an agent may know names of models that its provider has not listed, so that only the key is asked about.
+
+    Raises:
+        MissingKeyError: There is no key.
+        UnusableModelError: The provider refuses it.
+    """
+    refuse_missing_key_of(context)
+    provider = str(context.model).partition(":")[0]
+    if context.model_opener is None and provider not in PROVIDERS:
+        return
+    try:
+        model = model_of(context, cassette=None)
+    except InputError:  # such as an SDK that the agent may not need
+        return
+    check_opened(model, key_only=True)
+
+
+def check_opened(model: Model, *, key_only: bool = False) -> None:
     """Do what `check_model` does and close the connections; needs no running event loop."""
 
     async def check() -> None:
         async with model:
-            await check_model(model)
+            await check_model(model, key_only=key_only)
 
     if hasattr(model, "verify"):  # programs bring models of their own
         asyncio.run(check())
 
 
-async def check_model(model: Model) -> None:
+async def check_model(model: Model, *, key_only: bool = False) -> None:
     """Ask the provider whether it takes the key and knows the model; that costs nothing.
 
     Only a certain refusal counts. Where nothing answers, a server of one's own has no list of models, or the
@@ -73,7 +93,7 @@ async def check_model(model: Model) -> None:
     try:
         await model.verify(_LOOK_UP_S)
     except ModelError as error:
-        if _refuses_key(error) or _refuses_model(error, model.name):
+        if _refuses_key(error) or (not key_only and _refuses_model(error, model.name)):
             raise UnusableModelError(_in_words(error, model.name)) from error
 
 

@@ -10,6 +10,7 @@ from bench_core.closing import Closing
 from bench_core.models.errors import ModelError
 from bench_core.models.kept_calls import Answered, answered_by, sent_by
 from bench_core.models.retries import RetryPolicy, retry
+from bench_core.models.windows import published_window
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Reply
     from bench_core.protocols import Meter
 
+_LOOK_UP_S = 10.0
 _ENDED = "the trial ended before there was an answer"
 
 
@@ -117,6 +119,8 @@ class Model:
             if sent is not None:
                 answered = answered_by(reply)
             if not stored and meter is not None:
+                if not reply.usage_known and (note := getattr(meter, "uncounted", None)):
+                    note(self.name)
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         except Exception as error:
             answered.error = answered.error and str(error)
@@ -163,6 +167,12 @@ class Model:
         ask = getattr(self._transport, "verify", None)
         if ask is not None:
             await ask(timeout_s)
+
+    async def window(self) -> int | None:
+        """Return how many tokens the model's context has: as the provider says, else by the published list."""
+        ask = getattr(self._transport, "window", None)
+        said = None if ask is None or self.cassette is not None else await ask(_LOOK_UP_S)
+        return said or published_window(self._transport.provider, self._transport.model)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""

@@ -37,8 +37,8 @@ class MissingKeyError(InputError):
         self.provider = provider
         self.variable = variable
         super().__init__(
-            f"{provider} needs a key: set the environment variable {variable} (to anything, for an agent that finds "
-            f"its key elsewhere), or use a `scripted:` or `replay:` model, which need none"
+            f"{provider} needs a key: set the environment variable {variable}, leave out --model for an agent that finds its "
+            f"key elsewhere, or use a `scripted:` or `replay:` model, which need none"
         )
 
 

@@ -71,8 +71,8 @@ class GoogleAdapter(Adapter):
                 await done
         await client.http.aclose()
 
-    async def _look_up(self, client: _Clients) -> None:
-        await client.sdk.aio.models.get(model=self.model)
+    async def _look_up(self, client: _Clients) -> Any:
+        return await client.sdk.aio.models.get(model=self.model)
 
     async def _call(self, client: _Clients, request: ModelRequest, timeout_s: float) -> Any:
         return await client.sdk.aio.models.generate_content(

@@ -22,6 +22,7 @@ _CHAT_STOPS: dict[str, StopReason] = {
     "function_call": "tool_use",
     "length": "length",
     "content_filter": "refusal",
+    "model_length": "context_window",  # Mistral's
 }
 
 
@@ -149,15 +150,14 @@ class OpenAIChatAdapter(_OpenAIBase):
     def _turns(self, message: Message) -> list[dict[str, Any]]:
         native = self._native_turn(message)
         if native:
-            return [native["message"]]
+            return [_sendable(native["message"])]
         turns: list[dict[str, Any]] = []
         turn: dict[str, Any] = {"role": message.role}
         for part in message.parts:
             if isinstance(part, ToolResult):
                 turns += _chat_results(part)
             elif isinstance(part, ToolCall):
-                arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
-                function = {"name": part.name, "arguments": arguments or "{}"}
+                function = {"name": part.name, "arguments": json.dumps(part.arguments or {})}
                 call = {"id": part.id, "type": "function", "function": function}
                 turn.setdefault("tool_calls", []).append(call)
             else:
@@ -168,8 +168,8 @@ class OpenAIChatAdapter(_OpenAIBase):
         choice = data["choices"][0]
         message = choice["message"]
         parts: list[Part] = []
-        if message.get("content"):
-            parts.append(TextPart(text=message["content"]))
+        if text := _chat_text(message.get("content")):
+            parts.append(TextPart(text=text))
         for call in message.get("tool_calls") or []:
             function = call["function"]
             parts.append(tool_call(call["id"], function["name"], function["arguments"]))
@@ -265,6 +265,39 @@ def read_usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage |
         output_tokens=usage.get(f"{gave}_tokens") or 0,
         reasoning_tokens=outputs.get("reasoning_tokens") or 0,
     )
+
+
+def _chat_text(content: Any) -> str:
+    """Return the text of a turn, which some servers send in parts as users' turns have them, thoughts among them.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list) or not all(isinstance(each, str | dict) for each in content):
+        raise TypeError("the content is neither a text nor parts")
+    kinds = (None, "text", "output_text")
+    texts = (
+        each if isinstance(each, str) else each.get("text") if each.get("type") in kinds else ""
+        for each in content
+    )
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a turn with calls that templates of open models can read: they refuse arguments that are no JSON."""
+    calls = message.get("tool_calls") or []
+    whole = [
+        {**call, "function": {**function, "arguments": "{}"}}
+        if tool_call("", function["name"], function["arguments"]).arguments is None
+        else call
+        for call in calls
+        for function in [call["function"]]
+    ]
+    return message if whole == calls else {**message, "tool_calls": whole}
 
 
 def _chat_results(part: ToolResult) -> list[dict[str, Any]]:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from bench_core.run_spec import RunSpec
 
-_FACTORY = "bench_core.models.factory"
+_CHECKING = "bench_core.models.checking"
 
 
 async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: Any = None) -> None:
     """Let an agent that calls the run's model (`check_model`) say whether it can, where trials are left.
 
     Args:
-        agent: The run's; of one without the method only the key of its model's provider is looked for.
+        agent: The run's; of one without the method the provider of its model is asked whether it takes the key.
         spec: The run.
         out: Its folder, which may not exist yet.
         opener: Opens the model where its name is not enough.
@@ -39,8 +39,9 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
     if callable(check):
         # it asks over the network, in an event loop of its own or in another process
         await asyncio.to_thread(check, context)
-    elif spec.model is not None and ":" in spec.agent:  # of a program's own: `module:Class`
-        importlib.import_module(_FACTORY).refuse_missing_key_of(context)
+    elif spec.model is not None and not getattr(agent, "any_process", False):
+        # those that work anywhere and ask for no model call none
+        await asyncio.to_thread(importlib.import_module(_CHECKING).refuse_key_of, context)
 
 
 def refuse_unknown_options(benchmark: Any, agent: Any, spec: RunSpec) -> None:

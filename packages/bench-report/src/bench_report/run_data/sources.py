@@ -52,8 +52,7 @@ class Source:
     @cached_property
     def results(self) -> list[TrialResult]:
         """The results by the order of the tasks, then by trial."""
-        latest = self.view.latest.in_memory()  # a report goes over them many times
-        return [latest[index] for index in self._order]
+        return [self.view.latest[index] for index in self._order]
 
     @cached_property
     def ended(self) -> EndedTrials:

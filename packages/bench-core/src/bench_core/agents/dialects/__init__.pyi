@@ -8,3 +8,4 @@ from .registry import UnknownDialectError as UnknownDialectError
 from .registry import all_dialects as all_dialects
 from .registry import dialect_for as dialect_for
 from .registry import dialect_named as dialect_named
+from .registry import keeps_thinking as keeps_thinking

@@ -28,6 +28,14 @@ def all_dialects() -> Mapping[str, Dialect]:
     return {each.name: each for module in modules for each in module.DIALECTS}
 
 
+def keeps_thinking(model: str) -> bool:
+    """Whether `provider:model` is one of Claude's whose thinking is bound to the turns before it, in whatever dialect."""
+    provider, _, name = model.partition(":")
+    return provider == "anthropic" and any(
+        each.append_only and each.speaks(provider, name) for each in all_dialects().values()
+    )
+
+
 def dialect_named(name: str) -> Dialect:
     """Return the dialect called `name`.
 
