@@ -358,6 +358,8 @@ def campaign(session: nox.Session) -> None:
     provide_chromium(session)
     for script in sorted((ROOT / "integration_tests" / "campaigns").glob("campaign_*.py")):
         session.run("python", str(script), *session.posargs)
+    apps = "integration_tests/test_single_page_apps.py"  # built from npm's registry
+    session.run("pytest", apps, env={"PROCTOR_NPM": "1"})
 
 
 @nox.session

@@ -187,7 +187,14 @@ class AppEnvironment(TrialEnvironment):
         settings = self._settings
         query = {"task_id": self._definition.id, **dict(settings.config)}
         opened = (
-            reset_app(page, site, query, track=settings.track, open_s=settings.open_s)
+            reset_app(
+                page,
+                site,
+                query,
+                track=settings.track,
+                open_s=settings.open_s,
+                capture=settings.capture,
+            )
             for page, site in zip(pages, sites, strict=True)
         )
         # all are awaited before the first fault is raised: none goes on loading in a closed context

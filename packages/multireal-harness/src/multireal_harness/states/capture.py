@@ -234,7 +234,7 @@ class _Page:
                 answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
                 if answer is not None and answer.status >= _BAD_STATUS:
                     raise _NoStateError(f"/finish answers with status {answer.status}")
-                text = await self._still_text(within_s, settings)
+                text = await still_text(self._page, within_s, settings)
                 if text is None:
                     raise _NoStateError("/finish shows no <pre>")
                 return str(text)
@@ -245,16 +245,17 @@ class _Page:
             self._page = None  # it may have crashed
             raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
 
-    async def _still_text(self, within_s: float, settings: CaptureSettings) -> str | None:
-        """Return the text that the page shows when neither it nor its network does anything any more."""
-        from playwright.async_api import TimeoutError as NotIdle
 
-        script = _script("read_state").replace("PARTS", json.dumps(sorted(_PARTS)))
-        limits = [1000 * each for each in (within_s, settings.quiet_s, settings.still_s)]
-        with contextlib.suppress(NotIdle):  # an app that asks its server all the time
-            await self._page.wait_for_load_state("networkidle", timeout=limits[1])
-        text: str | None = await self._page.evaluate(script, limits)
-        return text
+async def still_text(page: Any, within_s: float, settings: CaptureSettings) -> str | None:
+    """Return the text that `/finish` shows when neither the page nor its network does anything any more."""
+    from playwright.async_api import TimeoutError as NotIdle
+
+    script = _script("read_state").replace("PARTS", json.dumps(sorted(_PARTS)))
+    limits = [1000 * each for each in (within_s, settings.quiet_s, settings.still_s)]
+    with contextlib.suppress(NotIdle):  # an app that asks its server all the time
+        await page.wait_for_load_state("networkidle", timeout=limits[1])
+    text: str | None = await page.evaluate(script, limits)
+    return text
 
 
 def _script(name: str) -> str:

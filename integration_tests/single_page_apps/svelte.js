@@ -1,0 +1,4 @@
+import { mount } from 'svelte';
+import Notes from './Notes.svelte';
+
+mount(Notes, { target: document.getElementById('app') });
