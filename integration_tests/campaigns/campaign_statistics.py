@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare, corrected_rate
 
 
@@ -66,6 +67,29 @@ def comparisons(times: int, seed: int) -> list[Law]:
     return laws
 
 
+def agreements(times: int, seed: int) -> list[Law]:
+    """Whether intervals leave out zero exactly if the p-values beside them are small, alone and together."""
+    generator = np.random.default_rng(seed)
+    agreed = compared = 0
+    for _ in range(times):
+        tasks, trials = int(generator.integers(5, 60)), int(generator.integers(1, 4))
+        chances = generator.beta(0.7, 0.7, (1, tasks)) * [[1.0], [generator.uniform(0.3, 1.0)]]
+        won = generator.binomial(1, chances[..., None], (2, tasks, trials)).tolist()
+        homes = generator.integers(0, tasks // 2, tasks) ** int(generator.integers(0, 3))
+        clusters = dict(enumerate(homes.tolist())) if homes.any() else None
+        new, old = (dict(enumerate(side)) for side in won)
+        together = int(generator.integers(1, 20))
+        try:
+            found = compare(new, old, clusters=clusters, together=together)
+        except NotEstimableError:
+            continue
+        compared += 1
+        agreed += (0.0 not in found.difference) == (found.p_value < 0.05) and (
+            0.0 not in found.joint
+        ) == (found.p_adjusted < 0.05)
+    return [Law(f"intervals that agree with their p-values, of {compared}", agreed / compared, 1.0)]
+
+
 def main() -> int:
     """Run the campaign and return the exit code: 1 where a share lies elsewhere."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -74,7 +98,11 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    laws = [*corrections(asked.times, asked.seed), *comparisons(asked.times, asked.seed)]
+    laws = [
+        *corrections(asked.times, asked.seed),
+        *comparisons(asked.times, asked.seed),
+        *agreements(10 * asked.times, asked.seed),
+    ]
     for law in laws:
         kept = law.least <= law.share <= law.most
         print(f"{'ok  ' if kept else 'MISS'} {law.name}: {law.share:.1%}", flush=True)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from bench_report.comparison.differences import distinct_slices
+from bench_report.comparison.baselines import ComparedRun, side_of
+from bench_report.comparison.differences import difference, distinct_slices
+from bench_report.model import RunComparison
+from bench_report.run_data.sources import read_runs
+from bench_report.terminal import comparison_lines
 
 if TYPE_CHECKING:
-    from conftest import Builds, Built, Runs
+    from conftest import Builds, Built, Results, Runs
 
     from bench_report.model import Difference
 
@@ -135,3 +140,54 @@ def test_p_values_of_several_runs_are_adjusted(run: Runs, build: Builds) -> None
     for each in found:
         assert each.adjusted_p_value == min(1.0, 3 * (each.p_value or 0))
         assert each.joint_low < each.low
+
+
+def test_runs_of_one_provider_at_different_times_come_with_a_warning(
+    run: Runs, build: Builds
+) -> None:
+    (early,), (late,) = (
+        read_runs([run(name, tasks=20, trials=2, seed=seed)]) for seed, name in enumerate("ab")
+    )
+    sides = [side_of(early), side_of(late)]
+
+    def at(begin: int, end: int | None, model: str | None = "openai:gpt-5.2") -> ComparedRun:
+        day = datetime(2026, 3, 1, tzinfo=timezone.utc)
+        info = sides[1].info.model_copy(
+            update={
+                "started": day + timedelta(hours=begin),
+                "finished": None if end is None else day + timedelta(hours=end),
+                "model": model,
+            }
+        )
+        return sides[1]._replace(info=info)
+
+    warned = difference(at(20, 22), at(9, 12))
+    assert "2026-03-01 12:00" in (warned.timing or "")
+    assert "in turns" in (warned.timing or "")
+    assert "in turns" in " ".join(
+        comparison_lines(RunComparison(baseline="a", differences=(warned,)))
+    )
+    for other in (at(9, 21), at(9, None), at(9, 12, "anthropic:claude"), at(9, 12, None)):
+        assert difference(at(20, 22), other).timing is None
+
+
+def test_every_report_has_the_rates_by_trial_number_and_start(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    day = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    outcomes = {f"t{n}": [1, int(n < 3)] for n in range(20)}
+    results = [
+        scored_result(task, trial, score, started=day + timedelta(hours=trial, minutes=n))
+        for n, (task, scores) in enumerate(outcomes.items())
+        for trial, score in enumerate(scores, 1)
+    ]
+    built = build(scored_run(outcomes, results=results), formats=["html", "md", "json", "latex"])
+
+    assert built.report.runs[0].drift.alarm
+    assert "drift" in {each.code for each in built.report.caveats}
+    texts = [built.html, built.markdown, (built.folder / "report.tex").read_text("utf-8")]
+    for text in texts:
+        assert "changes while it goes on" in text
+        assert "trial 2" in text
+        assert "15.0" in text
+    assert 'aria-label="Success by start time.' in built.html

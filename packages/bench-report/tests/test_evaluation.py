@@ -64,12 +64,14 @@ def test_where_no_judge_took_part_the_score_is_the_querys(
                     checks=[check("query", passed=False), check("judge", passed=False)]),
     ]  # fmt: skip
 
-    audit = build(scored_run({key: [1] for key in "abc"}, results=results)).report.runs[0].audit
+    report = build(scored_run({key: [1] for key in "abc"}, results=results)).report
+    audit = report.runs[0].audit
 
     assert audit is not None
     assert audit.query_only.interval is not None
     assert audit.query_only.interval.estimate == pytest.approx(1 / 3)
     assert (audit.query_only.trials, audit.judge_only.trials, audit.lifted) == (3, 2, 1)
+    assert "judge_lifted" in {each.code for each in report.caveats}
 
 
 def test_the_reported_rate_is_corrected_where_failures_are_known(
@@ -108,7 +110,9 @@ def test_successes_alone_correct_nothing_and_the_report_says_why(
     assert audit.corrected is None
     assert "no known case is a failure" in (audit.refused or "")
     assert "no known case is a failure" in built.markdown
-    assert "judge_unvalidated" in {each.code for each in built.report.caveats}
+    told = {each.code for each in built.report.caveats}
+    assert "judge_unvalidated" in told
+    assert "judge_lifted" not in told
 
 
 def check(by: str | None, *, passed: Read) -> dict[str, Any]:

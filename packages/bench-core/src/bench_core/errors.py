@@ -16,6 +16,8 @@ The tree::
     │       └── RefusedFileError   a file in it is a link, a pipe, a device or too large
     ├── EnvironmentFaultError      the VM, site, browser or provider failed: never a score
     │   ├── BrowserError           Chromium is missing, did not start or died
+    │   ├── HarnessFaultError      what the run itself needs failed: a folder, a thread, a process
+    │   ├── SuspendedError         the run, or a process of the trial's, was stopped meanwhile
     │   └── MachineError           a machine did not start, answer or reset (`bench_core.machines`)
     │       ├── MachineBusyError   a live owner holds it
     │       ├── LostMachineError   it is no longer its caller's
@@ -46,6 +48,7 @@ __all__ = [
     "BudgetExceededError",
     "EnvironmentFaultError",
     "EvaluationError",
+    "HarnessFaultError",
     "InputError",
     "LockHolder",
     "MissingExtraError",
@@ -56,6 +59,7 @@ __all__ = [
     "RunFolderBusyError",
     "RunFolderError",
     "SchemaVersionError",
+    "SuspendedError",
     "UnknownPluginError",
     "UnknownTaskError",
 ]
@@ -240,6 +244,19 @@ class EnvironmentFaultError(BenchError):
 
 class BrowserError(EnvironmentFaultError):
     """Chromium is missing, did not start, or died."""
+
+
+class SuspendedError(EnvironmentFaultError):
+    """The run's process, its machine or a process of the trial's could not run for a while."""
+
+    fault = "clock_gap"
+    flag = "suspended"
+
+
+class HarnessFaultError(EnvironmentFaultError):
+    """A folder, file, thread, pipe or process that the run itself needs failed; another try may find it mended."""
+
+    fault = "harness_fault"
 
 
 class EvaluationError(BenchError):

@@ -84,6 +84,12 @@ class ProcessGroups:
             if _lives(pgid, running) and _same(pgid, started)
         )
 
+    def stopped(self) -> tuple[int, ...]:
+        """Return the leaders that a signal has stopped (SIGSTOP); none where /proc is missing."""
+        with self._lock:
+            leaders = tuple(self._groups)
+        return tuple(pid for pid in leaders if (found := stat_of(pid)) and found.state == "T")
+
     def terminate(self) -> None:
         """Ask the groups that live to end."""
         self._signal(signal.SIGTERM)

@@ -98,6 +98,7 @@ def keep_secret(context: TrialContext) -> None:
 
 DEEDS: dict[str, Callable[[Any], object]] = {
     "solves": lambda _: None,
+    "prints-and-solves": lambda _: sys.stdout.write("on my way\n"),
     "raises": lambda _: raise_(ValueError("a bug of its own")),
     "raises-without-text": lambda _: raise_(MuteError()),
     "raises-keyboard-interrupt": lambda _: raise_(KeyboardInterrupt()),
@@ -226,3 +227,22 @@ class InProcess:
 def name_of(context: TrialContext) -> str:
     """Open the run's model, as far as a test needs it."""
     return f"opened {context.model}"
+
+
+class Halted:
+    """Is stopped by another process for a while, and then solves its task."""
+
+    name = "halted"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        be_stopped()
+        await asyncio.sleep(3)
+        return AgentOutcome(answer={}, steps=1)
+
+
+def be_stopped() -> None:
+    own = os.getpid()
+    script = f"kill -STOP {own}; sleep 4; kill -CONT {own}"
+    subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True)

@@ -20,11 +20,11 @@ import pytest
 from sums import Sums
 
 from bench_core.agent_process import agent_variables
-from bench_core.agent_process.isolated import IsolatedAgent, Isolation
+from bench_core.agent_process.isolated import OUTPUT, IsolatedAgent, Isolation
 from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
 from bench_core.budgets import Budget, RunBudget
-from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.faults import HARNESS_ERROR
+from bench_core.errors import EnvironmentFaultError, HarnessFaultError, InputError
+from bench_core.faults import HARNESS_ERROR, FaultEvidence, fault_of
 from bench_core.protocols import TextHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
@@ -63,7 +63,7 @@ def work(launcher: ForkLauncher, tmp_path: Path) -> Callable[..., AgentWork]:
         isolation.setdefault("stop_s", 0.5)
         agent = IsolatedAgent("killers:Killer", launcher, Isolation(**isolation))
         folder = tmp_path / "trials" / "1" / task
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         context = TrialContext(run_id="r", folder=folder, limits=Limits(time_limit_s=time_limit_s))
         context = context.with_meter((budget or RunBudget()).meter())
         seen = AgentTask(benchmark="sums", task_id=task, goal="")
@@ -384,3 +384,37 @@ async def test_a_handle_crosses_as_an_address(launcher: ForkLauncher, tmp_path: 
     task = AgentTask(benchmark="sums", task_id="solves", goal="")
     outcome = await agent.run(task, TextHandle().with_live(object), context)
     assert outcome.answer == 4
+
+
+def _removed(folder: Path) -> dict[str, Any]:
+    return {"folder": folder / "removed"}
+
+
+def _replaced_by_a_file(folder: Path) -> dict[str, Any]:
+    (folder / "file").touch()
+    return {"folder": folder / "file"}
+
+
+def _output_in_the_way(folder: Path) -> dict[str, Any]:
+    (folder / "trials" / "1" / "prints-and-solves" / OUTPUT).mkdir(parents=True)
+    return {}
+
+
+@pytest.mark.parametrize("broken", [_removed, _replaced_by_a_file, _output_in_the_way])
+def test_what_the_run_itself_cannot_do_for_an_agent_is_no_failure_of_the_agent(
+    broken: Callable[[Path], dict[str, Any]], work: Any, tmp_path: Path
+) -> None:
+    found = work("prints-and-solves", **broken(tmp_path))
+    assert isinstance(found.fault, HarnessFaultError)
+    kind = fault_of(FaultEvidence(found.fault, "agent"))
+    assert (kind.name, kind.scored, kind.retry, kind.breaker) == (
+        "harness_fault", False, True, "the harness",
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who is stopped is known by /proc")
+def test_an_agent_whose_process_others_stop_is_tried_again_and_flagged(run: Any) -> None:
+    result = run("killers:Halted", attempts=1, limits=Limits(time_limit_s=60))
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "suspended" in result.flags
+    assert result.error.kind == "SuspendedError"

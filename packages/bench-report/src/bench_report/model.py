@@ -19,6 +19,7 @@ from bench_core.statistics import (
     CorrectedRate,
     Distribution,
     Dominance,
+    Drift,
     Interval,
     Items,
     Leaderboard,
@@ -246,6 +247,7 @@ class RunReport(Record):
         cost: What a scored trial costs, with an interval; `None` where costs are unknown.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
+        drift: Rates by trial number and by start time, and whether they change while the run goes on.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
         superseded: Results that a later one of the same trial replaced.
         problems: What was wrong in the run folder and read around.
@@ -266,6 +268,7 @@ class RunReport(Record):
     failed_checks: tuple[FailedCheck, ...] = ()
     cost: CostInterval | None = None
     noise: Noise | None = None
+    drift: Drift | None = None
     looks: tuple[Look, ...] = ()
     superseded: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
@@ -354,6 +357,7 @@ class Difference(Record):
         left_out: Tasks for which only one of the two has a score.
         slices: The same by slice, together over all of them.
         tasks: Tasks whose rates differ, the clearest first.
+        timing: A warning where one provider answered both runs at different times.
         note: Why there is no value or no interval.
     """
 
@@ -379,6 +383,7 @@ class Difference(Record):
     left_out: NonNegativeInt = 0
     slices: tuple[SliceDifference, ...] = ()
     tasks: tuple[TaskChange, ...] = ()
+    timing: str | None = None
     note: str | None = None
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from bench_core.statistics import looks_of, summarise
+from bench_core.statistics import TimedOutcome, drift_of, looks_of, summarise
 from bench_report.__about__ import __version__
 from bench_report.analysis.caveats import caveats
 from bench_report.analysis.evaluation import audit_of, methods_of
@@ -91,7 +91,7 @@ def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> R
     rows = trial_rows(run, base)
     rule = run.info.stopping_rule
     looks = looks_of(rule, run.view.latest, run.info.trials) if rule else ()
-    scored = [each for each in run.view.latest if each.score is not None]
+    scored = [each for each in run.results if each.score is not None]
     scored.sort(key=lambda each: each.sequence or 0)
     codes = [each.agent_code.sha256 for each in scored if each.agent_code]
     report = RunReport(
@@ -114,6 +114,10 @@ def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> R
         # Scored trials by the program that the agent was; those without a digest are left out.
         programs=dict(Counter(code for code in codes if code is not None)),
         trials=rows,
+        drift=drift_of(
+            TimedOutcome(each.task_id, each.trial, bool(each.success), each.started)
+            for each in scored
+        ),
     )
     # What is computed from the run as comparisons see it.
     return report.model_copy(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +45,18 @@ class AgentFiles:
         """Make the folder that the agent gets."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
+
+    @property
+    def usable(self) -> bool:
+        """Whether where the agent's folder is made is still there and has room left."""
+        place = self._stage.parent
+        try:
+            if sys.platform == "win32":
+                return shutil.disk_usage(place).free > 0
+            room = os.statvfs(place)
+        except OSError:
+            return False
+        return room.f_bavail > 0 and (room.f_favail > 0 or not room.f_files)
 
     def take_over(self) -> tuple[LeftOut, ...]:
         """Move everything into the trial's folder; return what was not kept."""

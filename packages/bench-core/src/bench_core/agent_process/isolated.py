@@ -20,8 +20,10 @@ from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.child_process.framing import FrameError, decode_line, encode_line
 from bench_core.errors import (
+    BenchError,
     BudgetExceededError,
     EnvironmentFaultError,
+    HarnessFaultError,
     InputError,
 )
 from bench_core.faults import FAULTS
@@ -142,9 +144,23 @@ class IsolatedAgent:
         Raises:
             AgentProcessError: It raised something, or its process died or had to be ended.
             BudgetExceededError: The budget is spent.
-            EnvironmentFaultError: No process could be started.
+            EnvironmentFaultError: The agent, which is Proctor's own, met one.
+            HarnessFaultError: What the run itself needs for the process failed: its folder, a file, a thread.
             InputError: The model cannot be handed to another process.
         """
+        try:
+            return await self._metered(task, environment, context)
+        except BenchError:
+            raise
+        except Exception as error:
+            # what is the agent's came over its pipe, or was its process's end
+            raise HarnessFaultError(
+                f"the run could not give the agent its process ({type(error).__name__}: {error})"
+            ) from error
+
+    async def _metered(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
         proxy = self._isolation.model_proxy
         if proxy is None:
             return await self._run(task, environment, context, {})
@@ -184,6 +200,12 @@ class IsolatedAgent:
         process = await self._launcher.start(self._isolation.memory, variables)
         try:
             return await _Conversation(process, context, self._isolation).run(order)
+        except AgentProcessError as error:
+            if files.usable:
+                raise
+            raise HarnessFaultError(
+                f"the agent's folder was taken from it, or its disk is full; then it failed: {error}"
+            ) from error
         finally:
             left_out = await asyncio.to_thread(files.take_over)
             context.left_out.extend(left_out)
@@ -346,6 +368,9 @@ class _Conversation:
             self._group(kind, frame.get("pgid"))
         elif kind == "log":
             self._note(frame)
+        elif kind == "stops":
+            # its own doing, which ends by its limits; what is stopped by others is tried again
+            self._context.processes.disown(self._process.pid)
         elif kind != "alive":
             raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.child_process.framing import MAX_LINE, FrameError
 from bench_core.child_process.process import ChildProcess, Exit, SpawnedProcess
 from bench_core.child_process.shared_loop import blocking
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import HarnessFaultError
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import VARIABLES, owned_folder
 from bench_core.process_table import pids, stat_of
@@ -66,7 +66,7 @@ class _Launcher(ABC):
         """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
 
         Raises:
-            EnvironmentFaultError: The system does not let us.
+            HarnessFaultError: The system does not let us.
         """
 
     def ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
@@ -178,7 +178,7 @@ class ForkLauncher(_Launcher):
                 work.close()
                 control.close()
                 message = "processes for agents cannot be started: what forks them dies"
-                raise EnvironmentFaultError(message)
+                raise HarnessFaultError(message)
         try:
             control.settimeout(_START_S)
             # one byte at a time: what follows the first line is for another reader
@@ -189,7 +189,7 @@ class ForkLauncher(_Launcher):
         except (OSError, ValueError, KeyError) as error:
             work.close()
             control.close()
-            raise EnvironmentFaultError(f"an agent's process did not start: {error}") from error
+            raise HarnessFaultError(f"an agent's process did not start: {error}") from error
         return work, control, pid, supervisor
 
     def _begin(self) -> socket.socket:
@@ -201,7 +201,7 @@ class ForkLauncher(_Launcher):
             threads = self._launch()
         if threads is None or self._orders is None:
             self._end()
-            raise EnvironmentFaultError("the process that agents are forked from does not start")
+            raise HarnessFaultError("the process that agents are forked from does not start")
         return self._orders
 
     def _launch(self) -> int | None:
@@ -226,7 +226,7 @@ class ForkLauncher(_Launcher):
                 )
             except OSError as error:
                 ours.close()
-                raise EnvironmentFaultError(f"no process for agents: {error}") from error
+                raise HarnessFaultError(f"no process for agents: {error}") from error
         self._orders = ours
         ours.settimeout(_START_S)
         try:
@@ -239,7 +239,7 @@ class ForkLauncher(_Launcher):
         facts = json.loads(answer)
         if facts["refused"] is not None:
             self._end()
-            raise EnvironmentFaultError(f"files cannot be hidden from agents: {facts['refused']}")
+            raise HarnessFaultError(f"files cannot be hidden from agents: {facts['refused']}")
         return int(facts["threads"])
 
     def _end(self) -> None:
@@ -330,7 +330,7 @@ def _scratch() -> Path:
     try:
         return owned_folder("proctor-agent")
     except OSError as error:
-        raise EnvironmentFaultError(f"no temporary folder for an agent: {error}") from error
+        raise HarnessFaultError(f"no temporary folder for an agent: {error}") from error
 
 
 def _exit_in(report: bytes) -> Exit:
@@ -362,7 +362,7 @@ class SpawnLauncher(_Launcher):
             process = await _Spawned.start(self._command, env)
         except OSError as error:
             remove_folder(scratch)
-            raise EnvironmentFaultError(f"no process for an agent: {error}") from error
+            raise HarnessFaultError(f"no process for an agent: {error}") from error
         process.scratch = scratch
         return process
 

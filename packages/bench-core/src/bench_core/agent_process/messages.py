@@ -12,6 +12,7 @@ the run     `cancel`
 the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
 the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `log`                  `level`, `name`, `text`
+the worker  `stops`                before the agent stops a process by a signal: it may be its own
 the worker  `alive`                every `sign_s` seconds, where its event loop turns
 the worker  `result`               `value`
 the worker  `error`                `kind`, `message`, `traceback`, `claims`, `fault`, `answered`, `lasting`, `flag`

@@ -33,6 +33,7 @@ from bench_core.discovery import load_agent
 from bench_core.guides import add_guide
 from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
+from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.trial.agent_work import awaitable_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
         agent = load_agent(order["agent"])
         if order["type"] == "work":
             # not `asyncio.run`: it waits for what the agent left running, threads included
-            outcome = asyncio.new_event_loop().run_until_complete(_work(agent, order, connection))
+            loop = leave_out_gaps(asyncio.new_event_loop())
+            with RUNNING_TIME:
+                outcome = loop.run_until_complete(_work(agent, order, connection))
             if isinstance(outcome, AgentOutcome):
                 return encode_line("result", value=_plain(outcome))
             kind = type(outcome).__name__
@@ -103,6 +106,9 @@ def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
         return encode_line("result", value={**_described(agent), "program": program})
     except BaseException as error:  # noqa: BLE001  # whatever an agent raises is recorded
         return error_line(_as_reported(error))
+
+
+_STOPPING = {getattr(signal, name, None) for name in ("SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU")}
 
 
 async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> object:
@@ -128,6 +134,13 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
 
     if seconds is not None:
         loop.call_later(seconds, sign)
+
+    def note_own_stop(event: str, arguments: tuple[Any, ...]) -> None:
+        """Say that the agent stops itself; where a process is stopped by others, nothing comes over its pipe."""
+        if event in {"os.kill", "os.killpg"} and arguments[1] in _STOPPING:
+            connection.send(encode_line("stops"))
+
+    sys.addaudithook(note_own_stop)
     try:
         return await awaitable_of(agent, agent.run(task, handle, context))
     except GeneratorExit as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.cdp_handlers import fan_out
@@ -25,6 +24,7 @@ from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_name
 from bench_core.records import AgentOutcome, ErrorInfo, Status
+from bench_core.running_time import RUNNING_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class Attempt:
         self._trajectory = Trajectory(context.folder, self._watch)
         self._max_steps = limits.max_steps or _STEPS
         self._time_limit_s = limits.time_limit_s
-        self._began = time.monotonic()
+        self._began = RUNNING_TIME.seconds()
 
     async def run(
         self, goal: str, *, exclude_actions: Sequence[str] = (), **options: Any
@@ -163,7 +163,7 @@ class Attempt:
     def _seconds_left(self) -> float | None:
         if self._time_limit_s is None:
             return None
-        return self._began + self._time_limit_s - time.monotonic()
+        return self._began + self._time_limit_s - RUNNING_TIME.seconds()
 
     async def _end(self, work: asyncio.Future[Any], agent: Any) -> None:
         """Cut the run off if it still goes on, and note its last steps."""

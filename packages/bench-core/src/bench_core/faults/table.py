@@ -196,8 +196,6 @@ class FaultEvidence:
     answered: Whether the trial's model had answered before.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
         budget_spent: Whether the run's budget is spent.
-        gap_s: Seconds by which the clock on the wall ran ahead of the one that counts running time.
-        slack_s: So much of that is nothing to speak of.
     """
 
     error: BaseException | None = None
@@ -208,8 +206,6 @@ class FaultEvidence:
     answered: bool = False
     after_work: bool = False
     budget_spent: bool = False
-    gap_s: float = 0.0
-    slack_s: float = 5.0
 
 
 _EXHAUSTED = frozenset(
@@ -240,9 +236,7 @@ def _name_of(evidence: FaultEvidence) -> str:
     error, phase = evidence.error, evidence.phase
     fault, misused = isinstance(error, EnvironmentFaultError), isinstance(error, InputError)
     agents = phase == "agent" and evidence.origin == "agent"
-    if evidence.gap_s > evidence.slack_s:
-        name = "clock_gap"
-    elif isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
+    if isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
         ours = not evidence.own_process and _is_exhausted(error)
@@ -256,7 +250,8 @@ def _name_of(evidence: FaultEvidence) -> str:
     elif misused:
         name = "input"
     else:
-        name = "harness_fault" if evidence.origin == "harness" else "harness_error"
+        ours = evidence.origin == "harness" or _is_exhausted(error)
+        name = "harness_fault" if ours else "harness_error"
     return name
 
 

@@ -116,6 +116,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "process_ended": "the process that ran it ended again and again while it ran; it is given up",
         "rerun": "it had a lasting result and was run again on request; that one is kept beside",
         "not_retried": "the fault came after the agent's paid work; another try would pay again",
+        "suspended": "the run, its machine or a process of the trial's was stopped meanwhile, so that it is tried again",
         "not_closed": "the environment could not be closed; all that is scored was captured before",
         "not_released": "the environment could not be taken from the agent, which had ended by then",
         "usage_reported": "the agent's model calls were not metered; its own report is recorded",

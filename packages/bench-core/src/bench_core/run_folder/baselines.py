@@ -68,8 +68,8 @@ def stored_run(path: Path) -> StoredRun:
         return read_baseline(path, StoredRun)
     view = read_run(path)
     scores: dict[str, list[float | None]] = {}
-    for result in sorted(view.results.values(), key=lambda each: (each.task_id, each.trial)):
-        scores.setdefault(result.task_id, []).append(result.score)
+    for task_id, _, score in sorted((each.task_id, each.trial, each.score) for each in view.latest):
+        scores.setdefault(task_id, []).append(score)
     kept = {task: tuple(found) for task, found in scores.items()}
     return StoredRun(label=path.name, info=view.info, scores=kept)
 

@@ -15,12 +15,14 @@ from itertools import compress
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar, overload
 
 import msgspec
+from pydantic import ValidationError
 
 from bench_core.errors import RecordError, RunFolderError
 from bench_core.files.inside import open_inside
 from bench_core.records import Event, Record, TrialKey, TrialResult
+from bench_core.records.base import share_names
 from bench_core.records.codec import decode
-from bench_core.run_folder.jsonl import BadLine, walk_lines
+from bench_core.run_folder.jsonl import BadLine, collector_paused, walk_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +52,7 @@ class StoredRecords(Sequence[R], Generic[R]):
         """Take `starts`, the first byte of each record's line, in the order of the sequence."""
         self._path = path
         self._model = model
+        self._validate: Callable[[bytes], R] = model.__pydantic_validator__.validate_json
         self._starts = starts
         self._written_by = written_by
         self._kept: list[R] | None = None
@@ -73,8 +76,16 @@ class StoredRecords(Sequence[R], Generic[R]):
         if len(self._starts) > _KEPT:
             return map(self._record, self._lines(self._starts))
         if self._kept is None:
-            self._kept = list(map(self._record, self._lines(self._starts)))
+            self._kept = self.in_memory()
         return iter(self._kept)
+
+    def in_memory(self) -> list[R]:
+        """Return all records at once, for who goes over them many times and has the memory: some kilobytes each."""
+        with collector_paused():
+            records = list(map(self._record, self._lines(self._starts)))
+            for each in records:
+                share_names(each)
+        return records
 
     def read_at(self, start: int) -> R:
         """Return the record whose line begins at byte `start`."""
@@ -100,6 +111,12 @@ class StoredRecords(Sequence[R], Generic[R]):
         return map(part, self.lines())
 
     def _record(self, line: bytes) -> R:
+        try:
+            return self._validate(line)
+        except ValidationError:
+            return self._migrated(line)
+
+    def _migrated(self, line: bytes) -> R:
         try:
             return decode(self._model, line, written_by=self._written_by)
         except RecordError as error:

@@ -18,6 +18,7 @@ from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Record, RunInfo, SessionOutcome
 from bench_core.run_folder.folder import RunFolder
 from bench_core.run_spec import plan_trials
+from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.runs.early_stopping import batches_of, decide
 from bench_core.runs.environment import Provenance, RunEnvironment
 from bench_core.runs.event_sources import connected_sources
@@ -33,9 +34,11 @@ from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import note_budget, spent_before
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.runs.unfinished import given_up, unfinished_attempts
+from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.guards import guarded
 from bench_core.scheduling.scheduler import Policy, Scheduler
 from bench_core.trial import close_benchmark
+from bench_core.trial.own_accord import NotedInterrupts
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -129,7 +132,7 @@ async def run_benchmark(
     run_environment = run_environment or RunEnvironment()
     clock, progress = run_environment.clock, run_environment.progress
     timeouts = timeouts_of(spec, run_environment)
-    with contextlib.ExitStack() as stack:
+    with RUNNING_TIME, NotedInterrupts(), contextlib.ExitStack() as stack:
         if guard:
             stack.enter_context(temporary_folder())
         sealed = stack.enter_context(sealed_run(benchmark, spec, out))
@@ -223,7 +226,7 @@ def bounded_loop(benchmark: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
 
     `asyncio.run` would wait for every task, abandoned trials included.
     """
-    loop = asyncio.new_event_loop()
+    loop = leave_out_gaps(asyncio.new_event_loop())
     loop.set_exception_handler(_note_foreign)
     try:
         yield loop
@@ -342,8 +345,9 @@ def _context(
 def _budget(spec: RunSpec, before: RunView | None, clock: Clock) -> RunBudget:
     """Return the run's budget with what earlier sessions have spent of it."""
     spent = spent_before(before) if before is not None else Spent()
-    began = clock.monotonic()
-    return RunBudget(spec.budget, spent=spent, seconds=lambda: clock.monotonic() - began)
+    seconds = RUNNING_TIME.seconds if isinstance(clock, SystemClock) else clock.monotonic
+    began = seconds()
+    return RunBudget(spec.budget, spent=spent, seconds=lambda: seconds() - began)
 
 
 def _start_of(folder: RunFolder, left: Sequence[TrialKey], workers: int) -> RunStart:

@@ -12,6 +12,7 @@ from bench_core.budgets import AGENT
 from bench_core.processes import ProcessGroups
 from bench_core.records import Attempt, Event, Spending
 from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
+from bench_core.trial.own_accord import bordered
 from bench_core.trial.results import RERUN, USAGE_REPORTED
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from bench_core.budgets import RunBudget, Spent, TrialMeter
     from bench_core.protocols import TrialContext
-    from bench_core.records import Task, TrialKey, TrialResult
+    from bench_core.records import TrialKey, TrialResult
     from bench_core.run_spec import PlannedTrial, Timeouts
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.places import Place
@@ -109,7 +110,7 @@ class AttemptRunner:
         # before it runs: where the disk takes no record, nothing may be paid for
         self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
         running = RunningAttempt(
-            _call(place, trial.task, context),
+            bordered(lambda: place.run(trial.task, context), "the trial"),
             deadline_s=self._timeouts.deadline_s(trial.limits),
             cancel_grace_s=self._timeouts.cancel_grace_s,
             name=f"{trial.key.task_id} trial {trial.key.trial} attempt {number}",
@@ -199,14 +200,6 @@ class AttemptRunner:
                 loop.call_soon_threadsafe(running.stop_later, grace_s, StopReason.BUDGET)
 
         return note
-
-
-async def _call(place: Place, task: Task, context: TrialContext) -> TrialResult:
-    try:
-        return await place.run(task, context)
-    except SystemExit as error:
-        # asyncio would end the whole loop
-        raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
 
 
 def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bench_core.faults import NOT_RETRIED, recorded_fault
 from bench_core.records import Event
 from bench_core.run_spec import Timeouts
+from bench_core.running_time import RUNNING_TIME
 from bench_core.scheduling.abandoned import ABANDONED_END_S, outlast
 from bench_core.scheduling.attempts import StopReason
 from bench_core.scheduling.backoff import Backoff
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import Attempt, Resource, SessionOutcome, Task, TrialKey, TrialResult
     from bench_core.run_spec import PlannedTrial
+    from bench_core.running_time import Suspension
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import Held, MachineLocks
     from bench_core.scheduling.places import Place, Places
@@ -172,9 +174,15 @@ class Scheduler:
             claim = claims.setdefault(claim, claim)  # trials of a task share it
             self._queue.add(_Trial(trials, place, claim), claim)
         time_is_up = self._arm_time_budget()
+        loop = asyncio.get_running_loop()
+
+        def note(gap: Suspension) -> None:
+            loop.call_soon_threadsafe(self._note_gap, gap)
+
         try:
-            while self._start_what_fits():
-                await self._next_change()
+            with RUNNING_TIME.listening(note):
+                while self._start_what_fits():
+                    await self._next_change()
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
@@ -418,6 +426,13 @@ class Scheduler:
         for task in self._abandoned_tasks.values():
             task.cancel()
         self.kill_processes()
+
+    def _note_gap(self, gap: Suspension) -> None:
+        """Write down that this process could not run; each trial knows whether it can make that good."""
+        self._event("suspended", None, seconds=round(gap.seconds, 3), cause=gap.cause)
+        self._progress.note(
+            f"The run was {gap.cause} for {gap.seconds:.0f} s, which no limit counts."
+        )
 
     def _note_wait(self, key: TrialKey, resource: Resource) -> None:
         self._event("waiting", key, resource=resource.name, mode=resource.mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import signal
 import threading
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TextIO
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _TICKS_PER_LIMIT = 8
 _LONGEST_TICK_S = 1.0
 _BACKSTOP_FACTOR = 2.0
+_ENDS_BY_TIMER = hasattr(signal, "setitimer")  # not on Windows, where nothing stops a process
 
 
 class LoopWatchdog:
@@ -27,8 +29,9 @@ class LoopWatchdog:
 
     It counts its own ticks instead of reading a clock, so a process that was suspended (Ctrl-Z, a
     sleeping laptop) has not missed any. Code that never lets go of the interpreter's lock stops this
-    thread, too: for it a timer in C writes the stacks after twice the time and ends the process
-    with exit code 1.
+    thread, too: for it a timer in C writes the stacks after twice the time. It ends the process, with
+    exit code 1, only where there is no timer of the time that a process computes, which goes on no
+    further while it is stopped: else that one ends it, by SIGVTALRM.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class LoopWatchdog:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        faulthandler.cancel_dump_traceback_later()
+        _disarm_backstop()
         if self._timer is not None:
             self._timer.cancel()
         if self._stacks is not None:
@@ -82,7 +85,7 @@ class LoopWatchdog:
                 continue
             missed += 1
             if missed * self._tick_s >= self._limit_s:
-                faulthandler.cancel_dump_traceback_later()
+                _disarm_backstop()
                 if self._stacks is not None:
                     faulthandler.dump_traceback(file=self._stacks, all_threads=True)
                 self._on_blocked(self._path)
@@ -91,7 +94,15 @@ class LoopWatchdog:
     def _arm_backstop(self) -> None:
         if self._stacks is not None:
             delay_s = self._limit_s * _BACKSTOP_FACTOR
-            faulthandler.dump_traceback_later(delay_s, exit=True, file=self._stacks)
+            faulthandler.dump_traceback_later(delay_s, exit=not _ENDS_BY_TIMER, file=self._stacks)
+            if _ENDS_BY_TIMER:
+                signal.setitimer(signal.ITIMER_VIRTUAL, delay_s)
+
+
+def _disarm_backstop() -> None:
+    faulthandler.cancel_dump_traceback_later()
+    if _ENDS_BY_TIMER:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def _sweep_empty(folder: Path) -> None:

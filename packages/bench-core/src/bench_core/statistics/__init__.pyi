@@ -15,6 +15,10 @@ from .costs import cost_interval as cost_interval
 from .costs import describe as describe
 from .dirichlet import dirichlet_low as dirichlet_low
 from .dirichlet import units_needed as units_needed
+from .drift import Drift as Drift
+from .drift import RatePart as RatePart
+from .drift import TimedOutcome as TimedOutcome
+from .drift import drift_of as drift_of
 from .intervals import ESTIMAND_TEXT as ESTIMAND_TEXT
 from .intervals import Estimand as Estimand
 from .intervals import Interval as Interval

@@ -119,6 +119,25 @@ def t_quantile(probability: float, df: float) -> float:
     )
 
 
+def chi_square_tail(x: float, df: int) -> float:
+    """Return P(X > x) for a chi-square variable with `df` degrees of freedom, by its finite sum.
+
+    Abramowitz and Stegun (1964), 26.4.4 and 26.4.5.
+
+    >>> round(chi_square_tail(5.991465, 2), 6)
+    0.05
+    """
+    if x <= 0.0:
+        return 1.0
+    half = x / 2.0
+    odd = df % 2
+    total = math.erfc(math.sqrt(half)) if odd else 0.0
+    for step in range(df // 2):
+        place = step + 0.5 if odd else float(step)
+        total += math.exp(place * math.log(half) - half - math.lgamma(place + 1.0))
+    return min(1.0, total)
+
+
 def binomial_pmf(successes: int, n: int, p: float) -> float:
     """Return the probability of exactly `successes` in `n` independent trials.
 

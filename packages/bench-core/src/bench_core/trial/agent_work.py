@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import traceback
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -19,10 +18,12 @@ from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.source_lines import own_line
 from bench_core.trial.hooks import TrialEnvironment
+from bench_core.trial.own_accord import bordered
 
 if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentTask
+    from bench_core.running_time import SuspensionWatch
 
 T = TypeVar("T")
 
@@ -74,32 +75,35 @@ async def run_agent(
     environment: TrialEnvironment,
     context: TrialContext,
     limits: AgentLimits,
+    suspended: SuspensionWatch | None = None,
 ) -> AgentWork:
     """Let `agent` work on `task` until it ends, its time is over or the environment is gone.
 
     A failure is the agent's only where its own act shows: what it raises, what it reports, or that
     it ended the environment. The environment is taken from an agent before it is cancelled.
+    What is `suspended` is ended early: it is tried again in any case.
     """
-    limit, over = context.limits.time_limit_s, asyncio.Event()
+    limit = context.limits.time_limit_s
     time_s = limits.fallback_s if limit is None else limit + limits.overtime_s
-    work = asyncio.create_task(_run(agent, task, environment, context, over))
+    work = asyncio.create_task(_run(agent, task, environment, context))
     gone = _ending_of(environment)
+    halt = [] if suspended is None else [asyncio.create_task(suspended.wait())]
     fault: Exception | None = None
     try:
-        await asyncio.wait([work, *gone], timeout=time_s, return_when=asyncio.FIRST_COMPLETED)
+        first = asyncio.FIRST_COMPLETED
+        await asyncio.wait([work, *gone, *halt], timeout=time_s, return_when=first)
         if not work.done() and any(each.done() for each in gone):
             # its own report says more than that its environment is gone
             await asyncio.wait([work], timeout=limits.stop_s)
         ended, lost = work.done(), [each for each in gone if each.done()]
     finally:
-        for each in gone:
+        for each in [*halt, *gone]:
             await _end(each, limits.stop_s)
         try:
-            await environment.release()
+            await bordered(environment.release, "the benchmark's `release`")
         except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
             fault = error
         await _end(work, limits.stop_s)
-        over.set()
     done = _reported(work, context) if ended else AgentWork(_out_of_time(work))
     if fault is not None and not work.done():
         return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
@@ -110,7 +114,9 @@ async def run_agent(
         for each in lost:
             each.result()
         reported = ended and not work.cancelled() and work.exception() is None
-        act = await environment.why_gone(reported=reported)
+        act = await bordered(
+            lambda: environment.why_gone(reported=reported), "the benchmark's `why_gone`"
+        )
     except Exception as error:  # noqa: BLE001  # as above; no failure of the agent's shows
         return AgentWork(done.outcome, error)
     if act is not None:
@@ -126,7 +132,7 @@ def _ending_of(environment: TrialEnvironment) -> list[asyncio.Task[None]]:
     # Most environments cannot end by themselves: no task for those.
     if getattr(environment.gone, "__func__", None) is TrialEnvironment.gone:
         return []
-    return [asyncio.create_task(environment.gone())]
+    return [asyncio.create_task(bordered(environment.gone, "the benchmark's `gone`"))]
 
 
 async def _run(
@@ -134,21 +140,11 @@ async def _run(
     task: AgentTask,
     environment: TrialEnvironment,
     context: TrialContext,
-    over: asyncio.Event,
 ) -> AgentOutcome:
-    try:
-        return await awaitable_of(agent, agent.run(task, environment.handle, context))
-    except SystemExit as error:
-        # asyncio would end the whole loop
-        raise AgentError(f"the agent called sys.exit({error.code!r})") from error
-    except KeyboardInterrupt as error:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            raise  # the user's Ctrl-C may arrive in any code
-        raise AgentError("the agent raised KeyboardInterrupt") from error
-    except GeneratorExit as error:
-        if over.is_set():  # Python's own: one that was left alone is thrown away
-            raise
-        raise AgentError("the agent raised GeneratorExit") from error
+    def begin() -> Awaitable[AgentOutcome]:
+        return awaitable_of(agent, agent.run(task, environment.handle, context))
+
+    return await bordered(begin, "the agent", AgentError)
 
 
 async def _end(task: asyncio.Task[object], grace_s: float) -> None:

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import BudgetExceededError, EvaluationError, InputError
+from bench_core.errors import BudgetExceededError, EvaluationError, InputError, SuspendedError
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Status, TrialResult
 from bench_core.run_folder.left_files import TRIAL_LIMITS, keep_files
+from bench_core.running_time import RUNNING_TIME
 from bench_core.trial.agent_work import AgentLimits, AgentWork, run_agent
 from bench_core.trial.hooks import Evidence
 from bench_core.trial.integrity import integrity_of, is_contained, void_of
 from bench_core.trial.log import trial_log
+from bench_core.trial.own_accord import Bordered, OwnAccordError, bordered
 from bench_core.trial.results import (
     NOT_CLOSED,
     USAGE_REPORTED,
@@ -33,6 +35,7 @@ from bench_core.trial.sealing import sealing_of
 if TYPE_CHECKING:
     import logging
     from collections.abc import Coroutine
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bench_core.faults.table import Origin
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         Task,
     )
     from bench_core.redaction import Redactor
+    from bench_core.running_time import SuspensionWatch
     from bench_core.trial.hooks import Benchmark, TrialEnvironment
 
 
@@ -178,14 +182,18 @@ class _Trial:
     captured: bool = False
     capture_fault: Exception | None = None
     found: tuple[IntegrityFinding, ...] = ()
+    suspended: SuspensionWatch | None = None
 
     async def run(self, redactor: Redactor | None) -> TrialResult:
         refuse_misfit(self.benchmark, self.agent)
-        with trial_log(self.context.folder, [self.benchmark, self.agent], redactor) as log:
+        with (
+            trial_log(self.context.folder, [self.benchmark, self.agent], redactor) as log,
+            RUNNING_TIME.watched(self.context.processes) as self.suspended,
+        ):
             started, began = datetime.now(timezone.utc), time.monotonic()
             environment: TrialEnvironment | None = None
             try:
-                async with self.benchmark.open(self.task, self.context, self.agent) as environment:
+                async with Bordered(self._open, "the benchmark's `open`") as environment:
                     self.timings["environment"] = time.monotonic() - began
                     with self._timed("agent"):
                         self.work = await run_agent(
@@ -194,6 +202,7 @@ class _Trial:
                             environment,
                             self.context,
                             self.limits,
+                            self.suspended,
                         )
                     ending = await self._captured(environment, log)
             except Exception as error:
@@ -224,6 +233,9 @@ class _Trial:
             }  # fmt: skip
             return TrialResult.model_validate(result)
 
+    def _open(self) -> AbstractAsyncContextManager[TrialEnvironment]:
+        return self.benchmark.open(self.task, self.context, self.agent)
+
     async def _captured(self, environment: TrialEnvironment, log: logging.Logger) -> AgentEnding:
         """Keep what the agent left, whatever became of it."""
         outcome, fault = self.work.outcome, self.work.fault
@@ -237,7 +249,7 @@ class _Trial:
             self.context.left_out.extend(left_out)
         with self._timed("capture"):
             try:
-                await environment.capture(ending)
+                await bordered(lambda: environment.capture(ending), "the benchmark's `capture`")
             except Exception as error:  # a plugin's; the agent's work is recorded all the same
                 log.warning("what the agent left could not be captured", exc_info=error)
                 self.capture_fault = error
@@ -274,14 +286,19 @@ class _Trial:
                     ending.flags,
                     self.work.outcome.steps,
                 )
-                evaluation = await self.benchmark.evaluate(evidence)
+                evaluation = await bordered(
+                    lambda: self.benchmark.evaluate(evidence), "the benchmark's `evaluate`"
+                )
+                if evaluation.score is None or evaluation.score < 1.0:
+                    self._refuse_suspended()
         except Exception as error:  # noqa: BLE001  # foreign evaluators run here; recorded, never a score
-            return self._with_ending(fault_fields(error, "evaluation", after_work=True), ending)
+            phase = "harness" if isinstance(error, OwnAccordError) else "evaluation"
+            return self._with_ending(fault_fields(error, phase, after_work=True), ending)
         self.found = evaluation.findings
         # Only a failure can be the environment's doing; a success proves that it worked.
         if evaluation.score is not None and evaluation.score < 1.0:
             try:
-                await environment.check()
+                await bordered(environment.check, "the benchmark's `check`")
             except Exception as error:  # noqa: BLE001  # a plugin's; failing there is not the agent's failure
                 return self._with_ending(fault_fields(error, "check", after_work=False), ending)
         steps = self.work.outcome.steps
@@ -300,7 +317,21 @@ class _Trial:
         )
         return integrity_of(watch, (*self.found, *void), contained=contained)
 
+    def _refuse_suspended(self) -> None:
+        """Refuse to score what ran while this process, or one of the trial's, could not.
+
+        Raises:
+            SuspendedError: For longer than it can make good.
+        """
+        RUNNING_TIME.beat()  # it may have ended just now
+        if self.suspended is not None and self.suspended.problem is not None:
+            raise SuspendedError(self.suspended.problem)
+
     def _unscored(self, ending: AgentEnding) -> dict[str, Any] | None:
+        try:
+            self._refuse_suspended()  # whatever came of it: a choice by outcome would favour one
+        except SuspendedError as suspended:
+            return self._with_flags(fault_fields(suspended, "agent", after_work=False), ending)
         if self.work.fault is not None:
             origin: Origin = "agent" if self.work.claimed else "benchmark"
             fields = fault_fields(self.work.fault, "agent", after_work=False, origin=origin)

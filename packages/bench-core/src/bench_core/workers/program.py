@@ -32,6 +32,7 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Task
 from bench_core.records.codec import encode
 from bench_core.run_folder.stored import attempt_url, store_folder, write_probe
+from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.trial.results import fault_fields, unscored_result
 from bench_core.workers.files import sees, send_pieces, stage
 from bench_core.workers.group_guard import GroupGuard, GuardedProcesses
@@ -122,7 +123,8 @@ def _serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
         with builder as trials:
             building.cancel()
             logging.getLogger().addHandler(_Progress(connection, trials.redactor))
-            return asyncio.run(_Worker(connection, trials, order).work())
+            with RUNNING_TIME:
+                return asyncio.run(_Worker(connection, trials, order).work())
     except Exception as error:  # noqa: BLE001  # whatever cannot be built is reported to the run
         with contextlib.suppress(OSError):
             connection.send(error_line(error))
@@ -200,7 +202,7 @@ class _Worker:
 
     async def work(self) -> int:
         """Run attempts until the run hangs up."""
-        self._over, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._over, self._loop = asyncio.Event(), leave_out_gaps(asyncio.get_running_loop())
         self._connection.listen(self._note, self._hung_up)
         threading.Thread(target=self._watch_lease, daemon=True).start()
         self._connection.send(self._ready())

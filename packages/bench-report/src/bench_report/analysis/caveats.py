@@ -269,6 +269,16 @@ def _repetition(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="uneven_trials", severity="info", text=text)
 
 
+def _drift(run: RunReport) -> Iterator[Caveat]:
+    if run.drift and run.drift.alarm:
+        text = (
+            "The success rate changes while the run goes on, by trial number or by start time: something beside the "
+            "agent and its tasks matters, as a site, a machine or a provider that was worse for some time. The "
+            "intervals do not know of it."
+        )
+        yield Caveat(code="drift", severity="warning", text=text)
+
+
 def _partial(run: RunReport) -> Iterator[Caveat]:
     partial = sum(row.score is not None and 0 < row.score < 1 for row in run.trials)
     if partial and run.summary.score:
@@ -379,6 +389,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _flagged,
     _size,
     _repetition,
+    _drift,
     _partial,
     _retries,
     _evaluation_errors,

@@ -98,7 +98,7 @@ def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]
 def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     """Compare query and judge with each other and with the known truth; `None` without a judge."""
     # Most runs: then nothing is sorted or read.
-    if not any(c.decided_by in _BY_JUDGE for result in run.view.latest for c in result.checks):
+    if not any(c.decided_by in _BY_JUDGE for result in run.results for c in result.checks):
         return None
     read = [_decisions_of(result) for result in run.results]
     if not any(each.outcome for each in read):

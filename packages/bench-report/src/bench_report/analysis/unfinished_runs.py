@@ -31,6 +31,7 @@ def without_intervals(report: Report) -> Report:
                 "summary": _summary_without_intervals(run.summary),
                 "audit": run.audit and _audit_without_intervals(run.audit),
                 "cost": None,
+                "drift": None,
             }
         )
         if run.label in unfinished

@@ -39,7 +39,9 @@ def difference(
         strict: Let trials without a score enter as failures.
         together: How many runs are compared with it, this one among them.
     """
-    empty = Difference(run=new.label, baseline=baseline.label, shared_tasks=0)
+    empty = Difference(
+        run=new.label, baseline=baseline.label, shared_tasks=0, timing=_apart(new, baseline)
+    )
     if new.info.benchmark != baseline.info.benchmark:
         # Their task ids can be equal all the same: many benchmarks number their tasks.
         note = "runs of different benchmarks have no tasks in common"
@@ -96,6 +98,23 @@ def _fields(found: Compared) -> dict[str, object]:
         "equal": found.equal,
         "left_out": found.only_new + found.only_baseline,
     }
+
+
+def _apart(new: ComparedRun, baseline: ComparedRun) -> str | None:
+    """Warn where one provider answered both runs, one after the other."""
+    first, second = sorted((new, baseline), key=lambda side: side.info.started)
+    providers = {side.info.model.partition(":")[0] for side in (new, baseline) if side.info.model}
+    ended = first.info.finished
+    if len(providers) != 1 or not (new.info.model and baseline.info.model):
+        return None
+    if ended is None or ended >= second.info.started:
+        return None
+    return (
+        f"{first.label} had ended ({ended:%Y-%m-%d %H:%M}) when {second.label} began "
+        f"({second.info.started:%Y-%m-%d %H:%M}), with models of one provider: a bad hour of one of them, or a model "
+        "changed behind its name, looks like a difference between the agents, in 16 to 29% of comparisons if runs "
+        "differ by chance by as much as a third of a logit. Run both at the same time, in turns"
+    )
 
 
 def _errors(found: Compared) -> dict[str, float | None]:

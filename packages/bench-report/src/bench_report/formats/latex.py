@@ -12,6 +12,8 @@ from bench_report.text.phrases import (
     COST_COLUMNS,
     DIFFERENCE_COLUMNS,
     DIFFERENCES_NOTE,
+    DRIFT_COLUMNS,
+    DRIFT_NOTE,
     LOOK_COLUMNS,
     LOOKS_NOTE,
     RANKS_NOTE,
@@ -20,6 +22,8 @@ from bench_report.text.phrases import (
     cost_rows,
     difference_cells,
     difference_remarks,
+    drift_rows,
+    drift_sentence,
     effort_rows,
     headline_counts,
     headline_interval,
@@ -89,6 +93,7 @@ def render_latex(report: Report) -> str:
         _looks,
         _differences,
         _ranking,
+        _drift,
         _readings,
         _slices,
         _outcomes,
@@ -210,6 +215,13 @@ def _ranking(report: Report) -> Iterator[str]:
         pair_rows(report.ranking),
         words=2,
     )
+
+
+def _drift(report: Report) -> Iterator[str]:
+    rows = [row for run in report.runs for row in drift_rows(run)]
+    if rows:
+        words = " ".join(drift_sentence(run) for run in report.runs)
+        yield _table("drift", f"{DRIFT_NOTE} {words}", DRIFT_COLUMNS, rows, words=2)
 
 
 def _readings(report: Report) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
-from bench_report.formats.markdown_statistics import looks, noise, ranking
+from bench_report.formats.markdown_statistics import drift, looks, noise, ranking
 from bench_report.text.numbers import NONE, count, interval, level, percent
 from bench_report.text.phrases import (
     COST_COLUMNS,
@@ -258,6 +258,7 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     looks,
     ranking,
     noise,
+    drift,
     _readings,
     _caveats,
     _slices,

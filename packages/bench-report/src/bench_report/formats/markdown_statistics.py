@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from bench_report.text.numbers import NONE, count, level, percent
 from bench_report.text.phrases import (
     DIFFERENCE_COLUMNS,
+    DRIFT_COLUMNS,
+    DRIFT_NOTE,
     LOOK_COLUMNS,
     LOOKS_NOTE,
     NOISE_NOTE,
     RANKS_NOTE,
     baseline_of_looks,
+    drift_rows,
+    drift_sentence,
     look_rows,
     pair_rows,
     ranks,
@@ -62,6 +66,16 @@ def noise(report: Report) -> Iterator[str]:
         )
         yield markdown_table(head, rows)
         yield NOISE_NOTE
+
+
+def drift(report: Report) -> Iterator[str]:
+    """Yield the rates of each run by trial number and by start time."""
+    for run in report.runs:
+        if rows := drift_rows(run):
+            yield f"### {escaped(run.label)} by trial number and by time"
+            yield markdown_table(DRIFT_COLUMNS, rows, words=2)
+            yield escaped(drift_sentence(run), 1000)
+            yield DRIFT_NOTE
 
 
 def ranking(report: Report) -> Iterator[str]:

@@ -102,6 +102,25 @@ def heat_map(run: RunReport) -> Markup:
     return _stretched("plot heat", label, height, parts, box=(1000, height))
 
 
+def drift_plot(run: RunReport) -> Markup:
+    """Draw the success rates of the tenths of a run, in the order of their start."""
+    parts = run.drift.by_time if run.drift else ()
+    if not parts:
+        return Markup("")
+    shapes = [
+        f'<line class="tick" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>' for y in (0, 25, 50, 75, 100)
+    ]
+    places = [((n + 0.5) * 100 / len(parts), 100 - 100 * each.rate) for n, each in enumerate(parts)]
+    for (x1, y1), (x2, y2) in pairwise(places):
+        ends = f'x1="{position(x1)}" x2="{position(x2)}" y1="{position(y1)}" y2="{position(y2)}"'
+        shapes.append(f'<line class="front" {ends}/>')
+    shapes += [
+        f'<circle class="point" cx="{position(x)}" cy="{position(y)}" r="4"/>' for x, y in places
+    ]
+    label = "; ".join(f"{each.name} of the trials: {percent(each.rate)}" for each in parts)
+    return image("plot pareto", f"Success by start time. {label}", 90, shapes)
+
+
 def _difficulty(outcomes: dict[int, bool | None]) -> tuple[float, list[int]]:
     scored = [value for value in outcomes.values() if value is not None]
     rate = sum(scored) / len(scored) if scored else -1.0

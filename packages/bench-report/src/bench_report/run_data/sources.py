@@ -52,7 +52,8 @@ class Source:
     @cached_property
     def results(self) -> list[TrialResult]:
         """The results by the order of the tasks, then by trial."""
-        return [self.view.latest[index] for index in self._order]
+        latest = self.view.latest.in_memory()  # a report goes over them many times
+        return [latest[index] for index in self._order]
 
     @cached_property
     def ended(self) -> EndedTrials:

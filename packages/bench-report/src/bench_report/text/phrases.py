@@ -28,6 +28,8 @@ LOOKS_NOTE = (
     "run stops; an estimate at an early stop lies beyond the truth by about a point in the mean."
 )
 
+_LEAST_DRIFT = 20
+"""Of so many trials a tenth has two."""
 DIFFERENCE_COLUMNS = (
     "Difference", "95% interval, alone", "p, alone", "95% interval, together", "p, together",
     "p, same agent here", "Detectable", "Shared tasks",
@@ -97,6 +99,8 @@ def difference_remarks(comparison: RunComparison) -> list[str]:
             lines.append(
                 f"{each.run}: {number} that only one of the two runs has a score for are left out."
             )
+        if each.timing:
+            lines.append(f"{each.timing}.")
     known = any(each.same_tasks for each in comparison.differences)
     return [*lines, *[SAME_TASKS_NOTE] * known]
 
@@ -124,6 +128,43 @@ def cost_rows(report: Report) -> list[tuple[str, ...]]:
         for run in report.runs
         if run.cost
     ]
+
+
+DRIFT_COLUMNS = ("Run", "Part", "Rate", "Trials", "First start")
+DRIFT_NOTE = (
+    "By trial number, and by tenths of the trials in the order of their start. The tests compare trials of one task "
+    "with each other; of runs that do not change while they go on, at most 6% are said to."
+)
+
+
+def drift_rows(run: RunReport) -> list[tuple[str, ...]]:
+    """Write the rates of a run by trial number and by start time, by `DRIFT_COLUMNS`; few trials have none."""
+    found = run.drift
+    if found is None or len(run.trials) < _LEAST_DRIFT:
+        return []
+    return [
+        (
+            run.label,
+            each.name,
+            numbers.percent(each.rate),
+            numbers.count(each.trials),
+            f"{each.began:%Y-%m-%d %H:%M}" if each.began else numbers.NONE,
+        )
+        for each in (*found.by_trial, *found.by_time)
+    ]
+
+
+def drift_sentence(run: RunReport) -> str:
+    """Say whether a run changed while it went on."""
+    found = run.drift
+    if found is None or found.refused:
+        return f"{run.label}: {found.refused if found else 'no trial was scored'}, so that no drift is tested for."
+    change = f", a change of {numbers.points(found.change)} over the run" if found.p_trend else ""
+    words = "changes while it goes on" if found.alarm else "shows no change while it goes on"
+    return (
+        f"{run.label} {words}: p = {numbers.p_value(found.p_trials)} that all trial numbers succeed alike, "
+        f"p = {numbers.p_value(found.p_trend)} that there is no trend{change}."
+    )
 
 
 def ranks(found: RankSet) -> str:

@@ -1,0 +1,26 @@
+"""One small draw of the campaign of hostile files that agents leave."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = ["deep", "sparse 3 TB", "link to a folder", "no UTF-8", "backslashes",
+         "folder named as evidence", "hard link with a secret", "pipe"]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the files are POSIX's, supervisors Linux's")
+def test_runs_survive_what_their_agents_leave(root: Path) -> None:
+    campaign = root / "integration_tests/campaigns/campaign_agent_files.py"
+    done = subprocess.run(
+        [sys.executable, str(campaign), "--kinds", *KINDS],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(KINDS)} kinds, in each process: 0 promises broken" in done.stdout

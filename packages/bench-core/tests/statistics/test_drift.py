@@ -1,0 +1,75 @@
+"""Whether a run's success changes while it goes on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from bench_core.statistics import TimedOutcome, drift_of
+from bench_core.statistics.distributions import chi_square_tail
+
+BEGAN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+def run_of(generator: np.random.Generator, *, tasks: int, shock: float, fall: float) -> object:
+    """Draw a run of three rounds, whose rate falls linearly or differs by round."""
+    chances = np.log(1 / generator.beta(0.5, 0.5, tasks).clip(1e-9, 1 - 1e-9) - 1)
+    outcomes = []
+    for trial, moved in enumerate(generator.normal(0.0, shock, 3) if shock else (0.0,) * 3, 1):
+        for place, task in enumerate(generator.permutation(tasks).tolist()):
+            at = (trial - 1) * tasks + place
+            chance = 1 / (1 + np.exp(chances[task] - moved)) + fall * (0.5 - at / (3 * tasks))
+            started = BEGAN + timedelta(minutes=at)
+            outcomes.append(
+                TimedOutcome(str(task), trial, bool(generator.random() < chance), started)
+            )
+    return drift_of(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("shock", "fall", "least", "most"), [(0.0, 0.0, 0.0, 0.1), (1.0, 0.0, 0.7, 1.0), (0.0, 0.25, 0.7, 1.0)]
+)  # fmt: skip
+def test_a_drift_is_found_and_none_is_seldom_seen(
+    shock: float, fall: float, least: float, most: float
+) -> None:
+    generator = np.random.default_rng(2)
+    found = [run_of(generator, tasks=154, shock=shock, fall=fall).alarm for _ in range(60)]
+    assert least <= sum(found) / 60 <= most
+
+
+def test_rates_are_given_by_trial_number_and_by_start() -> None:
+    outcomes = [
+        TimedOutcome(str(task), trial, trial == 1, BEGAN + timedelta(hours=10 * trial + task))
+        for task in range(10)
+        for trial in (1, 2)
+    ]
+    found = drift_of(outcomes)
+    assert [(each.name, each.rate, each.trials) for each in found.by_trial] == [
+        ("trial 1", 1.0, 10),
+        ("trial 2", 0.0, 10),
+    ]
+    assert [each.rate for each in found.by_time] == [1.0] * 5 + [0.0] * 5
+    # Cochran's Q with two trials is McNemar's (10 - 0)^2 / 10
+    assert found.p_trials == pytest.approx(chi_square_tail(10.0, 1))
+    assert found.change == -1.0  # a line through a step would fall by more
+    assert found.alarm
+
+
+def test_one_trial_of_each_task_is_not_tested() -> None:
+    found = drift_of([TimedOutcome(str(n), 1, n < 10, BEGAN) for n in range(20)])
+    assert (found.p_trials, found.p_trend, found.alarm) == (None, None, False)
+    assert "one trial per task" in found.refused
+
+
+def test_tasks_that_never_vary_show_no_drift() -> None:
+    found = drift_of([TimedOutcome(str(n), k, n < 5, BEGAN) for n in range(9) for k in (1, 2)])
+    assert "no task has trials that ended in both ways" in found.refused
+    assert drift_of([]) is None
+
+
+@pytest.mark.parametrize(("x", "df"), [(3.841459, 1), (7.814728, 3), (9.487729, 4)])
+def test_the_tail_of_chi_square_is_that_of_tables(x: float, df: int) -> None:
+    assert chi_square_tail(x, df) == pytest.approx(0.05, abs=1e-6)
+    assert chi_square_tail(0.0, df) == 1.0
