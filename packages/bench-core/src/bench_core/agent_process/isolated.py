@@ -337,6 +337,9 @@ class _Conversation:
                     outcome = AgentOutcome.model_validate(frame.get("value"))
                 except ValidationError as error:
                     raise FrameError(f"a report that cannot be read: {str(error)[:500]}") from None
+                if outcome.error is not None and not self._isolation.trusted:
+                    own = outcome.error.model_copy(update={"fault": None})  # not for it to say
+                    outcome = outcome.model_copy(update={"error": own})
                 await self._process.ends_within(_EXIT_S)
                 return outcome
             if kind == "error":
