@@ -13,6 +13,7 @@ from .comparison import compare_tasks as compare_tasks
 from .comparison import task_differences as task_differences
 from .costs import cost_interval as cost_interval
 from .costs import describe as describe
+from .costs import duration_s as duration_s
 from .dirichlet import dirichlet_low as dirichlet_low
 from .dirichlet import units_needed as units_needed
 from .drift import Drift as Drift

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from bench_core.errors import MissingExtraError
 from bench_core.files import open_atomic
 from bench_core.records import Usage
-from bench_core.statistics.costs import duration_s
+from bench_core.statistics import duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
