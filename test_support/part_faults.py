@@ -93,7 +93,7 @@ def _suspect(benchmark: str, part: str, cause: str, *faults: WayToFail) -> tuple
 
 PART_FAULTS: tuple[PartFault, ...] = (
     *_lost("multireal", "browser", ("KILL", "open"), ("TERM", "work")),
-    PartFault("multireal", "browser", "STOP", "work", flags=("not_retried",)),
+    PartFault("multireal", "browser", "STOP", "work", flags=("suspended",)),
     PartFault("multireal", "browser", "KILL", "capture", flags=("not_retried",)),
     *_lost("multireal", "app", ("500", "open"), ("nothing", "open"), ("garbage", "open"), ("late", "open")),
     *_suspect("multireal", "app", "site_error", "500", "429"),
@@ -108,7 +108,7 @@ PART_FAULTS: tuple[PartFault, ...] = (
         for fault in ("500", "nothing", "garbage", "late")
     ),
     *_lost("webarena", "browser", ("KILL", "open"), ("TERM", "work")),
-    PartFault("webarena", "browser", "STOP", "work", flags=("not_retried",)),
+    PartFault("webarena", "browser", "STOP", "work", flags=("suspended",)),
     *_lost("webarena", "browser", ("KILL", "capture")),
     *_lost("webarena", "site", ("500", "open"), ("nothing", "open"), ("garbage", "open"), ("late", "open")),
     *_lost("webarena", "start page", ("500", "open"), ("nothing", "open"), ("late", "open")),

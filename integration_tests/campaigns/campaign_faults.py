@@ -1,6 +1,6 @@
 """Whether an agent that would solve its task ever gets an unexplained zero, drawn by seed.
 
-Every part of a trial of Multi-REAL and WebArena fails in every way and in every phase, at a moment that is
+Every part of a trial of Multi-REAL, WebArena and WAA fails in every way and in every phase, at a moment that is
 drawn. The law of each record: a success, or no score, or a zero with a cause beside it; the agent's step,
 model call and dollars are in it wherever the agent began; and the harness is never at fault.
 """
@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from integration_tests.fault_cells import AppRig, SiteRig  # noqa: E402
+from integration_tests.test_waa_fault_matrix import run, running_parts  # noqa: E402
 from test_support.part_faults import PartFault  # noqa: E402
 
 from bench_core.budgets import AGENT  # noqa: E402
@@ -52,19 +54,41 @@ PARTS = {
         ("model server", ANSWERS, ("work",)),
         ("evaluator", SIGNALS, ("evaluate",)),
     ),
+    "waa": tuple(
+        (part, (*SIGNALS, "500", "nothing", "garbage", "late"), (*EARLY, "evaluate"))
+        for part in ("desktop", "evaluator")
+    ),
 }
 LONGEST_DELAY_S = 1.0
+
+
+class DesktopRig:
+    """Runs trials of WAA on a simulated desktop."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        cache = self._stack.enter_context(tempfile.TemporaryDirectory())
+        self._parts = self._stack.enter_context(running_parts(Path(cache)))
+
+    def close(self) -> None:
+        """End its parts."""
+        self._stack.close()
+
+    def run(self, fault: PartFault, out: Path, delay_s: float = 0.0) -> tuple[TrialResult, Path]:
+        """Run the trial of one fault, whose moment is that of a request."""
+        del delay_s
+        return run(fault, self._parts, out)
 
 
 def main() -> int:
     """Run the campaign and return the exit code: 1 where a record broke the law."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=3, help="draws of every fault")
+    parser.add_argument("--times", type=int, default=13, help="draws of every fault")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="faults whose name has this in it")
     options = parser.parse_args()
     tried, broken = 0, 0
-    for rig_type, name in ((AppRig, "multireal"), (SiteRig, "webarena")):
+    for rig_type, name in RIGS:
         rig = rig_type()
         try:
             for draw, fault in product(range(options.times), faults(name)):
@@ -81,6 +105,9 @@ def main() -> int:
     return 1 if broken else 0
 
 
+RIGS = ((AppRig, "multireal"), (SiteRig, "webarena"), (DesktopRig, "waa"))
+
+
 def rows_hold() -> bool:
     """Hold WebArena to every row of the table of faults; a test holds it to some."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", ROWS]
@@ -95,7 +122,7 @@ def faults(benchmark: str) -> Iterator[PartFault]:
             yield PartFault(benchmark, part, kind, phase)  # type: ignore[arg-type]
 
 
-def tell(rig: AppRig | SiteRig, fault: PartFault, seed: int) -> bool:
+def tell(rig: AppRig | SiteRig | DesktopRig, fault: PartFault, seed: int) -> bool:
     """Run one trial, print its line, and return whether its record keeps the law."""
     delay_s = random.Random(f"{fault.name} {seed}").uniform(0.0, LONGEST_DELAY_S)  # no secret
     with tempfile.TemporaryDirectory() as folder:
