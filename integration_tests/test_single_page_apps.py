@@ -28,7 +28,7 @@ from multireal_harness.browsers import Browsers
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.states.capture import CaptureSettings
 from multireal_harness.tasks import load_tasks
-from multireal_harness.world.solutions_file import Solution
+from multireal_harness.world import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parents[1] / "packages" / "bench-core" / "tests" / "
 from hostile_files import BEFORE, GOOD, KINDS  # noqa: E402  # needs the path above
 from sums import Sums  # noqa: E402  # as above
 
-from bench_core.files.removal import remove_folder  # noqa: E402  # as above
+from bench_core.files import remove_folder  # noqa: E402  # as above
 from bench_core.records import Status  # noqa: E402  # as above
 from bench_core.run_folder import check_run, read_run, seal_of  # noqa: E402  # as above
 from bench_core.run_spec import AgentProcessSpec, RunSpec  # noqa: E402  # as above

@@ -11,4 +11,5 @@ from .inside import open_inside as open_inside
 from .inside import plain_files as plain_files
 from .inside import read_inside as read_inside
 from .locks import FileLock as FileLock
+from .removal import remove_folder as remove_folder
 from .temporary import sweep_leftovers as sweep_leftovers
