@@ -2,7 +2,7 @@
 
 A line takes some hundred bytes on the disk and twenty times as much as records in memory; a run has
 millions of them. So reading a run goes over its files once, checks every line and keeps a few numbers of
-each; records are made from the lines when somebody asks for them, one after another.
+each; records are made from the lines when they are asked for, one after another.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
             problems += _changed_in(path, result, current=start == standings.start(result.key))
         if told is not None:
             told(done, results.count)
-    # a checksum that somebody else computed, of what is no result
+    # a checksum that was computed elsewhere, of what is no result
     problems += [str(line) for line in bad if line not in results.bad]
     statuses = Counter(standing.status.value for standing in standings)
     return RunCheck(path, info.run_id, standings.planned, dict(statuses), tuple(problems))
