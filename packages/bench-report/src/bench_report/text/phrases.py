@@ -89,10 +89,10 @@ def difference_remarks(comparison: RunComparison) -> list[str]:
     lines = []
     for each in comparison.differences:
         if each.same_tasks:
+            chance = f"p = {numbers.p_value(each.p_same_tasks)}".replace("= <", "< ")
             lines.append(
                 f"{each.run}, on these tasks: {numbers.points_interval(each.same_tasks.low, each.same_tasks.high)} "
-                f"(95% at each end), p = {numbers.p_value(each.p_same_tasks)} that it is the same agent as "
-                f"{each.baseline}."
+                f"(95% at each end), {chance} that it is the same agent as {each.baseline}."
             )
         if each.left_out:
             number = f"{numbers.count(each.left_out)} {'task' if each.left_out == 1 else 'tasks'}"
