@@ -124,8 +124,11 @@ class _Started:
         self._pid = pid
 
     def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self._pid, number)
 
     def wait(self) -> None:
         with contextlib.suppress(ProcessLookupError):

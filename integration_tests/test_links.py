@@ -21,7 +21,8 @@ PAGES = sorted([
 ])  # fmt: skip
 OURS = "https://github.com/proctor-bench/proctor"
 HOSTS = {
-    "developmentseed.org", "docs.astral.sh", "docs.getmoto.org", "docs.ray.io", "github.com", "inspect.aisi.org.uk", "microsoft.github.io",
+    "developmentseed.org", "docs.astral.sh", "docs.getmoto.org", "docs.ray.io", "github.com", "inspect.aisi.org.uk",
+    "jcristharif.com", "microsoft.github.io",
     "proctor-bench.readthedocs.io", "pypi.org", "semver.org", "www.qemu.org",
 }  # fmt: skip
 """Whom pages may link to: a host that is misspelt, or that sells something, is in no list."""

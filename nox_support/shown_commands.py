@@ -35,7 +35,7 @@ __all__ = ["ENDS", "REASONS", "SERVED", "main", "reason_of", "shown"]
 
 REASONS = {
     r"^(export|for|done|cd|mkdir)\b": "is the shell's",
-    r"^(jq|curl|moto_server|webarena-verified|nox)\b": "runs a program of others",
+    r"^(jq|curl|duckdb|moto_server|webarena-verified|nox)\b": "runs a program of others",
     r"\bpip install\b|-m venv|/bin/nox\b": "installs packages",
     r" \.\.\.( |$)": "is cut short",
     r"--model by-hand": "needs a person",

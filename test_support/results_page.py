@@ -102,7 +102,7 @@ def _fault_kinds() -> str:
             f"`{each.status.value}`",
             _scored_as(each),
             _yes(each.retry),
-            _WAITING.get(each.breaker, each.breaker or "-"),
+            _WAITING.get(each.breaker or "", each.breaker or "-"),
             _yes(each.stops_run),
         )
         for each in KINDS.values()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import itertools
 import multiprocessing
 import os
 import random
@@ -137,8 +138,10 @@ def kill_at_random(job: tuple[Path, int, str]) -> Found:
     kills: Counter[str] = Counter()
     broken: list[str] = []
     interpreters = InterpreterPool()
-    while kills.total() < times:
-        place = folder / str(kills.total())
+    for number in itertools.count():
+        if kills.total() >= times:
+            break
+        place = folder / str(number)
         done, found = _kill(place, times - kills.total(), chance, interpreters)
         kills += done
         broken += [f"{place.relative_to(folder.parent)}: {each}" for each in found]

@@ -65,8 +65,6 @@ def model(kind: Any, *, answered: bool = False) -> ModelError:
         (model("context_window"), {}, "context_window"),
         (model("context_window"), {"origin": "benchmark", "phase": "check"}, "environment"),
         (model("overloaded"), {"believed": False}, "agent_error"),
-        (ValueError("bug"), {"gap_s": 30.0}, "clock_gap"),
-        (ValueError("bug"), {"gap_s": 1.0}, "agent_error"),
     ],
 )
 def test_evidence_decides(error: Exception, evidence: dict[str, Any], name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -128,12 +129,21 @@ def test_a_failing_provider_is_no_failure_of_the_agents(
     assert "HTTP 529" in result.attempts[0].error.message
 
 
-def test_a_request_that_the_provider_refuses_is_the_agents_failure(
-    run: Callable[..., RunView], server: ModelServer
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("prompt is too long: 208310 tokens > 200000 maximum", Status.AGENT_ERROR),
+        ("no reason that is known", Status.ENVIRONMENT_ERROR),
+    ],
+)
+def test_a_first_request_that_the_provider_refuses_is_the_agents_failure_where_it_asked_too_much(
+    said: str, status: Status, run: Callable[..., RunView], server: ModelServer
 ) -> None:
-    server.say(Answer(status=400))
-    (result,) = run("once", attempts=2).results.values()
-    assert result.status is Status.AGENT_ERROR
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": said}}
+    refused = Answer(status=400, raw=json.dumps(error))
+    server.say(refused, refused)
+    (result,) = run("once", attempts=1).results.values()
+    assert result.status is status
 
 
 def test_an_agent_in_the_process_of_the_run_has_the_key_and_is_refused(

@@ -322,20 +322,27 @@ def test_a_provider_that_is_down_is_not_counted_against_the_vm(
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "status", "score"),
     [
-        pytest.param(OSError(28, "No space left on device"), id="disk"),
-        pytest.param(MemoryError("x"), id="memory"),
-        pytest.param(asyncio.CancelledError(), id="cancelled"),
+        # in the run's own process nothing shows who used up its disk or memory
+        pytest.param(OSError(28, "No space left"), Status.ENVIRONMENT_ERROR, None, id="disk"),
+        pytest.param(MemoryError("x"), Status.ENVIRONMENT_ERROR, None, id="memory"),
+        pytest.param(OSError(2, "No such file"), Status.AGENT_ERROR, 0.0, id="file"),
+        pytest.param(asyncio.CancelledError(), Status.AGENT_ERROR, 0.0, id="cancelled"),
     ],
 )
-def test_what_an_agent_raises_is_its_own(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, error: BaseException
+def test_what_an_agent_raises_is_its_own_where_it_is_not_the_processs(
+    out: Path,
+    vm: FakeVm,
+    evaluator: FakeEvaluator,
+    error: BaseException,
+    status: Status,
+    score: float | None,
 ) -> None:
     async def act(environment: EnvironmentHandle) -> None:
         del environment
         raise error
 
     run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act))
-    assert (only(out).status, only(out).score) == (Status.AGENT_ERROR, 0.0)
+    assert (only(out).status, only(out).score) == (status, score)
     assert only(out).usage.requests == 1

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import ItemsView, Mapping, Sequence, ValuesView
 from datetime import datetime, timezone
-from itertools import compress
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar, overload
 
 import msgspec
@@ -86,6 +86,10 @@ class StoredRecords(Sequence[R], Generic[R]):
             for each in records:
                 share_names(each)
         return records
+
+    def starts(self) -> Sequence[int]:
+        """Return the first byte of each record's line."""
+        return self._starts
 
     def read_at(self, start: int) -> R:
         """Return the record whose line begins at byte `start`."""
@@ -182,20 +186,24 @@ class StoredEvents(StoredRecords[Event]):
 
 
 class ResultsByTrial(Mapping[TrialKey, TrialResult]):
-    """The last result of each trial that has one, read from the file when it is asked for."""
+    """The last result of each trial that had one when the file was gone over, read when it is asked for.
+
+    The standings may go on with what a run appends: a trial that got another result by that is no longer here.
+    """
 
     def __init__(self, latest: StoredRecords[TrialResult], standings: TrialStandings) -> None:
         self._latest = latest
         self._standings = standings
+        self._newest = max(latest.starts(), default=-1)
 
     def __len__(self) -> int:
         return len(self._latest)
 
     def __iter__(self) -> Iterator[TrialKey]:
-        return self._standings.keys()
+        return islice(self._standings.keys(), len(self._latest))
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, TrialKey) and self._standings.get(key) is not None
+        return isinstance(key, TrialKey) and 0 <= self._standings.start(key) <= self._newest
 
     def __getitem__(self, key: TrialKey) -> TrialResult:
         if key not in self:

@@ -18,7 +18,7 @@ from email import errors
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from bench_core.serving.hosts import foreign_origin
 from bench_core.serving.memory import share_one_heap
@@ -186,6 +186,10 @@ class BoundedHandler(BaseHTTPRequestHandler):
         """
         if not super().parse_request():
             return False
+        try:
+            urlsplit(self.path)
+        except ValueError as error:
+            raise RefusedRequestError(HTTPStatus.BAD_REQUEST, f"{error}") from None
         if any(isinstance(each, _NO_HEADER) for each in self.headers.defects):
             raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "a line of the headers is none")
         self._arriving.end_head()

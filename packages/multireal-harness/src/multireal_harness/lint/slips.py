@@ -74,10 +74,9 @@ def slips_in(query: str, tree: Node) -> Iterator[Slip]:
             elif operand["value"] in quoted:
                 yield Slip(operand, "wrong_quotes", _literal(operand["value"]))
         if each["type"] == "function_expression" and each["value"] in _HAYSTACK_FIRST:
-            first, *rest = operands
-            text = first["type"] == "literal" and isinstance(first["value"], str)
-            if text and len(rest) == 1 and rest[0]["type"] != "literal":
-                swapped = {**each, "children": [rest[0], first]}
+            texts = [one["type"] == "literal" and isinstance(one["value"], str) for one in operands]
+            if texts == [True, False] and operands[1]["type"] != "literal":
+                swapped = {**each, "children": operands[::-1]}
                 yield Slip(each, "swapped_arguments", swapped)
 
 

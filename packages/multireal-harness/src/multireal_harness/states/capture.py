@@ -161,7 +161,9 @@ async def _capture(context: Any, site: AppSite, settings: CaptureSettings) -> tu
         except _NoStateError as failure:
             error = str(failure)
         else:
-            return state, record(characters=characters)
+            if configured_for(state) != set():
+                return state, record(characters=characters)
+            error = "/finish shows a state that /config did not reach: its task_id is empty"
         pause_s = settings.backoff.delay_s(tries, seed=0)
         if settings.clock() + pause_s >= ends or not context.browser.is_connected():
             return None, record(error=error)
@@ -184,10 +186,6 @@ async def _state_of(
         raise _NoStateError(f"/finish shows JSON that is no state: {text[:100]}")
     if await asyncio.to_thread(_is_deeper, state, _DEEPEST):
         raise _NoStateError(f"/finish shows JSON of more than {_DEEPEST} levels")
-    if configured_for(state) == set():
-        raise _NoStateError(
-            "/finish shows a state that /config did not reach: its task_id is empty"
-        )
     return state, len(text)
 
 
