@@ -89,6 +89,7 @@ def test_slices_are_compared_each_and_all_together(run: Runs, build: Builds) -> 
         (old,), (new,) = ([s for s in r[each.group] if s.name == each.value] for r in rates)
         assert each.shared_tasks <= min(old.success.tasks, new.success.tasks)
         assert each.difference == pytest.approx((each.new or 0) - (each.baseline or 0))
+    assert any(each.new and each.baseline for each in found.slices)
     assert {each.group for each in found.slices} == {"site", "type"}
     tested = [each for each in found.slices if each.p_value is not None]
     for each in tested:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
@@ -218,3 +219,11 @@ def _get_with_header(url: str, header: tuple[str, str]) -> str:
         assert answer.headers["Location"] != "/login"
         assert "login" not in answer.headers["Location"]
     return text
+
+
+def test_the_map_finds_places_by_the_words_of_their_names(world: BuiltInWorld) -> None:
+    place = next(iter(world.sites["map"].places))
+    query = urlencode({"query": place.lower()})
+    assert place in WebClient().get(f"{world.urls['map']}/search?{query}").text
+    nothing = WebClient().get(f"{world.urls['map']}/search?query=nowhere-at-all").text
+    assert "No results found" in nothing
