@@ -405,3 +405,11 @@ def test_shapes_of_other_clones_say_nothing_of_a_task_sets_apps(version: str) ->
 def test_no_eval_of_agisdk_is_fatally_defective(version: str, evals: int) -> None:
     report = lint_tasks(load_definitions(resolve_tasks_dir(version)), shipped_schemas())
     assert (report.evals, report.fatal_evals) == (evals, 0)
+
+
+@pytest.mark.skipif(AGISDK is None, reason="agisdk is not installed (pip install --no-deps agisdk)")
+def test_every_answer_of_agisdk_is_graded_by_its_rubric() -> None:
+    tasks = load_definitions(resolve_tasks_dir("v1"))
+    graded = [one for task in tasks for one in task.evals if one.kind == "llm_boolean"]
+    assert len(graded) == 64
+    assert [one.criterion for one in graded] == [one.rubric for one in graded]
