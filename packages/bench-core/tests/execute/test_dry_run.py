@@ -61,8 +61,8 @@ async def test_a_dry_run_counts_what_is_done(out: Path) -> None:
 @pytest.mark.parametrize(
     ("agent", "option", "has"),
     [
-        ("tool-calling", "dialect", "base_url, images, marks, pictures"),
-        ("computer-use", "tool", "base_url, dialect, images, marks"),
+        ("tool-calling", "dialect", "base_url, context_window, images, marks, pictures"),
+        ("computer-use", "tool", "base_url, context_window, dialect, images, marks"),
     ],
 )
 def test_an_option_that_the_agent_does_not_have_is_refused(

@@ -91,15 +91,15 @@ class Attempt:
         import_browser_use()
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
-            async with (
-                attached_session(self._browser) as session,
-                watched_pages(self._browser.cdp_url) as pages,
-            ):
-                agent = self._agent(session, goal, exclude_actions, options)
-                pages.stop_with(agent.stop)
-                ending = await self._work(agent)
+            async with watched_pages(self._browser.cdp_url) as pages:
+                async with attached_session(self._browser) as session:
+                    agent = self._agent(session, goal, exclude_actions, options)
+                    pages.stop_with(agent.stop)
+                    ending = await self._work(agent)
+                    focused = focused_target(session)
+                # not before: a run that was cut off goes on as long as its session does
                 if not agent.history.is_done() and pages.lost is None:
-                    await pages.find_silent(focused_target(session))
+                    await pages.find_silent(focused)
         return await self._outcome(agent.history, ending, pages.lost)
 
     def _agent(
