@@ -66,7 +66,11 @@ class CdpConnection:
             f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\n"
             f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
         )
-        head = await reader.readuntil(b"\r\n\r\n")
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except BaseException:  # given up, too: nothing else holds the socket
+            writer.close()
+            raise
         if b" 101 " not in head.partition(b"\r\n")[0]:
             writer.close()
             raise OSError(head.partition(b"\r\n")[0].decode("latin-1"))
