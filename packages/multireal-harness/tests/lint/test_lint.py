@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from datetime import date
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +234,33 @@ def test_an_expected_value_is_looked_at_like_a_text_of_the_query() -> None:
     assert hint == ["The query asks for a text that the goal does not contain: 'Lunhc'"]
     near = report(f"{ADDED}[0].to", expected_value="anne@example.com", description="Verify.")
     assert "did you mean 'ann@example.com'?" in near.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("goal", "apps", "description", "past"),
+    [
+        ("Pay by card 1111, Exp: 12/25.", ["omnizon"], "Verify the order.", "12/25"),
+        ("Pay by card, expiration date 6/2026.", ["omnizon"], "Verify the order.", "6/2026"),
+        ("Pay by card 1111, Exp: 11/26.", ["omnizon"], "Verify the order.", None),
+        ("Pay by card 1111, Exp: 12/25.", ["omnizon"], "Verify it is declined.", None),
+        ("Pay by card, expires 12/25/31.", ["omnizon"], "Verify the order.", None),
+        ("Dine on June 3rd, 2026.", ["opendining"], "Verify the table.", "June 3rd, 2026"),
+        ("Dine on June 3, 2027, not on June 31, 2020.", ["opendining"], "Verify it.", None),
+        ("Meet on July 19, 2024.", ["gocalendar", "omnizon"], "Verify the event.", None),
+        ("Meet on July 17, 2024.", ["gocalendar", "omnizon"], "Verify it.", "July 17, 2024"),
+    ],
+)
+def test_dates_that_are_past_for_every_app_are_reported(
+    goal: str, apps: list[str], description: str, past: str | None
+) -> None:
+    one = {"query": f"length({ADDED}) > `0`", "expected_value": True, "description": description}
+    sites = [{"id": each, "url": "http://127.0.0.1"} for each in apps]
+    task = {"id": "a-1", "goal": goal, "websites": sites, "evals": [one, one]}
+    first, second = lint_task(Definition.model_validate(task), today=date(2026, 11, 28))
+    found = [each.message for each in first.findings if each.code == "past_date"]
+    begins = "The query belongs to a goal with a date that is past at the apps' clock: "
+    assert found == ([begins + past] if past else [])
+    assert "past_date" not in codes(second, "warning")
 
 
 def test_text_the_goal_does_not_contain_is_reported() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.eval_rules.queries import QueryError, compile_query, evaluate_query, matches
@@ -11,7 +12,13 @@ from multireal_harness.lint.fixes import fix_of
 from multireal_harness.lint.inference import infer
 from multireal_harness.lint.slips import compiling, replaced, slips_in
 from multireal_harness.lint.syntax import is_path, normalise, unparse, walk
-from multireal_harness.lint.values import is_concrete, nearest_day, nearest_number, nearest_text
+from multireal_harness.lint.values import (
+    is_concrete,
+    nearest_day,
+    nearest_number,
+    nearest_text,
+    past_dates,
+)
 from multireal_harness.states.shapes import ANY
 
 if TYPE_CHECKING:
@@ -44,18 +51,26 @@ _KINDS = {bool: "boolean", int: "number", float: "number", str: "string", dict: 
           list: "array", type(None): "null"}  # fmt: skip
 
 
-def lint_task(definition: Definition, schemas: Schemas | None = None) -> list[EvalReport]:
-    """Return a report for each JMESPath eval of a task.
+def lint_task(
+    definition: Definition, schemas: Schemas | None = None, today: date | None = None
+) -> list[EvalReport]:
+    """Return a report for each JMESPath eval of a task; a date that is past stands in the first one.
 
     Args:
         definition: The task.
         schemas: Shapes of the apps' states; without them only the query's own structure is checked.
+        today: The day at which dates are past, that of the machine where none is given.
     """
-    return [
+    reports = [
         lint_eval(definition, index, one, schemas)
         for index, one in enumerate(definition.evals)
         if one.kind == "jmespath"
     ]
+    past = ", ".join(past_dates(definition, today or datetime.now(UTC).date()))
+    if past and reports:
+        findings = (*reports[0].findings, finding("past_date", past, "the goal"))
+        reports[0] = reports[0].model_copy(update={"findings": findings})
+    return reports
 
 
 def lint_eval(

@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from multireal_harness.definitions import Definition
+
 _ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85
@@ -38,6 +40,15 @@ _NAMED = re.compile(
 )
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
+_EXPIRY = re.compile(r"\bexp\w*\W+(?:dates?\W+)?((\d{1,2})/(?:20)?(\d\d))(?!\d|/)", re.IGNORECASE)
+_WRITTEN_OUT = re.compile(
+    rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(20\d\d)\b", re.IGNORECASE
+)
+_REFUSED = re.compile(r"\b(expired|declined|refused|rejected|failed)\b", re.IGNORECASE)
+_FROZEN = dict.fromkeys(
+    ["gocalendar", "topwork", "calendar", "dining", "mail", "travel"], date(2024, 7, 18)
+)
+"""What day it always is in an app of Multi-REAL or of the built-in world; in the others it is the real one."""
 _CONCRETE = re.compile(
     r"'[^']{3,}'|\"[^\"]{3,}\"|\$\s?\d|\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|[\w.+-]+@[\w-]+\.\w+",
     re.IGNORECASE,
@@ -103,6 +114,23 @@ def nearest_day(wanted: str, text: str) -> str | None:
             if abs((date(2024, *one) - date(2024, *other)).days) == 1:
                 return shown
     return None
+
+
+def past_dates(definition: Definition, today: date) -> Iterator[str]:
+    """Yield the dates of a goal that are past for each app of the task, as they are written.
+
+    Those are the ends of cards' validity, unless an eval asks for a card that is refused, and days with
+    their year where it is known by which clock the apps go: in the tasks of several apps.
+    """
+    clock = min((_FROZEN.get(each, today) for each in definition.apps), default=today)
+    if not any(_REFUSED.search(f"{each.criterion} {each.rubric}") for each in definition.evals):
+        for found in _EXPIRY.finditer(definition.goal):
+            if (2000 + int(found[3]), int(found[2])) < (clock.year, clock.month):
+                yield found[1]
+    for found in _WRITTEN_OUT.finditer(definition.goal) if definition.multi else ():
+        month, day = _MONTHS.index(found[1].casefold()) + 1, int(found[2])
+        if _exists(month, day) and date(int(found[3]), month, day) < clock:
+            yield found[0]
 
 
 def _days(text: str) -> Iterator[tuple[tuple[int, int], str]]:
