@@ -462,3 +462,33 @@ def test_costs_that_no_call_can_have_are_refused_where_records_are_made(
 def test_counts_of_tokens_that_no_call_can_have_are_refused(name: str, number: int) -> None:
     with pytest.raises(ValidationError):
         Usage(**{name: number})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "given", "kind"),
+    [
+        ("pass", {}, "opinion"),
+        ("fail", {}, "opinion"),
+        ("unknown", {}, "unknown"),
+        ("pass", {"kind": "proven"}, "proven"),
+        ("fail", {"kind": "supported"}, "supported"),
+    ],
+)
+def test_verdict_on_a_criterion_says_what_it_rests_on(
+    verdict: str, given: dict[str, Any], kind: str
+) -> None:
+    assert CriterionVerdict(criterion_id="c1", verdict=verdict, **given).kind == kind
+
+
+@pytest.mark.parametrize(("verdict", "kind"), [("pass", "unknown"), ("unknown", "proven")])
+def test_unknown_verdict_is_of_no_other_kind(verdict: str, kind: str) -> None:
+    with pytest.raises(ValidationError, match=f"'{verdict}' cannot be of the kind '{kind}'"):
+        CriterionVerdict(criterion_id="c1", verdict=verdict, kind=kind)
+
+
+def test_screenshots_of_a_case_may_be_paths() -> None:
+    case = JudgeCase(goal="", screenshots=["s1.png", {"path": "s2.png", "label": "the end"}])
+    assert [(each.path, each.label) for each in case.screenshots] == [
+        ("s1.png", ""),
+        ("s2.png", "the end"),
+    ]

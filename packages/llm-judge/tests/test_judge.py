@@ -94,7 +94,7 @@ def test_a_pass_without_evidence_becomes_unknown_and_says_why(
 ) -> None:
     verdict = judged(judge_by(fabricator), case)
     assert [each.verdict for each in verdict.criteria] == ["unknown", "unknown"]
-    assert verdict.criteria[0].changed == (
+    assert verdict.criteria[0].doubt == (
         "evidence that does not hold: /confirmation/status: nothing stands there"
     )
     assert verdict.criteria[0].votes[0].verdict == "pass"
@@ -149,7 +149,7 @@ def test_a_vote_of_each_model_is_kept(case: JudgeCase, judge_by: Callable[..., J
         ("scripted:script", "pass"),
         ("scripted:other", "unknown"),
     ]
-    assert time.changed == "no agreement (scripted:script: pass, scripted:other: unknown)"
+    assert time.doubt == "no agreement (scripted:script: pass, scripted:other: unknown)"
 
 
 @pytest.mark.parametrize(("margin", "asked"), [(0.95, True), (0.7, False)])
@@ -274,7 +274,7 @@ def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) ->
 
 
 def test_the_time_zone_of_the_applications_is_told_where_it_is_known(case: JudgeCase) -> None:
-    known = case.model_copy(update={"metadata": {"timezone": "America/Denver"}})
+    known = case.model_copy(update={"timezone": "America/Denver"})
     assert 'of the zone "America/Denver"' in prepare(known).prompt.system
     assert "zone" not in prepare(case).prompt.system
 
@@ -392,7 +392,7 @@ def test_pictures_alone_decide_only_where_there_is_no_state(tmp_path: Path) -> N
     assert judged(judge, bare).outcome == "pass"
     verdict = judged(judge, bare.model_copy(update={"state": {"theme": "light"}}))
     assert verdict.outcome == "abstain"
-    assert verdict.criteria[0].changed == "the only evidence is a picture, which cannot be checked"
+    assert verdict.criteria[0].doubt == "the only evidence is a picture, which cannot be checked"
 
 
 def test_the_legacy_form_never_turns_an_error_into_a_fail(case: JudgeCase) -> None:

@@ -69,14 +69,14 @@ def decided(criterion: str, quotes: list[str]) -> CriterionVerdict:
 @pytest.mark.parametrize("row", GOOD, ids=lambda row: row["id"])
 def test_a_good_proof_passes(row: dict[str, Any]) -> None:
     found = decided(row["criterion"], row["quotes"])
-    assert (found.verdict, found.changed) == ("pass", None)
+    assert (found.verdict, found.doubt) == ("pass", None)
 
 
 @pytest.mark.parametrize("row", VACUOUS, ids=lambda row: row["id"])
 def test_vacuous_evidence_proves_no_pass(row: dict[str, Any]) -> None:
     found = decided(row["criterion"], row["quotes"])
     assert found.verdict == "unknown"
-    assert found.changed
+    assert found.doubt
 
 
 def test_the_corpora_are_large_and_of_distinct_kinds() -> None:
@@ -160,7 +160,7 @@ def test_a_time_zone_of_the_case_decides_what_a_moment_in_utc_is() -> None:
     for zone in ("America/Denver", "UTC", None):
         case = JudgeCase(
             case_id="c", goal="Plan a call", state=state, criteria=(Criterion(id="t", text="The call starts at 2:30 PM."),),
-            metadata={} if zone is None else {"timezone": zone},
+            timezone=zone,
         )  # fmt: skip
         quote = {
             "kind": "present",

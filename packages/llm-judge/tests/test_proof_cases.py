@@ -46,7 +46,7 @@ def decided(context: EvidenceContext, text: str, quotes: list[str]) -> tuple[str
         context, Question("q1", text, Criterion(id="c", text=text)), answer, "scripted"
     )
     assert all(each.verified for each in found.evidence), (text, found.evidence)
-    return found.verdict, found.changed
+    return found.verdict, found.doubt
 
 
 def set_at(state: Any, pointer: str, value: Any) -> None:

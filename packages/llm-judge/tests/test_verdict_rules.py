@@ -51,16 +51,16 @@ def quotation(**given: Any) -> Quotation:
 
 
 def test_a_text_that_was_asked_for_is_proven_by_itself() -> None:
-    assert (decided(PLAIN).verdict, decided(PLAIN).changed) == ("pass", None)
+    assert (decided(PLAIN).verdict, decided(PLAIN).doubt) == ("pass", None)
 
 
 def test_a_text_that_gives_orders_to_the_judge_proves_nothing() -> None:
     found = decided(ORDERS)
-    assert (found.verdict, found.changed) == ("unknown", "the only evidence is planted text")
+    assert (found.verdict, found.doubt) == ("unknown", "the only evidence is planted text")
 
 
 def test_a_note_that_the_agent_may_have_written_proves_no_deed() -> None:
-    assert decided("The table is booked for 4 guests.", says=False).changed == (
+    assert decided("The table is booked for 4 guests.", says=False).doubt == (
         "the only evidence is text that the agent may have written"
     )
 

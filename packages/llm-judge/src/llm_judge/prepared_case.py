@@ -42,7 +42,7 @@ class PreparedCase:
     @cached_property
     def context(self) -> EvidenceContext:
         """What answers are checked against."""
-        declared, zone = self.case.metadata.get("apps"), self.case.metadata.get("timezone")
+        declared = self.case.metadata.get("apps")
         return EvidenceContext(
             state=self.state,
             goal=self.case.goal,
@@ -50,7 +50,7 @@ class PreparedCase:
             typed=typed_texts(self.case.actions),
             initial=self.case.initial_state,
             apps=tuple(map(str, declared)) if isinstance(declared, list) else (),
-            zone=zone if isinstance(zone, str) else None,
+            zone=self.case.timezone,
         )
 
 

@@ -247,10 +247,10 @@ def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
         # the judge selects its evidence itself: of seven recorded states none has its changes in the first 10,000 characters
         state_path=str(evidence.folder / FINISH_STATE),
         agent_answer=evidence.answer,
+        timezone=evidence.timezone,
         metadata={
             "benchmark": "multireal",
             "apps": list(definition.apps),
-            **({"timezone": evidence.timezone} if evidence.timezone else {}),
             "queries": [one.query for one in definition.evals if one.query],
         },
     )

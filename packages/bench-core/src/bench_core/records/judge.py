@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, PositiveFloat, field_validator
+from pydantic import Field, JsonValue, PositiveFloat, field_validator, model_validator
 
 from bench_core.records import Dollars, ErrorInfo, Record, Usage
+from bench_core.records.vocabulary import VerdictKind
 
 __all__ = [
     "Criterion",
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "Screenshot",
     "Verdict",
+    "VerdictKind",
     "Vote",
 ]
 
@@ -57,9 +59,16 @@ class Screenshot(Record):
 class JudgeCase(Record):
     """One end state to judge: the goal, the criteria and what the run left behind.
 
-    A criterion may be given as its text alone; its id is then `c1`, `c2`, ... by its place.
+    A criterion may be given as its text alone; its id is then `c1`, `c2`, ... by its place. A
+    screenshot may be given as its path alone.
     `state` and `initial_state` hold the JSON itself; `state_path` names a (gzipped) JSON file
     instead, for states of many megabytes. `deadline_s` and `max_cost_usd` bound the judgement.
+
+    Attributes:
+        timezone: The time zone (IANA) in which the applications show times.
+        locale: Their language and country (`de-DE`), for dates and numbers.
+        currency: The currency (ISO 4217) of amounts that name none.
+        today: The day or moment that the world takes for now (ISO 8601).
     """
 
     schema_version: Literal[1] = 1
@@ -72,9 +81,20 @@ class JudgeCase(Record):
     screenshots: tuple[Screenshot, ...] = ()
     actions: tuple[dict[str, JsonValue], ...] = ()
     agent_answer: JsonValue = None
+    timezone: str | None = None
+    locale: str | None = None
+    currency: str | None = None
+    today: str | None = None
     deadline_s: PositiveFloat | None = None
     max_cost_usd: PositiveFloat | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @field_validator("screenshots", mode="before")
+    @classmethod
+    def _pictured(cls, given: Any) -> Any:
+        if not isinstance(given, list | tuple):
+            return given
+        return tuple({"path": each} if isinstance(each, str) else each for each in given)
 
     @field_validator("criteria", mode="before")
     @classmethod
@@ -117,20 +137,6 @@ class Vote(Record):
     reason: str = ""
 
 
-class CriterionVerdict(Record):
-    """What was decided about one criterion: reason and evidence first, verdict last.
-
-    `changed` says why the verdict is not the model's, e.g. that its evidence is not there.
-    """
-
-    criterion_id: str
-    reason: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    verdict: Decision
-    votes: tuple[Vote, ...] = ()
-    changed: str | None = None
-
-
 class Finding(Record):
     """Something about the case itself that a reader of the verdict must know."""
 
@@ -139,16 +145,50 @@ class Finding(Record):
     severity: Literal["info", "warning", "error"] = "warning"
 
 
+class CriterionVerdict(Record):
+    """What was decided about one criterion: reason and evidence first, verdict last.
+
+    Attributes:
+        kind: What the verdict rests on; where it is not given, a pass or fail is an `opinion`.
+        doubt: Why the kind is no stronger, e.g. that a quotation is not there, or the models differ.
+        flags: What a program noticed about the verdict; they change nothing.
+    """
+
+    criterion_id: str
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    verdict: Decision
+    kind: VerdictKind = "opinion"
+    votes: tuple[Vote, ...] = ()
+    doubt: str | None = None
+    flags: tuple[Finding, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unknown_is_a_kind(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("verdict") == "unknown":
+            return {"kind": "unknown", **given}
+        return given
+
+    @model_validator(mode="after")
+    def _one_unknown(self) -> CriterionVerdict:
+        if (self.verdict == "unknown") is not (self.kind == "unknown"):
+            raise ValueError(f"a verdict {self.verdict!r} cannot be of the kind {self.kind!r}")
+        return self
+
+
 class Verdict(Record):
     """A judge's answer.
 
-    `confidence` is calibrated or None; the model's own statement is in `raw_confidence`.
+    `confidence` is calibrated or None; the model's own statement is in `raw_confidence`. `kind` is the
+    weakest kind among the criteria that made a pass, the strongest among those that made a fail.
     """
 
     schema_version: Literal[1] = 1
     case_id: str
     judge: str
     outcome: Outcome
+    kind: VerdictKind = "unknown"
     criteria: tuple[CriterionVerdict, ...] = ()
     reasoning: str = ""
     confidence: _Probability | None = None

@@ -27,7 +27,7 @@ from bench_core.records.base import Count, Dollars, GitState, Record, World
 from bench_core.records.integrity import Integrity
 from bench_core.records.sealing import Sealing
 from bench_core.records.task import TrialKey
-from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.records.vocabulary import FailureMode, SuspectCause, VerdictKind
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -138,6 +138,8 @@ class Check(Record):
         decided_by: Where `passed` comes from: `judge`, a word for a rule of the benchmark (`query`,
             `script`, ...), or `both` where the two agree; where they do not, each has its own check
             of the criterion. None: unknown.
+        kind: What a judge's decision rests on (`proven`, `supported`, `opinion`, `unknown`); None for
+            the benchmark's own rules.
     """
 
     criterion: str
@@ -146,6 +148,7 @@ class Check(Record):
     passed: bool | None = None
     reason: str | None = None
     decided_by: str | None = None
+    kind: VerdictKind | None = None
 
 
 class ErrorInfo(Record):

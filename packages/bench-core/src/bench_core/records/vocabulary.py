@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +19,19 @@ __all__ = [
     "STATUSES",
     "FailureMode",
     "SuspectCause",
+    "VerdictKind",
     "Word",
     "meaning_of_flag",
 ]
+
+
+VerdictKind = Literal["proven", "supported", "opinion", "unknown"]
+"""What a verdict rests on, for pass and fail alike, the strongest first.
+
+`proven`: code decided it, from an adequate claim. `supported`: a model's verdict whose quotations are
+really there; that they show what it says is the model's word. `opinion`: a model's word alone.
+`unknown`: there is no verdict.
+"""
 
 
 class Word(str, enum.Enum):

@@ -62,4 +62,4 @@ def _why(verdict: Verdict) -> str:
     if verdict.outcome == "void":
         return "answered a known question wrongly"
     shown = next((each for each in verdict.criteria if each.verdict != "pass"), verdict.criteria[0])
-    return f"{shown.criterion_id}: {shown.changed or shown.reason}"
+    return f"{shown.criterion_id}: {shown.doubt or shown.reason}"

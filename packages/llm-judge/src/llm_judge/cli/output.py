@@ -134,8 +134,8 @@ def show_verdict(verdict: Verdict, *, as_json: bool, legacy: bool) -> None:
         click.echo(
             f"  {_VERDICT_LABELS[criterion.verdict]}  {name}: {plain_text(criterion.reason)}"
         )
-        if criterion.changed is not None:
-            click.echo(f"        not accepted: {plain_text(criterion.changed)}")
+        if criterion.doubt is not None:
+            click.echo(f"        not accepted: {plain_text(criterion.doubt)}")
         for each in criterion.evidence:
             where = each.pointer if each.pointer is not None else each.screenshot
             held = {True: "+", False: "-", None: "?"}[each.verified]

@@ -124,8 +124,7 @@ def build_prompt(
     extra = controls_for(evidence, mixed, case.criteria) if controls else ()
     questions = mix_questions(case.criteria, extra, mixed)
     asked = "\n".join(compact({"question": each.name, "text": each.text}) for each in questions)
-    zone = case.metadata.get("timezone")
-    told = f"\n\n{_ZONE.format(zone=compact(zone))}" if zone else ""
+    told = f"\n\n{_ZONE.format(zone=compact(case.timezone))}" if case.timezone else ""
     system = f"{INSTRUCTIONS}\n\n{_GOAL}\n{compact(case.goal)}{told}\n\n{_QUESTIONS}\n{asked}"
     text = enclose("evidence", evidence.text)
     if agent_text and case.agent_answer is not None:

@@ -61,7 +61,11 @@ def joined_criteria(
         if len({each.verdict for each in of_models}) > 1:
             differing = ", ".join(f"{each.votes[0].model}: {each.verdict}" for each in of_models)
             one = one.model_copy(
-                update={"verdict": "unknown", "changed": f"no agreement ({differing})"}
+                update={
+                    "verdict": "unknown",
+                    "kind": "unknown",
+                    "doubt": f"no agreement ({differing})",
+                }
             )
         joined.append(one)
     return joined
@@ -91,7 +95,7 @@ def reasoning(
         problems += [finding.message for each in model_verdicts for finding in each.reply.findings]
         return "; ".join(dict.fromkeys(problems))
     return "\n".join(
-        f"{each.criterion_id}: {each.verdict}: {each.changed or each.reason}" for each in criteria
+        f"{each.criterion_id}: {each.verdict}: {each.doubt or each.reason}" for each in criteria
     )
 
 

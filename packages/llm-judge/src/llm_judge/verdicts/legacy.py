@@ -24,7 +24,7 @@ def legacy_dict(verdict: Verdict) -> dict[str, Any]:
             {
                 "criterion": each.criterion_id,
                 "passed": {"pass": True, "fail": False}.get(each.verdict),
-                "reason": each.changed or each.reason,
+                "reason": each.doubt or each.reason,
             }
             for each in verdict.criteria
         ],

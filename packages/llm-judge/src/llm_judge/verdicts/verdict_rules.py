@@ -68,6 +68,7 @@ def decide_criterion(
         reason=answer.reason,
         evidence=checked,
         verdict=answer.verdict if reason is None else "unknown",
+        kind="unknown" if reason is not None or answer.verdict == "unknown" else "supported",
         votes=(
             Vote(
                 model=model,
@@ -76,7 +77,7 @@ def decide_criterion(
                 reason=answer.reason,
             ),
         ),
-        changed=reason,
+        doubt=reason,
     )
 
 

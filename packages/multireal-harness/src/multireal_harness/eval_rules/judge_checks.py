@@ -44,6 +44,7 @@ def graded_check(one: Eval, answer: JsonValue, verdict: Verdict) -> Check:
         passed=verdict.passed,
         reason=reason_of(verdict),
         decided_by="judge",
+        kind=verdict.kind,
     )
 
 
@@ -61,16 +62,18 @@ def with_judgement(checks: Sequence[Check], verdict: Verdict | None) -> tuple[Ch
     together = False if False in passed else None if None in passed else True
     if not any(judged) or together is not verdict.passed:
         why = reason_of(verdict)
-        whole = Check(criterion="the task", passed=verdict.passed, reason=why, decided_by="judge")
-        return (*checks, whole)
+        whole = {"criterion": "the task", "passed": verdict.passed, "reason": why}
+        return (*checks, Check(**whole, decided_by="judge", kind=verdict.kind))
     found: list[Check] = []
     for check, one, result in zip(checks, judged, passed, strict=True):
         if one is not None and result is check.passed:
             reason = check.reason or one.reason or None
-            found.append(check.model_copy(update={"decided_by": "both", "reason": reason}))
+            found.append(
+                check.model_copy(update={"decided_by": "both", "reason": reason, "kind": one.kind})
+            )
             continue
         found.append(check)
         if one is not None:
             known = {"criterion": check.criterion, "passed": result, "reason": one.reason or None}
-            found.append(Check(**known, decided_by="judge"))
+            found.append(Check(**known, decided_by="judge", kind=one.kind))
     return tuple(found)
