@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, PositiveFloat, field_validator, model_validator
 
 from bench_core.records import Dollars, ErrorInfo, Record, Usage
+from bench_core.records.claims import TaskClaims
 from bench_core.records.vocabulary import VerdictKind
 
 __all__ = [
@@ -69,6 +70,7 @@ class JudgeCase(Record):
         locale: Their language and country (`de-DE`), for dates and numbers.
         currency: The currency (ISO 4217) of amounts that name none.
         today: The day or moment that the world takes for now (ISO 8601).
+        claims: The criteria as assertions, if they were compiled or written.
     """
 
     schema_version: Literal[1] = 1
@@ -85,6 +87,7 @@ class JudgeCase(Record):
     locale: str | None = None
     currency: str | None = None
     today: str | None = None
+    claims: TaskClaims | None = None
     deadline_s: PositiveFloat | None = None
     max_cost_usd: PositiveFloat | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records import Event, ModelCall, Record, RunInfo, Step, StepView, Task, TrialResult
+from bench_core.records.claims import Claim, TaskClaims
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder.rescore_folder import RescoreInfo
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA_RECORDS: dict[str, type[Record]] = {
+    "claim": Claim,
     "event": Event,
     "judge-case": JudgeCase,
     "rescore-info": RescoreInfo,
@@ -21,6 +23,7 @@ SCHEMA_RECORDS: dict[str, type[Record]] = {
     "step": Step,
     "step-view": StepView,
     "task": Task,
+    "task-claims": TaskClaims,
     "trial-result": TrialResult,
     "verdict": Verdict,
 }

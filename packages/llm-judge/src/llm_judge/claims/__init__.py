@@ -1,0 +1,1 @@
+"""Criteria as small typed assertions that code decides, the same way on every trial."""

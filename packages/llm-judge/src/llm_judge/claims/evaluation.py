@@ -1,0 +1,677 @@
+"""Decide an assertion on an end state: true, false or undecidable, for any JSON and within bounds.
+
+Undecidable is not false: a field that is not there, a word whose meaning is not known, a notation with two readings
+and a time whose zone is unknown leave a claim open. `and`, `or`, `not` and the quantifiers follow Kleene's logic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from bench_core.records.claims import (
+    All,
+    Before,
+    Changed,
+    Contains,
+    Created,
+    Deleted,
+    Empty,
+    Flag,
+    Is,
+    Junction,
+    Moment,
+    Moved,
+    Not,
+    Number,
+    Quantified,
+    Relation,
+    Sum,
+    Word,
+)
+from llm_judge.claims.values import (
+    LONGEST_TEXT,
+    Setting,
+    all_agree,
+    compared,
+    contains_phrase,
+    currencies_of,
+    folded,
+    in_unit,
+    moment_readings,
+    number_readings,
+    same_text,
+)
+from llm_judge.states.changes import _ID_KEYS, same
+from llm_judge.states.pointers import MISSING, child
+from llm_judge.states.snapshots import find_apps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from bench_core.records import Record
+    from bench_core.records.claims import Assertion
+    from llm_judge.claims.values import MomentReading
+
+__all__ = ["Decided", "States", "decide", "states_of"]
+
+Truth = bool | None
+_MOST_STEPS = 1_000_000
+"""Records and fields read for one claim, about three seconds; a claim that needs more is undecidable."""
+_MOST_NOTES = 20
+_FLAGS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+@dataclass(frozen=True)
+class States:
+    """The end state and the one before the run in one form, `MISSING` if unknown.
+
+    Attributes:
+        places: Where parts of `end` stand in the document that was judged: `/mail` at `/mail/finalstate`.
+    """
+
+    end: Any
+    start: Any = MISSING
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, pointer: str) -> str:
+        """Return where in the judged document something of `end` stands."""
+        for here, there in self.places.items():
+            if pointer == here or pointer.startswith(f"{here}/") or not here:
+                return there + pointer[len(here) :]
+        return pointer
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What an assertion came to.
+
+    Attributes:
+        truth: None: undecidable; `undecided` then says why.
+        shown: The fields that made records count, by pointer into the judged document.
+        words: Words of open vocabularies that are neither accepted nor known to differ, with what was asked.
+    """
+
+    truth: Truth
+    shown: tuple[tuple[str, Any], ...] = ()
+    undecided: tuple[str, ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _At:
+    """A record: where it stands, on which side, in what it was found, how, and by what it is known."""
+
+    value: Any
+    pointer: str
+    side: str
+    key: str | None = None
+    parent: _At | None = None
+    over: tuple[str, ...] = ()
+    identity: str | None = None
+    keyed: bool = False
+
+
+class _TooLargeError(Exception):
+    """More steps than a claim may take."""
+
+
+def states_of(state: Any, initial: Any = None) -> States:
+    """Return a state as claims read it: snapshots that a state holds within it are taken apart.
+
+    An app that keeps its end state and the one before in one object (`finalstate`, `initialstate`) is
+    read under its own name, `/mail/...`; its lists of changes under `/mail/differences/...`.
+    """
+    if initial is not None:
+        return States(state, initial)
+    try:
+        apps = find_apps(state)
+    except RecursionError:
+        return States(state)
+    if not any(app.before is not None and app.after for app in apps):
+        return States(state)
+    end: dict[str, Any] = {}
+    start: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for app in apps:
+        name = app.name or "app"
+        after = app.after[0] if app.after else None
+        body = dict(after.value) if after is not None and isinstance(after.value, dict) else {}
+        for part in app.changes:
+            own = part.pointer.rpartition("/")[2]
+            if own not in body:
+                body[own] = part.value
+                places[child(child("", name), own)] = part.pointer
+        end[name] = body
+        start[name] = app.before.value if app.before is not None else MISSING
+        places[child("", name)] = after.pointer if after is not None else app.pointer
+    return States(end, start, places)
+
+
+def decide(
+    assertion: Assertion,
+    states: States,
+    setting: Setting | None = None,
+    words: Mapping[tuple[str, str], bool | None] | None = None,
+) -> Decided:
+    """Decide an assertion; never raises, whatever the states hold.
+
+    Args:
+        assertion: What to decide.
+        states: See `states_of`.
+        setting: Zone, locale and currency of the world.
+        words: Whether words mean what was asked, by meaning and folded word.
+
+    >>> late = Moment(op="moment", field="/due", compare=">", value="2026-05-01")
+    >>> decide(late, States({"due": "3. Mai 2026"})).truth
+    True
+    """
+    run = _Evaluation(states, setting or Setting(), words or {})
+    try:
+        truth = run.truth(assertion, run.roots["end"], {})
+    except _TooLargeError:
+        truth, run.undecided = None, ["the state is too large for this claim"]
+    except (RecursionError, ArithmeticError, ValueError, TypeError) as error:
+        # a state made in Python may hold itself, or what no JSON holds
+        truth, run.undecided = None, [f"the state cannot be read: {type(error).__name__}"]
+    if truth is None:
+        why = run.undecided or ["what the state holds can be read in two ways"]
+        return Decided(None, (), tuple(why), tuple(run.unknown_words))
+    return Decided(truth, tuple({**dict(run.reads[-8:]), **run.shown}.items()))
+
+
+class _Evaluation:
+    def __init__(
+        self, states: States, setting: Setting, words: Mapping[tuple[str, str], bool | None]
+    ) -> None:
+        self.states = states
+        self.setting = setting
+        self.words = words
+        self.roots = {"end": _At(states.end, "", "end"), "start": _At(states.start, "", "start")}
+        self.steps = 0
+        self.undecided: list[str] = []
+        self.unknown_words: dict[tuple[str, str], None] = {}
+        self.shown: dict[str, Any] = {}
+        self.reads: list[tuple[str, Any]] = []
+        self._found: dict[Any, tuple[list[_At], dict[str | None, _At]]] = {}
+        self._rules: dict[type, Callable[[Any, _At, dict[str, _At]], Truth]] = {
+            Junction: self._junction, Not: self._not, Quantified: self._quantified, All: self._all,
+            Sum: self._sum, Created: self._created, Deleted: self._deleted, Moved: self._moved,
+            Changed: self._changed, Before: self._before, Relation: self._relation,
+        }  # fmt: skip
+        self._tests: dict[type, Callable[[Any, Any], Truth]] = {
+            Is: self._is, Contains: self._contains, Word: self._word, Flag: self._flag,
+            Number: self._number, Moment: self._moment,
+        }  # fmt: skip
+
+    def truth(self, assertion: Record, at: _At, names: dict[str, _At]) -> Truth:
+        self._step()
+        rule = self._rules.get(type(assertion))
+        return self._of_field(assertion, at, names) if rule is None else rule(assertion, at, names)
+
+    def _step(self, cost: int = 1) -> None:
+        self.steps += cost
+        if self.steps > _MOST_STEPS:
+            raise _TooLargeError
+
+    def _open(self, why: str) -> None:
+        if len(self.undecided) < _MOST_NOTES and why not in self.undecided:
+            self.undecided.append(why)
+
+    # --- logic ---
+
+    def _junction(self, one: Junction, at: _At, names: dict[str, _At]) -> Truth:
+        decisive = one.op == "or"
+        found: Truth = not decisive
+        for each in one.of:
+            truth = self.truth(each, at, names)
+            if truth is decisive:
+                return decisive
+            found = None if truth is None else found
+        return found
+
+    def _not(self, one: Not, at: _At, names: dict[str, _At]) -> Truth:
+        truth = self.truth(one.of, at, names)
+        return None if truth is None else not truth
+
+    def _quantified(self, one: Quantified, at: _At, names: dict[str, _At]) -> Truth:
+        met, unsure = 0, 0
+        for record in self._records(one, at, names):
+            truth = None if record is None else self._meets(one.where, record, one.name, names)
+            met, unsure = met + (truth is True), unsure + (truth is None)
+        least, most = met, met + unsure
+        sought = one.count
+        if one.op in {"exists", "at_least"}:
+            sought = 1 if one.op == "exists" else sought
+            return True if least >= sought else False if most < sought else None
+        if one.op in {"none", "at_most"}:
+            sought = 0 if one.op == "none" else sought
+            return False if least > sought else True if most <= sought else None
+        return (least == sought) if not unsure else None if least <= sought <= most else False
+
+    def _all(self, one: All, at: _At, names: dict[str, _At]) -> Truth:
+        found: Truth = True
+        certain = possible = False
+        for record in self._records(one, at, names):
+            if record is None:
+                found = None
+                continue
+            meant = self._meets(one.where, record, one.name, names, show=False)
+            if meant is False:
+                continue
+            certain, possible = certain or meant is True, True
+            truth = self._meets(one.holds, record, one.name, names)
+            if truth is False and meant is True:
+                return False
+            found = found if truth is True else None
+        if one.may_be_none or certain or found is None:
+            return found
+        return None if possible else False
+
+    def _sum(self, one: Sum, at: _At, names: dict[str, _At]) -> Truth:
+        total = Decimal()
+        units: set[str] = set()
+        for record in self._records(one, at, names):
+            meant = None if record is None else self._meets(one.where, record, one.name, names)
+            if record is None or meant is None:
+                return None
+            if meant is False:
+                continue
+            for value, pointer in self._values(one.field, record, names):
+                amounts, unit = self._amounts(value) if _is_scalar(value) else (frozenset(), "")
+                units.add(unit)
+                if len(amounts) != 1 or len(units) > 1:
+                    self._open(f"{pointer} holds no number of one reading and the same unit")
+                    return None
+                total += next(iter(amounts))
+        return compared(one.compare, total, _decimal(one.value), _decimal(one.high))
+
+    def _meets(
+        self, where: Record | None, record: _At, name: str | None, names: dict[str, _At], *, show: bool = True
+    ) -> Truth:  # fmt: skip
+        if where is None:
+            return True
+        before = len(self.reads)
+        truth = self.truth(where, record, {**names, name: record} if name else names)
+        if truth and show and len(self.shown) < _MOST_NOTES:
+            self.shown.update(self.reads[before:][-8:])
+        del self.reads[before:]
+        return truth
+
+    # --- records before and after ---
+
+    def _records(
+        self, one: Quantified | All | Sum, at: _At, names: dict[str, _At]
+    ) -> Iterable[_At | None]:
+        """Yield the records at `over`, None for a list that is not there and might hold any."""
+        base, path = self._base(one.over, at, names)
+        for record in self._walk(base, path, one.identity):
+            self._step()
+            if record.value is not MISSING:
+                yield record
+            elif not one.optional:
+                self._open(f"there is no {record.pointer}")
+                yield None
+
+    def _walk(self, base: _At, path: tuple[str, ...], identity: str | None) -> Iterable[_At]:
+        level = [base]
+        for step in path:
+            below: list[_At] = []
+            for each in level:
+                value = each.value
+                if step != "*":
+                    found = _member(value, step)
+                    below.append(_At(found, child(each.pointer, step), each.side, step, base, path, identity, isinstance(value, dict)))  # fmt: skip
+                elif isinstance(value, dict | list):
+                    self._step(len(value))
+                    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+                    below += [
+                        _At(v, child(each.pointer, k), each.side, str(k), base, path, identity, isinstance(value, dict))
+                        for k, v in pairs
+                    ]  # fmt: skip
+                else:
+                    below.append(_At(MISSING, child(each.pointer, step), each.side))
+            level = below
+        return level
+
+    def _created(self, one: Created, at: _At, names: dict[str, _At]) -> Truth:
+        del one, names
+        there = self._counterpart(at, "start")
+        return None if there is MISSING else there is None
+
+    def _deleted(self, one: Deleted, at: _At, names: dict[str, _At]) -> Truth:
+        del one, names
+        there = self._counterpart(at, "end")
+        return None if there is MISSING else there is None
+
+    def _moved(self, one: Moved, at: _At, names: dict[str, _At]) -> Truth:
+        was, is_still = (
+            self._counterpart(_At(at.value, at.pointer, at.side, at.key, root, path, at.identity, at.keyed), side)
+            for side in ("start", "end")
+            for root, path in [self._base(one.source, self.roots[side], names)]
+        )  # fmt: skip
+        if MISSING in (was, is_still):
+            return False if was is None or isinstance(is_still, _At) else None
+        return was is not None and is_still is None
+
+    def _changed(self, one: Changed, at: _At, names: dict[str, _At]) -> Truth:
+        before = self._counterpart(at, "start")
+        if before is None or before is MISSING:
+            return None if before is MISSING else False
+        old, new = (
+            [value for value, _ in self._values(one.field, each, names)] for each in (before, at)
+        )
+        if any(each is MISSING for each in (*old, *new)):
+            self._open(f"there is no {one.field}, before or after")
+            return None
+        return not same(old, new)
+
+    def _before(self, one: Before, at: _At, names: dict[str, _At]) -> Truth:
+        before = self._counterpart(at, "start")
+        if before is None or before is MISSING:
+            return None if before is MISSING else False
+        return self.truth(one.of, before, names)
+
+    def _counterpart(self, at: _At, side: str) -> Any:
+        """Return the same record on a side: None if it is not there, MISSING if that cannot be told."""
+        root = self.roots[side]
+        if root.value is MISSING:
+            self._open("the state before the run is unknown")
+            return MISSING
+        if at.parent is None:
+            return root
+        parent = self._counterpart(at.parent, side)
+        if not isinstance(parent, _At):
+            return parent
+        others, index = self._others(parent, at)
+        absent = next((each.pointer for each in others if each.value is MISSING), None)
+        mine = self._identity(at)
+        if absent is None and mine is not None:
+            return index.get(mine)
+        self._step(len(others))
+        alike = [each for each in others if same(each.value, at.value)]
+        if absent is not None or (others and not alike):
+            self._open(
+                f"nothing tells which record {at.pointer} was"
+                if absent is None
+                else f"there is no {absent} in the state before or after"
+            )
+            return MISSING
+        return alike[0] if alike else None
+
+    def _others(self, parent: _At, at: _At) -> tuple[list[_At], dict[str | None, _At]]:
+        """Return the records in the same place on the other side, once for all records of a list."""
+        place = (id(parent.value), at.over, at.identity)
+        if place not in self._found:
+            others = list(self._walk(parent, at.over, at.identity))
+            index = {self._identity(each): each for each in reversed(others)}
+            self._found[place] = (others, index)
+        return self._found[place]
+
+    def _identity(self, at: _At) -> str | None:
+        if at.identity not in {None, "@key"}:
+            values = [value for value, _ in self._values(at.identity or "", at, {})]
+            return repr(values) if values and all(_is_scalar(each) for each in values) else None
+        if at.keyed or at.identity == "@key":
+            return f"@{at.key}"
+        names = at.value if isinstance(at.value, dict) else {}
+        own = next((k for k in _ID_KEYS if isinstance(names.get(k), str | int)), None)
+        if own is not None:
+            return f"{own} {type(names[own]).__name__} {names[own]}"
+        return repr(at.value) if _is_scalar(at.value) else None
+
+    # --- fields ---
+
+    def _base(self, ref: str, at: _At, names: dict[str, _At]) -> tuple[_At, tuple[str, ...]]:
+        name, path = _parsed(ref)
+        if name is None:
+            return at, path
+        return names.get(name) or self.roots.get(name) or _At(MISSING, f"${name}", "end"), path
+
+    def _values(self, ref: str, at: _At, names: dict[str, _At]) -> list[tuple[Any, str]]:
+        base, path = self._base(ref, at, names)
+        if path == ("@key",):
+            return [(MISSING if base.key is None else base.key, f"{base.pointer} (its key)")]
+        found = [(each.value, each.pointer) for each in self._walk(base, path, None)]
+        self._step(len(found))
+        if base.side == "end":
+            self.reads += [(self.states.place(p), v) for v, p in found[:4] if _is_scalar(v)]
+        return found
+
+    def _of_field(self, one: Any, at: _At, names: dict[str, _At]) -> Truth:
+        if isinstance(one, Word) and any(
+            _is_set(value) for void in one.void for value, _ in self._values(void, at, names)
+        ):
+            return False
+        found: list[Truth] = []
+        values = self._values(one.field, at, names)
+        if isinstance(one, Is | Contains) and len(values) == 1 and isinstance(values[0][0], list):
+            values = [(each, values[0][1]) for each in values[0][0]]
+            self._step(len(values))
+        for value, pointer in values:
+            truth = self._of_value(one, value)
+            if truth is None:
+                what = (
+                    "is not there"
+                    if value is MISSING
+                    else f"holds {_short(value)}, which cannot be told"
+                )
+                self._open(f"{pointer} {what}")
+            found.append(truth)
+        return True if True in found else None if None in found else False
+
+    def _of_value(self, one: Any, value: Any) -> Truth:
+        if isinstance(one, Empty) and value is not MISSING:
+            return value is None or (isinstance(value, str | list | dict) and not value)
+        if value is MISSING:  # a field that may be absent is empty when it is
+            return isinstance(one, Empty) if one.optional else None
+        if value is None or value == "":
+            open_ = isinstance(one, Flag | Word) or getattr(one, "compare", "=") == "!="
+            return None if open_ else False
+        if not _is_scalar(value) or (isinstance(value, str) and len(value) > LONGEST_TEXT):
+            return None
+        self._step(1 + len(value) // 100 if isinstance(value, str) else 1)
+        return self._tests[type(one)](one, value)
+
+    def _is(self, one: Is, value: Any) -> Truth:
+        return any(same_text(one.kind, _text(value), each) for each in one.values)
+
+    def _contains(self, one: Contains, value: Any) -> Truth:
+        return any(contains_phrase(_text(value), each) for each in one.phrases)
+
+    def _word(self, one: Word, value: Any) -> Truth:
+        word = folded(_text(value)[:200])
+        if word in map(folded, one.accept):
+            return word not in map(folded, one.reject) or None
+        if word in map(folded, one.reject):
+            return False
+        return self._placed(one.meaning, _text(value)[:200])
+
+    def _placed(self, meaning: str, word: str) -> Truth:
+        """Return whether a word is known to mean something; note it if not."""
+        known = self.words.get((meaning, folded(word)))
+        if known is None and len(self.unknown_words) < _MOST_NOTES:
+            self.unknown_words[meaning, word] = None
+        return known
+
+    def _flag(self, one: Flag, value: Any) -> Truth:
+        known = _FLAGS.get(_text(value).strip().casefold())
+        return None if known is None else known is one.value
+
+    def _amounts(self, value: Any) -> tuple[frozenset[Decimal], str]:
+        if value is None or isinstance(value, bool):
+            return frozenset(), ""
+        return number_readings(value, self.setting.locale)
+
+    def _number(self, one: Number, value: Any) -> Truth:
+        amounts, written = self._amounts(value)
+        if one.currency is not None:
+            known = self._in_currency(one, written)
+            if known is not True:
+                # another currency is never the amount; whether it is one may be open
+                return None if known is None or one.compare == "!=" else False
+        elif one.unit is not None and amounts and written not in one.marks:
+            converted = in_unit(amounts, written, one.unit) if written else None
+            if not converted:  # unknown, or what measures something else
+                return None if converted is None or one.compare == "!=" else False
+            amounts = converted
+        high = _decimal(one.high)
+        return all_agree(compared(one.compare, each, _decimal(one.value), high) for each in amounts)
+
+    def _in_currency(self, one: Number, written: str) -> Truth:
+        code = one.currency or ""
+        marks = [written, *written.split()]
+        if any(mark in one.marks for mark in marks if mark) or (not written and "" in one.marks):
+            return True
+        known = self.setting.currency
+        if not written:
+            return None if known is None else known == code
+        codes = next((found for mark in marks if (found := currencies_of(mark))), None)
+        if codes is None:
+            return self._placed(f"the currency {code}", written)
+        if len(codes) > 1 and code in codes:  # `$` is the sign of many
+            return known == code if known in codes else None
+        return code in codes
+
+    def _moment(self, one: Moment, value: Any) -> Truth:
+        if isinstance(value, bool):
+            return None
+        zone = one.zone or self.setting.zone
+        stored = one.stored or self.setting.zone or zone
+        truths = []
+        for each in moment_readings(value, self.setting.locale):
+            # a day alone is the same day everywhere
+            alone = each.at is None and each.minute is None
+            local = each if alone else each.local(zone, stored)
+            truths.append(None if local is None else _compared_moment(one, local))
+        return all_agree(truths)
+
+    def _relation(self, one: Relation, at: _At, names: dict[str, _At]) -> Truth:
+        others = self._values(one.other, at, names)
+        found: list[Truth] = [
+            self._related(one, value, other)
+            for value, _ in self._values(one.field, at, names)
+            for other, _ in others
+        ]
+        if None in found:
+            self._open(f"{one.field} and {one.other} cannot be compared")
+        return True if True in found else None if None in found else False
+
+    def _related(self, one: Relation, value: Any, other: Any) -> Truth:
+        if value is MISSING and one.optional:
+            return False
+        if any(each is None or not _is_scalar(each) for each in (value, other)):
+            return None
+        truths: list[Truth] = []
+        if one.kind == "number":
+            (mine, unit), (theirs, other_unit) = self._amounts(value), self._amounts(other)
+            same_unit = unit == other_unit
+            truths = [same_unit and compared(one.compare, x, y) for x in mine for y in theirs]
+            truths = truths if same_unit else []
+        elif one.kind == "moment":
+            zone, locale = self.setting.zone, self.setting.locale
+            local = [
+                [m.local(zone, zone) for m in moment_readings(each, locale)]
+                for each in (value, other)
+            ]
+            truths = [_order_of(one.compare, x, y) for x in local[0] for y in local[1]]
+        elif one.compare in {"=", "!="}:
+            equal = folded(_text(value)[:2_000]) == folded(_text(other)[:2_000])
+            truths = [equal is (one.compare == "=")]
+        return all_agree(truths)
+
+
+def _compared_moment(one: Moment, local: MomentReading) -> Truth:
+    """Compare what the claim gives of a moment: the day, the time of day, or both."""
+    ends = [one.value, one.high or one.value]
+    # a day as the upper end includes its evening
+    times = [_minutes(e[-5:]) if ":" in e else 1439 * i for i, e in enumerate(ends)]
+    if ":" in one.value and "T" not in one.value:
+        return None if local.minute is None else compared(one.compare, local.minute, *times)
+    days = [tuple(map(int, each[:10].split("-"))) for each in ends if len(each) >= 10]
+    day = (local.year or 0, local.month or 0, local.day or 0)
+    timed = any(":" in each for each in ends)
+    if local.month is None or len(days) < 2:
+        return None
+    if local.year is None:
+        other_day = day[1:] != days[0][1:] and one.compare in {"=", "!="}
+        return one.compare == "!=" if other_day else None
+    if not timed or (local.minute is None and day not in days):
+        return compared(one.compare, day, *days)
+    first, last = ((*each, time) for each, time in zip(days, times, strict=True))
+    minute = local.minute
+    return None if minute is None else compared(one.compare, (*day, minute), first, last)
+
+
+def _order_of(compare: str, one: Any, other: Any) -> Truth:
+    if one is None or other is None or None in (one.year, other.year):
+        return None
+    sides: list[tuple[Any, ...]] = [(each.year, each.month, each.day) for each in (one, other)]
+    if sides[0] == sides[1]:
+        if (one.minute is None) is not (other.minute is None):
+            return None
+        sides = [(*side, each.minute or 0) for side, each in zip(sides, (one, other), strict=True)]
+    return compared(compare, *sides)
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:5])
+
+
+def _decimal(value: float | None) -> Any:
+    return None if value is None else Decimal(repr(value))
+
+
+@lru_cache(maxsize=4_000)
+def _parsed(ref: str) -> tuple[str | None, tuple[str, ...]]:
+    name = None
+    if ref.startswith("$"):
+        head = ref[1:].partition("/")[0].partition("@")[0]
+        name, ref = head, ref[1 + len(head) :]
+    if ref == "@key":
+        return name, ("@key",)
+    steps = ref.split("/")[1:]
+    return name, tuple(each.replace("~1", "/").replace("~0", "~") for each in steps)
+
+
+def _member(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step, MISSING)
+    if isinstance(value, list) and step.isascii() and step.isdecimal() and len(step) < 10:
+        return value[int(step)] if int(step) < len(value) else MISSING
+    return MISSING
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _is_set(value: Any) -> bool:
+    if value is MISSING or value is None:
+        return False
+    return not (
+        isinstance(value, str) and value.strip().casefold() in {"", "false", "no", "0"}
+    ) and bool(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "a list" if isinstance(value, list) else "an object"
+    return ascii(value)[:60]
