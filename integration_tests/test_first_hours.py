@@ -20,7 +20,11 @@ def test_a_first_hour_installs_first_and_is_short(page: str) -> None:
     assert 0 < len(others) < MOST_COMMANDS
 
 
-def test_the_agent_on_the_page_is_the_one_that_is_written(tmp_path: Path) -> None:
-    module = write_project("agent", "my-agent", tmp_path)[1].read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "with_model"), [("my-agent", False), ("my-model-agent", True)])
+def test_the_agent_on_the_page_is_the_one_that_is_written(
+    name: str, with_model: bool, tmp_path: Path
+) -> None:
+    project = write_project("agent", name, tmp_path, with_model=with_model)
+    module = project[1].read_text(encoding="utf-8")
     page = (DOCS / "own-agent.md").read_text(encoding="utf-8")
     assert f"```text\n{module}```" in page

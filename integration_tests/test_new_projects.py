@@ -24,6 +24,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("projects")
     for kind in KINDS:
         write_project(kind, f"my-{kind}", place)
+    write_project("agent", "my-model-agent", place, with_model=True)
     environment = place / "environment"
     subprocess.run([sys.executable, "-m", "virtualenv", "-q", environment], check=True)
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -33,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # `site.addsitedir` reads the .pth files of an editable installation, too
     (Path(site.stdout.strip()) / "tests.pth").write_text(f"import site; site.addsitedir({here!r})")
     pip = [python, "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation"]
-    subprocess.run([*pip, *(place / f"my-{kind}" for kind in KINDS)], check=True)
+    subprocess.run([*pip, *(place / f"my-{kind}" for kind in (*KINDS, "model-agent"))], check=True)
     return python
 
 
@@ -47,8 +48,8 @@ def test_installed_projects_are_found_by_their_names(installed: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_tests_of_a_new_project_pass(kind: ProjectKind, installed: Path) -> None:
+@pytest.mark.parametrize("kind", [*KINDS, "model-agent"])
+def test_the_tests_of_a_new_project_pass(kind: str, installed: Path) -> None:
     folder = installed.parent.parent.parent / f"my-{kind}"
     command = [installed, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import BudgetExceededError
+from bench_core.models import Message, ModelRequest, model_of
 from bench_core.protocols import BrowserHandle, TrialContext, WorldInfo
 from bench_core.records import (
     AgentOutcome,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent
 
 CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
+ASKED = ModelRequest(messages=(Message.user("What next?"),))
 
 
 class CountingAgent:
@@ -86,7 +88,59 @@ def test_an_agent_that_hides_calls_is_caught(tmp_path: Path) -> None:
     context = TrialContext(run_id="r", folder=tmp_path)
     with pytest.raises(AssertionError):
         AgentConformance().test_the_meter_receives_every_model_call(
-            SilentAgent(), BrowserHandle(cdp_url="ws://127.0.0.1:9"), task, context
+            SilentAgent(), BrowserHandle(cdp_url="ws://127.0.0.1:9"), task, context, ()
+        )
+
+
+class ModelAgent(CountingAgent):
+    """Calls the run's model twice, and leaves the counting to it."""
+
+    async def run(
+        self, task: AgentTask, environment: object, context: TrialContext
+    ) -> AgentOutcome:
+        usage = Usage()
+        async with model_of(context) as model:
+            for _ in range(2):
+                usage += (await model.complete(ASKED)).usage
+        return AgentOutcome(usage=usage)
+
+
+class UncountedAgent(CountingAgent):
+    """Calls the model where no meter sees it."""
+
+    async def run(
+        self, task: AgentTask, environment: object, context: TrialContext
+    ) -> AgentOutcome:
+        model = context.model_opener(context)  # type: ignore[misc]  # there is one
+        await model._transport.send(ASKED, 1.0)
+        return AgentOutcome()
+
+
+class TestModelAgent(AgentConformance):
+    @pytest.fixture
+    def agent(self) -> ModelAgent:
+        return ModelAgent()
+
+    @pytest.fixture
+    def environment(self) -> BrowserHandle:
+        return BrowserHandle(cdp_url="ws://127.0.0.1:9")
+
+    @pytest.fixture
+    def model_replies(self) -> list[str]:
+        return ["done"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"), [(UncountedAgent(), "were not counted"), (CountingAgent(), "did not call")]
+)
+def test_an_agent_whose_calls_of_the_model_are_not_seen_is_caught(
+    agent: CountingAgent, said: str, tmp_path: Path
+) -> None:
+    task = AgentTask(benchmark="demo", task_id="1", goal="g")
+    context = TrialContext(run_id="r", folder=tmp_path)
+    with pytest.raises(AssertionError, match=said):
+        AgentConformance().test_the_meter_receives_every_model_call(
+            agent, BrowserHandle(cdp_url="ws://127.0.0.1:9"), task, context, ["done"]
         )
 
 

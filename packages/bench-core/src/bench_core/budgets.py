@@ -8,6 +8,7 @@ flight stop at their own next call, and what was spent counts again when the run
 from __future__ import annotations
 
 import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -24,6 +25,9 @@ __all__ = ["Budget", "RunBudget", "Spent", "TrialMeter"]
 
 AGENT = "agent"
 """The source of calls where none is named."""
+
+TRIAL_METER: ContextVar[Meter | None] = ContextVar("trial_meter", default=None)
+"""What counts the calls of the agent that works here: each `Model` asks for it, whoever opened the model."""
 
 USAGE_UNKNOWN = "usage_unknown"
 """Flags results in whose usage there is a call that could not be counted."""
@@ -205,16 +209,15 @@ class TrialMeter:
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 
-    def uncounted(self, model: str) -> None:
-        """Note that a call is about to be spent of which its provider does not say what it used.
+    def uncounted(self, why: str) -> None:
+        """Note that the attempt used what cannot be counted, before a call is spent of which this is so.
 
         A budget that cannot be kept without ends with it.
         """
         self.flags[USAGE_UNKNOWN] = None
         if self.bounded:
             self._run.cannot_be_kept(
-                f"{model} does not say how many tokens a call used, so no budget in tokens or dollars can be "
-                "kept: use --max-minutes instead"
+                f"{why}, so no budget in tokens or dollars can be kept: use --max-minutes instead"
             )
 
     def _hand_on(self, source: str, call: Spent, on_spend: Callable[[str, Spent], None]) -> None:
@@ -246,9 +249,9 @@ class _SourceMeter:
         """Count one model call of the source; raises what the trial's meter raises."""
         self._meter.spend_as(self._source, usage, cost_usd)
 
-    def uncounted(self, model: str) -> None:
-        """Note a call of which nothing says what it used; see `TrialMeter.uncounted`."""
-        self._meter.uncounted(model)
+    def uncounted(self, why: str) -> None:
+        """Note what cannot be counted; see `TrialMeter.uncounted`."""
+        self._meter.uncounted(why)
 
     def of(self, source: str) -> Meter:
         """Return the meter of another source."""

@@ -31,8 +31,12 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _FILES = ("pyproject.toml", "module.py", "test.py", "readme.md")
 
 
-def write_project(kind: ProjectKind, name: str, into: Path) -> tuple[Path, ...]:
+def write_project(
+    kind: ProjectKind, name: str, into: Path, *, with_model: bool = False
+) -> tuple[Path, ...]:
     """Write the project `name` into a folder of that name in `into`, and return its files.
+
+    An agent may be one `with_model`: it asks the run's model what to do.
 
     It has a module that works as it is, an entry point, and tests that subclass the conformance classes
     of `bench_core.testing`. It runs from its folder, and after `pip install .` from anywhere.
@@ -57,7 +61,7 @@ def write_project(kind: ProjectKind, name: str, into: Path) -> tuple[Path, ...]:
     folder = into / name
     if folder.exists():
         raise InputError(f"{folder} exists: choose another name, or move it away")
-    texts = _texts(kind, name)
+    texts = _texts(kind, name, with_model=with_model)
     for path in texts:
         require_writable(folder / path)
     for path, text in texts.items():
@@ -65,10 +69,10 @@ def write_project(kind: ProjectKind, name: str, into: Path) -> tuple[Path, ...]:
     return tuple(folder / path for path in texts)
 
 
-def _texts(kind: ProjectKind, name: str) -> dict[str, str]:
+def _texts(kind: ProjectKind, name: str, *, with_model: bool) -> dict[str, str]:
     module = name.replace("-", "_")
     major, minor, *_ = __version__.split(".")
-    extra = "[agents]" if kind == "agent" else ""
+    extra = "" if kind != "agent" else "[agents,openai]" if with_model else "[agents]"
     values = {
         "name": name,
         "entry": name.replace("_", "-"),
@@ -78,10 +82,11 @@ def _texts(kind: ProjectKind, name: str) -> dict[str, str]:
         "description": _DESCRIPTIONS[kind],
         "core": f"bench-core{extra}>={major}.{minor}",
     }
+    folder = f"{kind}-with-model" if with_model else kind
     templates = resources.files("bench_core").joinpath("project_templates")
     pyproject, source, test, readme = (
         Template(
-            (templates if each == "pyproject.toml" else templates.joinpath(kind))
+            (templates if each == "pyproject.toml" else templates.joinpath(folder))
             .joinpath(f"{each}.txt")
             .read_text(encoding="utf-8")
         ).substitute(values)

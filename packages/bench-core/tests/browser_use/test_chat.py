@@ -22,6 +22,7 @@ from test_support.model_server import Answer, ModelServer
 from bench_core.browser_use import ModelChat, ModelWatch, model_chat
 from bench_core.browser_use.agent import open_chat
 from bench_core.browser_use.chat import is_known_model, keep_calls, request_of
+from bench_core.budgets import TRIAL_METER, Budget, RunBudget
 from bench_core.errors import BudgetExceededError, InputError
 from bench_core.models import Cassette, ModelError, PriceList, RetryPolicy, open_model
 from bench_core.models.prices import PriceRow
@@ -150,22 +151,19 @@ async def test_a_restart_of_the_provider_is_waited_for(server: ModelServer) -> N
 
 async def test_a_spent_budget_stops_the_agent(server: ModelServer) -> None:
     server.say(Answer(text='{"number": 7}'))
-    told: list[tuple[Usage, float | None]] = []
     stopped: list[bool] = []
-
-    def spend(usage: Usage, cost_usd: float | None) -> None:
-        told.append((usage, cost_usd))
-        raise BudgetExceededError("spent")
-
+    budget = RunBudget(Budget(max_tokens=1))
+    meter = budget.meter()
+    TRIAL_METER.set(meter)
     chat = chat_on(server)
-    watch = ModelWatch(on_call=spend, on_fault=lambda: stopped.append(True))
+    watch = ModelWatch(on_call=meter.spend, on_fault=lambda: stopped.append(True))
     watch.attach(chat)
 
     with pytest.raises(BudgetExceededError):
         await ask(chat)
     await chat.aclose()
 
-    assert told[0][1] == watch.cost_usd
+    assert budget.spent.usage.requests == 1
     assert stopped == [True]
 
 

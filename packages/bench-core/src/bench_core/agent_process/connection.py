@@ -90,11 +90,13 @@ class Connection:
 
         threading.Thread(target=listen, daemon=True).start()
 
-    def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
-        """Report a model call and wait for the permission to go on."""
+    def spend(
+        self, source: str, usage: Usage, cost_usd: float | None, uncounted: str | None = None
+    ) -> None:
+        """Report a model call, and why it cannot be counted if so, and wait for the permission to go on."""
         number = next(self._numbers)
         answer = self._waiting[number] = queue.SimpleQueue()
-        self.send(spend_line(number, source, usage, cost_usd))
+        self.send(spend_line(number, source, usage, cost_usd, uncounted))
         decision = answer.get()
         if not decision["go"]:
             raise BudgetExceededError(str(decision["reason"]))
@@ -106,10 +108,16 @@ class PipeMeter:
     def __init__(self, connection: Connection, source: str = "agent") -> None:
         self._connection = connection
         self._source = source
+        self._uncounted: str | None = None
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call; see `bench_core.protocols.Meter`."""
-        self._connection.spend(self._source, usage, cost_usd)
+        uncounted, self._uncounted = self._uncounted, None
+        self._connection.spend(self._source, usage, cost_usd, uncounted)
+
+    def uncounted(self, why: str) -> None:
+        """Note why the next call cannot be counted; see `bench_core.budgets.TrialMeter.uncounted`."""
+        self._uncounted = why
 
     def of(self, source: str) -> PipeMeter:
         """Return the meter of another source on the same budget."""

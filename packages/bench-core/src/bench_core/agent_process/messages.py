@@ -9,7 +9,7 @@ the run     `work`                 `agent`, `task`, `environment`, `context`, `o
 the run     `ask`                  `agent`, `method`, `arguments`, `context`, `opener`, `guides`
 the run     `answer`               `id`, `go`, `reason`: the answer to a `spend`
 the run     `cancel`
-the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
+the worker  `spend`                `id`, `source`, `usage`, `cost_usd`, `uncounted`: a model call
 the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `log`                  `level`, `name`, `text`
 the worker  `stops`                before the agent stops a process by a signal: it may be its own
@@ -57,6 +57,7 @@ class Spend(Record):
     source: str
     usage: Usage
     cost_usd: float | None = None
+    uncounted: str | None = None
 
 
 def hello() -> bytes:
@@ -79,10 +80,13 @@ def checked_hello(frame: dict[str, Any] | None) -> None:
         )
 
 
-def spend_line(number: int, source: str, usage: Usage, cost_usd: float | None) -> bytes:
+def spend_line(
+    number: int, source: str, usage: Usage, cost_usd: float | None, uncounted: str | None = None
+) -> bytes:
     """Return what asks whether a worker may go on after a model call."""
     fields = usage.model_dump(mode="json", exclude_defaults=True)
-    return encode_line("spend", id=number, source=source, usage=fields, cost_usd=cost_usd)
+    why = {} if uncounted is None else {"uncounted": uncounted}
+    return encode_line("spend", id=number, source=source, usage=fields, cost_usd=cost_usd, **why)
 
 
 def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
@@ -99,6 +103,8 @@ def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
     reason = None
     try:
         counted = meter if call.source == "agent" else meter.of(call.source)
+        if call.uncounted is not None and (note := getattr(counted, "uncounted", None)):
+            note(call.uncounted)
         counted.spend(call.usage, call.cost_usd)
     except BudgetExceededError as error:
         reason = str(error)

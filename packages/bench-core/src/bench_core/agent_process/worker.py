@@ -27,6 +27,7 @@ from bench_core.agent_process.connection import (
 )
 from bench_core.agent_process.messages import error_line
 from bench_core.agent_process.program import survey_agent
+from bench_core.budgets import TRIAL_METER
 from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.child_process.pipes import own_pipes
 from bench_core.discovery import load_agent
@@ -118,6 +119,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
     context = context.with_meter(PipeMeter(connection)).with_processes(
         ReportedProcesses(connection)
     )
+    TRIAL_METER.set(context.meter)
     context = _with_opener(context, order)
     logging.basicConfig(level=logging.INFO, handlers=[ReportedLog(connection)], force=True)
     loop, work = asyncio.get_running_loop(), asyncio.current_task()

@@ -97,7 +97,7 @@ class Conversation:
             await self._make_room()
             request = self._request()
             try:
-                reply = await self.model.complete(request, meter=self.context.meter)
+                reply = await self.model.complete(request)
             except ModelError as error:
                 if fault_of(FaultEvidence(error)).name not in {"context_window", "picture_limit"}:
                     raise

@@ -83,5 +83,4 @@ class _HttpStepper:
         except ValueError as error:
             raise AgentError(f"{self.url} did not answer with JSON: {error}") from error
         self.history.append(decision.model_dump(mode="json"))
-        self.context.meter.spend(decision.usage, decision.cost_usd)
         return decision

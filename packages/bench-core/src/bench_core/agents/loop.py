@@ -20,12 +20,14 @@ from bench_core.agents.records import (
     by_place,
     unseen,
 )
+from bench_core.budgets import TRIAL_METER, Spent
 from bench_core.errors import AgentError, BenchError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.models.records import picture_bytes
 from bench_core.records import AgentOutcome, SeenElement, Status, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 from bench_core.trial.agent_work import awaitable_of, error_info
+from bench_core.trial.results import USAGE_REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from bench_core.agents.handles import Connect
     from bench_core.agents.records import Action, Observation
     from bench_core.models.records import ImagePart
-    from bench_core.protocols import EnvironmentHandle, TrialContext
+    from bench_core.protocols import EnvironmentHandle, Meter, TrialContext
     from bench_core.records import AgentTask, ErrorInfo
 
 DEFAULT_STEPS = 30
@@ -89,12 +91,15 @@ class LoopAgent:
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` until done or out of limits; see `bench_core.protocols.Agent`."""
+        meter = _StepMeter(context.meter)
+        context = context.with_meter(meter)
+        TRIAL_METER.set(meter)  # of the task that the agent works in
         async with self._connect(environment) as live:
             # who decides must know how often, also where neither the run nor the task says it
             most = context.limits.max_steps or task.limits.max_steps or DEFAULT_STEPS
             limits = task.limits.model_copy(update={"max_steps": most})
             limited = task.model_copy(update={"limits": limits})
-            trial = _Trial(self._begin(limited, context), live, limited, context)
+            trial = _Trial(self._begin(limited, context), live, limited, context, meter)
             try:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except asyncio.TimeoutError:
@@ -110,18 +115,53 @@ class LoopAgent:
             return trial.outcome()
 
 
+class _StepMeter:
+    """The trial's meter, which also adds up what one step spends."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._calls: list[Spent] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_meter"], name)
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        self._calls.append(Spent.call(usage, cost_usd))
+        self._meter.spend(usage, cost_usd)
+
+    def of(self, source: str) -> Meter:
+        return self._meter.of(source)
+
+    def counted(self, decision: Decision) -> Decision:
+        """Return a decision with what it cost; calls that only the agent itself knows of are spent now."""
+        calls, self._calls = self._calls, []
+        spent = sum(calls, Spent())
+        if not calls:
+            if decision.usage == Usage() and decision.cost_usd is None:
+                return decision
+            self._meter.spend(decision.usage, decision.cost_usd)
+            return decision.model_copy(update={"flags": (*decision.flags, USAGE_REPORTED)})
+        cost_usd = None if spent.unpriced_calls else spent.cost_usd
+        return decision.model_copy(update={"usage": spent.usage, "cost_usd": cost_usd})
+
+
 class _Trial:
     """One trial under way: its status, its steps, what it spent."""
 
     def __init__(
-        self, stepper: StepAgent, live: Environment, task: AgentTask, context: TrialContext
+        self,
+        stepper: StepAgent,
+        live: Environment,
+        task: AgentTask,
+        context: TrialContext,
+        meter: _StepMeter,
     ) -> None:
         self.status = Status.STEP_LIMIT
         self.error: ErrorInfo | None = None
         self._stepper = stepper
         self._live = live
         self._task = task
-        self._context = context
+        self._meter = meter
         self._limit = task.limits.max_steps or DEFAULT_STEPS
         self._artifacts = TrialArtifacts(context.folder)
         self._decisions: list[Decision] = []
@@ -143,6 +183,7 @@ class _Trial:
                     f"`act` of {type(self._stepper).__name__} returned {type(decision).__name__} instead of "
                     "a Decision: write `return Decision(actions=(...,))`"
                 )
+            decision = self._meter.counted(decision)
             self._decisions.append(decision)
             results, ended = await self._perform(decision)
             self._record(number, started, time.monotonic() - clock, observation, decision, results)
@@ -254,7 +295,7 @@ class _Trial:
 
     def outcome(self) -> AgentOutcome:
         decisions = self._decisions
-        costs = [d.cost_usd for d in decisions if d.usage.requests]
+        costs = [d.cost_usd for d in decisions if d.usage != Usage() or d.cost_usd is not None]
         known = [cost for cost in costs if cost is not None]
         reported = [d.model_reported for d in decisions if d.model_reported]
         flags = dict.fromkeys([*self._flags, *(flag for d in decisions for flag in d.flags)])
@@ -263,7 +304,7 @@ class _Trial:
             answer=self._answer,
             steps=len(decisions),
             usage=sum((d.usage for d in decisions), Usage()),
-            cost_usd=sum(known) if len(known) == len(costs) else None,
+            cost_usd=sum(known) if known and len(known) == len(costs) else None,
             model_reported=reported[-1] if reported else None,
             flags=tuple(flags),
             error=self.error,

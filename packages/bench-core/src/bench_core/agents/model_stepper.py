@@ -164,8 +164,6 @@ class ModelStepper:
             actions=actions,
             refused=tuple(refused),
             thought="\n".join(filter(None, (reply.text, *aloud, *intents))) or None,
-            usage=reply.usage,
-            cost_usd=reply.cost_usd,
             model_reported=reply.model_reported,
             flags=(
                 *(("truncated_reply",) if reply.stop == "length" else ()),

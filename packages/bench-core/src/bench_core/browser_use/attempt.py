@@ -19,6 +19,7 @@ from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
+from bench_core.budgets import TRIAL_METER
 from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.removal import remove_folder
@@ -64,6 +65,7 @@ class Attempt:
     ) -> None:
         self._chat = chat
         self._browser = browser
+        self._meter = context.meter
         self._watch = ModelWatch(
             on_call=context.meter.spend,
             patience=getattr(chat, "patience", patience),
@@ -89,6 +91,7 @@ class Attempt:
             BrowserError: The browser cannot be reached, or died.
         """
         import_browser_use()
+        TRIAL_METER.set(self._meter)
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
             async with watched_pages(self._browser.cdp_url) as pages:

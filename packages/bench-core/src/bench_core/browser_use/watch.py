@@ -41,8 +41,8 @@ class ModelWatch:
     stop the agent; it passes on unusable answers, which browser-use handles.
 
     Args:
-        on_call: Receives the usage and the cost (None when unknown) of each call; may raise, e.g.
-            `BudgetExceededError`. What came from a cassette costs nothing and is not reported.
+        on_call: Receives the usage and the cost (None when unknown) of each call that Proctor's own client,
+            which counts its own, did not make; may raise, e.g. `BudgetExceededError`.
         on_fault: Called once, when the trial cannot go on.
         patience: How long the server is given.
         prices: Knows what calls cost that do not say it themselves.
@@ -149,7 +149,7 @@ class ModelWatch:
             self._chat.last_reply = None
         cost = self._cost(usage, reply)
         self._costs.append(cost)
-        if self._on_call is None or (reply is not None and reply.replayed):
+        if self._on_call is None or reply is not None:
             return
         try:
             self._on_call(usage, cost)

@@ -47,11 +47,16 @@ def _add_project(kind: ProjectKind) -> None:
     @click.argument("name")
     @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(),
                   metavar="DIR", help="The folder that its folder is made in.  [default: here]")  # fmt: skip
-    def project(name: str, into: Path) -> None:
+    def project(name: str, into: Path, *, with_model: bool = False) -> None:
         from bench_core.new_project import write_project
 
-        for path in write_project(kind, name, into):
+        for path in write_project(kind, name, into, with_model=with_model):
             click.echo(path)
+
+    if kind == "agent":
+        click.option("--with-model", is_flag=True, help="Have it ask the run's model what to do.")(
+            project
+        )
 
 
 for _kind in _HELP:

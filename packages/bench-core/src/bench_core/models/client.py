@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.background_loop import BackgroundLoop
+from bench_core.budgets import TRIAL_METER
 from bench_core.closing import Closing
 from bench_core.models.errors import ModelError
 from bench_core.models.kept_calls import Answered, answered_by, sent_by
@@ -56,7 +57,10 @@ class Model:
     Order of things: cassette, cache, then limits and retries around the transport, then the price.
     What came from a cassette or the cache is not charged to the meter.
 
+    A model counts its calls with the meter of the trial whose agent calls it, or else opened it.
+
     Attributes:
+        meter: The meter of the trial that it was opened for; None for no trial.
         calls: Where requests and replies are written down for people to read; None for nowhere.
         cassette: Where they are recorded to be replayed, or come from; None for nowhere.
     """
@@ -83,6 +87,7 @@ class Model:
         self._cache = cache
         self.cassette = cassette
         self.calls = calls
+        self.meter = TRIAL_METER.get()
         self._prices = prices
         self._rng = random.Random(seed)  # noqa: S311  # jitter, not cryptography
 
@@ -103,12 +108,14 @@ class Model:
         Args:
             request: What to ask.
             deadline_s: Seconds for the whole call, instead of the policy's.
-            meter: Where to report usage and cost.
+            meter: Where to report usage and cost, instead of the trial's meter.
 
         Raises:
             ModelError: The provider gave no usable reply in time.
             BudgetExceededError: The meter's budget is spent; raised after the call is recorded.
         """
+        own = meter is None
+        meter = meter or TRIAL_METER.get() or self.meter  # a thread of the agent's knows no context
         sent = None if self.calls is None else sent_by(request, self.name)
         answered = Answered(error=_ENDED)
         try:
@@ -118,9 +125,13 @@ class Model:
                 reply = await self._ask(request, deadline_s)
             if sent is not None:
                 answered = answered_by(reply)
+            if stored and own and meter is not None:
+                meter.spend(
+                    Usage(), 0.0
+                )  # a trial with free calls is not one whose calls are unknown
             if not stored and meter is not None:
                 if not reply.usage_known and (note := getattr(meter, "uncounted", None)):
-                    note(self.name)
+                    note(f"{self.name} does not say how many tokens a call used")
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         except Exception as error:
             answered.error = answered.error and str(error)

@@ -81,12 +81,13 @@ def open_model(
         name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
             is compatible), `google:…`, `scripted:FILE`, `replay:CASSETTE`, or `by-hand`: a person.
         api_key: Instead of the provider's environment variable.
-        base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs. Then no key is needed.
+        base_url: Instead of the provider's own, and of its variable such as `OPENAI_BASE_URL`; with `/v1` for
+            the OpenAI APIs. With either no key is needed.
         options: What else `Model` takes.
 
     Raises:
         UnknownPluginError: There is no such provider.
-        MissingKeyError: Neither `api_key` nor the environment has a key, and there is no `base_url`.
+        MissingKeyError: Neither `api_key` nor the environment has a key, and no server of one's own is named.
         InputError: The provider's SDK is not installed, or a script or cassette is missing.
 
     >>> from bench_core.models import Message, ModelRequest, SyncModel, open_model
@@ -121,18 +122,26 @@ def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
         context: The trial; its agent is named where there is no model.
         options: What else `Model` takes, where the run does not open it in a way of its own.
 
-    What it is sent and what it replies is kept in the trial's folder (`conversation.jsonl`).
+    Its calls are counted by the trial's meter. What it is sent and what it replies is kept in the trial's folder
+    (`conversation.jsonl`).
 
     Raises:
         InputError: The run names no model, or it cannot be opened.
     """
+    model = _opened(context, options)
+    if isinstance(model, Model):  # programs bring models of their own
+        model.meter = context.meter
+    return model
+
+
+def _opened(context: TrialContext, options: ModelOptions) -> Model:
     calls = KeptCalls(context.folder)
     cassette = options.pop("cassette") if "cassette" in options else cassette_of(context)
     if cassette is not None and cassette.mode == "replay":
         return open_model(f"replay:{cassette.path}", cassette=cassette, calls=calls)
     if context.model_opener is not None:
         model: Model = context.model_opener(context)
-        if isinstance(model, Model):  # programs bring models of their own
+        if isinstance(model, Model):
             model.calls, model.cassette = calls, cassette
         return model
     if context.model is None:
@@ -175,6 +184,7 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
     known = PROVIDERS.get(provider)
     if known is None:
         raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
+    base_url = base_url or _own_server(provider)
     key = api_key or _key_of(provider, base_url)
     try:
         installed = importlib.util.find_spec(known.sdk) is not None
@@ -203,9 +213,13 @@ def refuse_missing_key_of(context: TrialContext) -> None:
         except InputError:  # such as an SDK that the agent may not need
             return
     elif provider in PROVIDERS:
-        addresses = APIS[provider.partition("-")[0]].url_names
-        own = next((os.environ[each] for each in addresses if os.environ.get(each)), None)
-        _key_of(provider, context.agent_option("base_url") or own)
+        _key_of(provider, context.agent_option("base_url") or _own_server(provider))
+
+
+def _own_server(provider: str) -> str | None:
+    """Return the server that the variables of the provider's SDK name, if they do."""
+    names = APIS[PROVIDERS[provider].extra].url_names
+    return next((os.environ[each] for each in names if os.environ.get(each)), None)
 
 
 def _key_of(provider: str, base_url: str | None) -> str:

@@ -141,6 +141,10 @@ class AttemptRunner:
             spent=spent or result.spent,
         )
         counted = _metered(result, spent)
+        metered = any(each.source == AGENT for each in counted["spent"])
+        if not metered and result.ending is not None and result.model is not None:
+            # it was given a model, and what it called is not known
+            live.meter.uncounted(f"no call of {result.model} was counted in {result.task_id!r}")
         again = [RERUN] if any(each.status.done for each in before) else []
         if live.meter.flags or again:
             flags = [*counted.get("flags", result.flags), *live.meter.flags, *again]

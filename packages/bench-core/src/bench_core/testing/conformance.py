@@ -22,13 +22,16 @@ import pickle
 import re
 import socket
 from collections import Counter
-from typing import TYPE_CHECKING, TypeVar
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 
+from bench_core.budgets import TRIAL_METER
 from bench_core.errors import BudgetExceededError
 from bench_core.files.atomic import folder_name
+from bench_core.models import Model, ScriptedAdapter
 from bench_core.protocols import (
     Agent,
     EnvironmentHandle,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from bench_core.models import ModelRequest
 
 _NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OUTCOMES = {each for each in Status if each.scored} | {Status.BUDGET_EXCEEDED}
@@ -56,11 +60,12 @@ T = TypeVar("T")
 
 
 class _CountingMeter:
-    """Adds up what is spent; refuses from `limit` calls on."""
+    """Adds up what is spent; refuses from `limit` calls on; `made` are the calls that the model received."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
         self.usage = Usage()
+        self.made = 0
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:  # noqa: ARG002  # protocol
         self.usage += usage
@@ -75,7 +80,8 @@ class _CountingMeter:
 class AgentConformance:
     """An agent acts, reports honestly and stops when the budget is gone.
 
-    Fixtures to give: `agent`, `environment` (a handle it can act on). To change: `agent_task`.
+    Fixtures to give: `agent`, `environment` (a handle it can act on); of an agent that calls the run's model also
+    `model_replies`, so that its calls are made and counted. To change: `agent_task`.
     """
 
     @pytest.fixture
@@ -96,6 +102,11 @@ class AgentConformance:
         )
 
     @pytest.fixture
+    def model_replies(self) -> Sequence[str | dict[str, Any]]:
+        """Return what the run's model replies, in turn and again from the start; nothing for an agent without one."""
+        return ()
+
+    @pytest.fixture
     def context(self, agent: Agent, tmp_path: Path) -> TrialContext:
         """Return the conditions of the trial."""
         return _context(tmp_path, agent.name)
@@ -111,9 +122,11 @@ class AgentConformance:
         environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
+        model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
         """The outcome has a status an agent may report and survives JSON."""
-        outcome = asyncio.run(agent.run(agent_task, environment, context))
+        context = _with_model(context, model_replies, _CountingMeter())
+        outcome = _outcome(agent, agent_task, environment, context)
         assert outcome.status in _OUTCOMES
         assert AgentOutcome.model_validate_json(outcome.model_dump_json()) == outcome
 
@@ -123,12 +136,13 @@ class AgentConformance:
         environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
+        model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
         """Nothing in its arguments is bound to this process."""
         # What a run on other machines does to them.
-        arguments = pickle.loads(pickle.dumps((agent_task, environment, context)))  # noqa: S301  # made here
-        outcome = asyncio.run(agent.run(*arguments))
-        assert outcome.status in _OUTCOMES
+        task, handle, crossed = pickle.loads(pickle.dumps((agent_task, environment, context)))  # noqa: S301  # made here
+        crossed = _with_model(crossed, model_replies, _CountingMeter())
+        assert _outcome(agent, task, handle, crossed).status in _OUTCOMES
 
     def test_the_meter_receives_every_model_call(
         self,
@@ -136,11 +150,16 @@ class AgentConformance:
         environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
+        model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
-        """What it reports in the end is what the meter has received."""
+        """What it reports in the end, and what the run's model received, is what the meter has received."""
         meter = _CountingMeter()
-        outcome = asyncio.run(agent.run(agent_task, environment, context.with_meter(meter)))
+        context = _with_model(context, model_replies, meter)
+        outcome = _outcome(agent, agent_task, environment, context)
         assert outcome.usage == meter.usage
+        if model_replies:
+            assert meter.made, "it did not call the run's model: open it with `model_of(context)`"
+            assert meter.usage.requests == meter.made, "calls of the run's model were not counted"
 
     def test_stops_when_the_budget_is_gone(
         self,
@@ -148,16 +167,18 @@ class AgentConformance:
         environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
+        model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
         """After the meter refused, no more calls are made and the status says why."""
         meter = _CountingMeter(limit=1)
         try:
-            outcome = asyncio.run(agent.run(agent_task, environment, context.with_meter(meter)))
+            limited = _with_model(context, model_replies, meter)
+            outcome = _outcome(agent, agent_task, environment, limited)
         except BudgetExceededError:
             pass
         else:
             assert outcome.status is Status.BUDGET_EXCEEDED or meter.usage.requests == 0
-        assert meter.usage.requests <= 1
+        assert max(meter.made, meter.usage.requests) <= 1
 
 
 class BenchmarkConformance:
@@ -360,6 +381,35 @@ def _context(folder: Path, agent: str) -> TrialContext:
     return TrialContext(
         run_id="conformance", folder=folder, seed=7, agent=agent, limits=Limits(max_steps=2)
     )
+
+
+def _with_model(
+    context: TrialContext, replies: Sequence[str | dict[str, Any]], meter: _CountingMeter
+) -> TrialContext:
+    """Return the conditions with a meter and, where there are replies, a model that makes them."""
+    metered, lines = context.with_meter(meter), cycle(replies)
+    if not replies:
+        return metered
+
+    def reply(request: ModelRequest) -> str | dict[str, Any]:
+        del request
+        meter.made += 1
+        return next(lines)
+
+    named = metered.model_copy(update={"model": "scripted:conformance"})
+    return named.with_model_opener(lambda _: Model(ScriptedAdapter(reply)))
+
+
+def _outcome(
+    agent: Agent, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+) -> AgentOutcome:
+    """Let the agent work as a run does."""
+
+    async def work() -> AgentOutcome:
+        TRIAL_METER.set(context.meter)
+        return await agent.run(task, environment, context)
+
+    return asyncio.run(work())
 
 
 def _given(value: T | None) -> T:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from bench_core.budgets import TRIAL_METER
 from bench_core.errors import (
     AgentError,
     EnvironmentFaultError,
@@ -142,6 +143,7 @@ async def _run(
     context: TrialContext,
 ) -> AgentOutcome:
     def begin() -> Awaitable[AgentOutcome]:
+        TRIAL_METER.set(context.meter)  # in a task of its own
         return awaitable_of(agent, agent.run(task, environment.handle, context))
 
     return await bordered(begin, "the agent", AgentError)
