@@ -170,7 +170,7 @@ class TestFaults(FaultMatrix):
         self, tasks: list[Task], loop: asyncio.Runner
     ) -> Iterator[MultiRealBenchmark]:
         browsers = Browsers()
-        capture = CaptureSettings(app_s=15, quiet_s=0.2)
+        capture = CaptureSettings(app_s=15, quiet_s=3)
         settings = EnvironmentSettings(track=False, capture=capture)
         yield MultiRealBenchmark(tasks, browsers=browsers, settings=settings)
         loop.run(browsers.close())
