@@ -201,7 +201,7 @@ def test_several_sessions_step_at_once_and_a_failure_stays_where_it_is() -> None
     assert OPEN == []
 
 
-@pytest.mark.parametrize("given", [{"kind": "clik"}, "done", ["done"], 7, {}])
+@pytest.mark.parametrize("given", [{"kind": "press_hard"}, "done", ["done"], 7, {}])
 def test_what_is_no_action_costs_only_its_own_session_a_step(given: Any) -> None:
     with sessions.open_many(COUNTING, 3) as group:
         group.reset(["1", "2", "3"])
