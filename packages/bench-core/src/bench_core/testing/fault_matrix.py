@@ -27,7 +27,7 @@ from bench_core.testing.faults import (
     Fault,
     FaultyAgent,
     FaultyBenchmark,
-    ListeningBenchmark,
+    WatchedBenchmark,
 )
 from bench_core.trial import AgentLimits, rescore_trial
 from bench_core.trial.agent_work import NOT_RELEASED
@@ -106,8 +106,8 @@ class FaultMatrix:
         """Return which hook finds a fault in a trial whose agent does nothing, empty for none; tried once."""
         if type(self) not in self._misread:
             said: list[str] = []
-            heard = ListeningBenchmark(benchmark_under_test, IDLE, said)
-            _run(IDLE, heard, task, solver, spec, runs, tmp_path / "idle")
+            watched = WatchedBenchmark(benchmark_under_test, IDLE, said)
+            _run(IDLE, watched, task, solver, spec, runs, tmp_path / "idle")
             self._misread[type(self)] = "; ".join(said)
         return self._misread[type(self)]
 

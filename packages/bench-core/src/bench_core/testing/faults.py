@@ -183,8 +183,8 @@ class FaultyBenchmark:
         return self._fault.result
 
 
-class ListeningBenchmark(FaultyBenchmark):
-    """A benchmark whose hooks are heard: `said` gets which of them finds a fault, and what to do about it."""
+class WatchedBenchmark(FaultyBenchmark):
+    """A benchmark whose hooks are watched: `said` is given which of them finds a fault, and what to do about it."""
 
     def __init__(self, benchmark: Benchmark, fault: Fault, said: list[str]) -> None:
         super().__init__(benchmark, fault)
@@ -194,7 +194,7 @@ class ListeningBenchmark(FaultyBenchmark):
     async def open(
         self, task: Task, context: TrialContext, agent: Agent
     ) -> AsyncIterator[TrialEnvironment]:
-        """Open the environment, whose hooks are heard."""
+        """Open the environment and watch its hooks."""
         async with AsyncExitStack() as stack:
             try:
                 opening = self._benchmark.open(task, context, agent)
@@ -203,15 +203,15 @@ class ListeningBenchmark(FaultyBenchmark):
                 self._raised("open", error)
                 raise
             for hook in ("why_gone", "release", "capture", "check"):
-                setattr(environment, hook, self._heard(hook, getattr(environment, hook)))
+                setattr(environment, hook, self._watched(hook, getattr(environment, hook)))
             yield environment
 
     async def evaluate(self, evidence: Evidence) -> Evaluation:
         """Score the trial."""
-        return await self._heard("evaluate", self._benchmark.evaluate)(evidence)  # type: ignore[no-any-return]
+        return await self._watched("evaluate", self._benchmark.evaluate)(evidence)  # type: ignore[no-any-return]
 
-    def _heard(self, hook: Hook, own: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-        async def heard(*arguments: Any, **named: Any) -> Any:
+    def _watched(self, hook: Hook, own: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        async def watched(*arguments: Any, **named: Any) -> Any:
             try:
                 found = await own(*arguments, **named)
             except Exception as error:
@@ -224,7 +224,7 @@ class ListeningBenchmark(FaultyBenchmark):
                 )
             return found
 
-        return heard
+        return watched
 
     def _raised(self, hook: Hook, error: Exception) -> None:
         self._said.append(
