@@ -252,6 +252,11 @@ def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
             "benchmark": "multireal",
             "apps": list(definition.apps),
             "queries": [one.query for one in definition.evals if one.query],
+            "checks": [
+                {"criterion": one.question, "query": one.query, "expected": one.expected_value}
+                for one in definition.evals
+                if one.query
+            ],
         },
     )
 

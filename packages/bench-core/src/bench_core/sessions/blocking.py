@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.background_loop import BackgroundLoop
 from bench_core.closing import Closing
-from bench_core.errors import BenchError, InputError
-from bench_core.sessions.records import SessionSettings, SessionStep
+from bench_core.errors import InputError
+from bench_core.sessions.records import EpisodeError, SessionSettings, SessionStep
 from bench_core.sessions.session import AsyncSession
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ class Session(Closing):
 class SessionGroup(Closing):
     """Several sessions of one benchmark, each with a world of its own, that step at once.
 
-    One that fails does not stop the others: its place in what is returned holds the error, an `EpisodeError` where
-    the episode has no score, which is to be masked and never to be counted as a reward, and an `InputError` where
-    what was given to it is no action: its episode goes on.
+    One that fails does not stop the others: its place in what is returned holds the error, which
+    is to be masked and never to be counted as a reward.
 
     Args:
         benchmark: The name of an installed benchmark.
@@ -102,7 +101,7 @@ class SessionGroup(Closing):
 
     def reset(
         self, tasks: Sequence[str | None], seeds: Sequence[int] | None = None
-    ) -> list[SessionStep | BenchError]:
+    ) -> list[SessionStep | EpisodeError]:
         """Begin an episode in each session.
 
         Args:
@@ -110,28 +109,25 @@ class SessionGroup(Closing):
             seeds: One for each, by default 0, 1, 2, ...
 
         Raises:
-            InputError: There are not as many as sessions, or what was given fits none of them.
+            InputError: There are not as many as sessions, or a task does not exist.
         """
         given = range(len(tasks)) if seeds is None else seeds
         self._refuse_others(tasks)
         self._refuse_others(given)
-        begun = self._loop.call(
+        return self._loop.call(
             self._all(
                 each.reset(task, seed)
                 for each, task, seed in zip(self._sessions, tasks, given, strict=True)
             )
         )
-        if begun and all(isinstance(each, InputError) for each in begun):
-            raise begun[0]
-        return begun
 
     def step(
         self, actions: Sequence[Action | dict[str, Any] | None]
-    ) -> list[SessionStep | BenchError | None]:
+    ) -> list[SessionStep | EpisodeError | None]:
         """Do one action in each session; None leaves a session alone.
 
         Raises:
-            InputError: There are not as many as sessions.
+            InputError: There are not as many as sessions, or one is no action.
         """
         self._refuse_others(actions)
 
@@ -154,10 +150,7 @@ class SessionGroup(Closing):
         if self._loop.closed:
             return
         try:
-            closed = self._loop.call(self._all(each.close() for each in self._sessions))
-            for each in closed:
-                if isinstance(each, InputError):
-                    raise each
+            self._loop.call(self._all(each.close() for each in self._sessions))
         finally:
             self._loop.close()
 
@@ -169,7 +162,7 @@ class SessionGroup(Closing):
     async def _all(calls: Any) -> list[Any]:
         done = await asyncio.gather(*calls, return_exceptions=True)
         for each in done:
-            if isinstance(each, BaseException) and not isinstance(each, BenchError):
+            if isinstance(each, BaseException) and not isinstance(each, EpisodeError):
                 raise each
         return list(done)
 

@@ -1,0 +1,124 @@
+"""Decide the criteria of a case by the claims of its task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records.claims import TaskClaims
+from bench_core.records.judge import CriterionVerdict, Evidence
+from bench_core.records.problems import problems_of
+from llm_judge.case_files import read_lines
+from llm_judge.claims.evaluation import decide, states_of
+from llm_judge.claims.printing import in_english
+from llm_judge.claims.values import Setting, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from bench_core.records.claims import Claim
+    from bench_core.records.judge import Decision, JudgeCase
+    from llm_judge.claims.evaluation import Decided
+
+__all__ = ["ClaimFile", "read_claim_file", "setting_of", "task_digest", "write_claim_file"]
+
+
+def task_digest(case: JudgeCase) -> str:
+    """Return the digest of goal and criteria, which all trials of a task have in common."""
+    asked = [case.goal, *([each.id, each.text] for each in case.criteria)]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def setting_of(case: JudgeCase) -> Setting:
+    """Return what a case says about its world."""
+    zone = case.timezone or case.metadata.get("timezone")
+    return Setting(zone if isinstance(zone, str) else None, case.locale, case.currency)
+
+
+def read_claim_file(path: Path) -> list[TaskClaims]:
+    """Read a file of claims, one task per line.
+
+    Raises:
+        InputError: It is missing, or a line is not a task's claims; names the field.
+    """
+    return [_task_of(data, where) for _, where, data in read_lines(path, "claims")]
+
+
+def _task_of(data: Any, where: str) -> TaskClaims:
+    try:
+        return TaskClaims.model_validate(data)
+    except ValidationError as error:
+        raise InputError(
+            f"{where}: not the claims of a task: {problems_of(error, TaskClaims)}"
+        ) from error
+
+
+def write_claim_file(path: Path, tasks: Iterable[TaskClaims]) -> None:
+    """Write a file of claims in one step."""
+    lines = [each.model_dump_json(exclude_defaults=True) for each in tasks]
+    new = path.with_name(f"{path.name}.new")
+    new.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    new.replace(path)
+
+
+class ClaimFile:
+    """The claims of tasks as a rule that decides criteria by code; see `Judge(claims=...)`.
+
+    A criterion counts as decided if its claim decides (it was found adequate or a person approved it), is not
+    undecidable on this state, and is strong enough for what it says: a `necessary` one proves only a fail, a
+    `sufficient` one only a pass.
+    """
+
+    def __init__(self, tasks: Iterable[TaskClaims]) -> None:
+        self._tasks = {each.task: each for each in tasks}
+
+    @classmethod
+    def read(cls, path: Path) -> ClaimFile:
+        """Read them from a file; see `read_claim_file`."""
+        return cls(read_claim_file(path))
+
+    def __call__(self, case: JudgeCase, state: Any) -> dict[str, CriterionVerdict]:
+        """Return the verdicts on the criteria that are decided, all `proven`."""
+        task = case.claims or self._tasks.get(task_digest(case))
+        if task is None:
+            return {}
+        states, setting = states_of(state, case.initial_state), setting_of(case)
+        words = {(each.meaning, folded(each.word)): each.same for each in task.words}
+        texts = {each.id: each.text for each in case.criteria}
+        verdicts = {}
+        for claim in task.claims:
+            # a claim that was written for other words proves nothing of these
+            if (
+                claim.assertion is None
+                or not claim.decides
+                or texts.get(claim.criterion_id) != claim.criterion
+            ):
+                continue
+            found = decide(claim.assertion, states, setting, words)
+            weak = {"necessary": True, "sufficient": False}.get(claim.strength)
+            if found.truth is not None and found.truth is not weak:
+                verdicts[claim.criterion_id] = _verdict(claim, found)
+        return verdicts
+
+
+def _verdict(claim: Claim, found: Decided) -> CriterionVerdict:
+    decision: Decision = "pass" if found.truth else "fail"
+    assertion = in_english(claim.assertion) if claim.assertion is not None else ""
+    by = f"approved by {claim.approved_by}" if claim.approved_by else "found adequate"
+    evidence = tuple(
+        Evidence(pointer=pointer, quote=value if isinstance(value, str) else json.dumps(value), verified=True, status="exact")
+        for pointer, value in found.shown
+        if pointer.startswith("/") and not pointer.endswith(")")
+    )  # fmt: skip
+    return CriterionVerdict(
+        criterion_id=claim.criterion_id,
+        reason=f"the claim ({by}) is {'true' if found.truth else 'false'} of the end state:\n{assertion}",
+        evidence=evidence,
+        verdict=decision,
+        kind="proven",
+    )
