@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from counting_benchmark import OPEN, Faulty
@@ -199,6 +199,31 @@ def test_several_sessions_step_at_once_and_a_failure_stays_where_it_is() -> None
         with pytest.raises(InputError, match="2 values are given for 3"):
             group.step([None, None])
     assert OPEN == []
+
+
+@pytest.mark.parametrize("given", [{"kind": "press_hard"}, "done", ["done"], 7, {}])
+def test_what_is_no_action_costs_only_its_own_session_a_step(given: Any) -> None:
+    with sessions.open_many(COUNTING, 3) as group:
+        group.reset(["1", "2", "3"])
+        ended = group.step([{"kind": "done"}, given, {"kind": "done"}])
+        assert [isinstance(each, sessions.SessionStep) and each.done for each in ended] == [
+            True, False, True,
+        ]  # fmt: skip
+        assert isinstance(ended[1], InputError)
+        assert "no action" in str(ended[1])
+        assert [each.phase for each in group.states] == ["over", "open", "over"]
+        again = group.step([None, {"kind": "done"}, None])[1]
+        assert isinstance(again, sessions.SessionStep)
+        assert again.done
+
+
+def test_a_task_that_does_not_exist_costs_only_its_own_session() -> None:
+    with sessions.open_many(COUNTING, 2) as group:
+        begun = group.reset(["1", "nothing"])
+        assert isinstance(begun[0], sessions.SessionStep)
+        assert isinstance(begun[1], InputError)
+        with pytest.raises(InputError, match="nothing"):
+            group.reset(["nothing", "nothing"])
 
 
 @pytest.mark.asyncio

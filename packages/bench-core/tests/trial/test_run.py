@@ -43,7 +43,7 @@ def test_a_right_answer_scores_and_has_no_failure_mode(run: Any) -> None:
 def test_the_agent_loses_its_environment_before_what_it_left_is_captured(run: Any) -> None:
     benchmark = Sums()
     run(WRONG, benchmark=benchmark)
-    assert benchmark.environment.log == ["release", "capture", "closed", "check"]
+    assert benchmark.environment.log == ["release", "capture", "check", "closed"]
 
 
 def test_every_file_is_listed_with_size_and_digest(run: Any, tmp_path: Path) -> None:

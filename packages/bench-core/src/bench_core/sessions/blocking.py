@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.background_loop import BackgroundLoop
 from bench_core.closing import Closing
-from bench_core.errors import InputError
-from bench_core.sessions.records import EpisodeError, SessionSettings, SessionStep
+from bench_core.errors import BenchError, InputError
+from bench_core.sessions.records import SessionSettings, SessionStep
 from bench_core.sessions.session import AsyncSession
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ class Session(Closing):
 class SessionGroup(Closing):
     """Several sessions of one benchmark, each with a world of its own, that step at once.
 
-    One that fails does not stop the others: its place in what is returned holds the error, which
-    is to be masked and never to be counted as a reward.
+    One that fails does not stop the others: its place in what is returned holds the error, an `EpisodeError` where
+    the episode has no score, which is to be masked and never to be counted as a reward, and an `InputError` where
+    what was given to it is no action: its episode goes on.
 
     Args:
         benchmark: The name of an installed benchmark.
@@ -101,7 +102,7 @@ class SessionGroup(Closing):
 
     def reset(
         self, tasks: Sequence[str | None], seeds: Sequence[int] | None = None
-    ) -> list[SessionStep | EpisodeError]:
+    ) -> list[SessionStep | BenchError]:
         """Begin an episode in each session.
 
         Args:
@@ -109,25 +110,28 @@ class SessionGroup(Closing):
             seeds: One for each, by default 0, 1, 2, ...
 
         Raises:
-            InputError: There are not as many as sessions, or a task does not exist.
+            InputError: There are not as many as sessions, or what was given fits none of them.
         """
         given = range(len(tasks)) if seeds is None else seeds
         self._refuse_others(tasks)
         self._refuse_others(given)
-        return self._loop.call(
+        begun = self._loop.call(
             self._all(
                 each.reset(task, seed)
                 for each, task, seed in zip(self._sessions, tasks, given, strict=True)
             )
         )
+        if begun and all(isinstance(each, InputError) for each in begun):
+            raise begun[0]
+        return begun
 
     def step(
         self, actions: Sequence[Action | dict[str, Any] | None]
-    ) -> list[SessionStep | EpisodeError | None]:
+    ) -> list[SessionStep | BenchError | None]:
         """Do one action in each session; None leaves a session alone.
 
         Raises:
-            InputError: There are not as many as sessions, or one is no action.
+            InputError: There are not as many as sessions.
         """
         self._refuse_others(actions)
 
@@ -150,7 +154,10 @@ class SessionGroup(Closing):
         if self._loop.closed:
             return
         try:
-            self._loop.call(self._all(each.close() for each in self._sessions))
+            closed = self._loop.call(self._all(each.close() for each in self._sessions))
+            for each in closed:
+                if isinstance(each, InputError):
+                    raise each
         finally:
             self._loop.close()
 
@@ -162,7 +169,7 @@ class SessionGroup(Closing):
     async def _all(calls: Any) -> list[Any]:
         done = await asyncio.gather(*calls, return_exceptions=True)
         for each in done:
-            if isinstance(each, BaseException) and not isinstance(each, EpisodeError):
+            if isinstance(each, BaseException) and not isinstance(each, BenchError):
                 raise each
         return list(done)
 

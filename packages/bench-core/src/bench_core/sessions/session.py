@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents import Action, Done, Observation
 from bench_core.errors import InputError
-from bench_core.records import Status
+from bench_core.records import Record, Status
 from bench_core.sessions.episode import Episode
 from bench_core.sessions.records import (
     EpisodeError,
@@ -42,6 +42,8 @@ def read_action(given: Any) -> Action:
     Raises:
         InputError: It is none.
     """
+    if not isinstance(given, dict):
+        raise InputError(f"this is no action: {given!r:.80}; one is {{'kind': 'click', ...}}")
     try:
         return _ACTION.validate_python(given)
     except ValidationError as error:
@@ -129,7 +131,7 @@ class AsyncSession:
             if self._episode.result is not None:
                 raise InputError("the episode is over: reset the session for another")
             episode = self._episode
-            read = [each if not isinstance(each, dict) else read_action(each) for each in actions]
+            read = [each if isinstance(each, Record) else read_action(each) for each in actions]
             with self._noting():
                 seen = await episode.step(read)
             if seen is not None:

@@ -19,7 +19,16 @@ from bench_core.run_folder.folder import read_run
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs.execute import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
-from bench_core.testing.faults import CALL, CALL_USD, FAULTS, Fault, FaultyAgent, FaultyBenchmark
+from bench_core.testing.faults import (
+    CALL,
+    CALL_USD,
+    FAULTS,
+    IDLE,
+    Fault,
+    FaultyAgent,
+    FaultyBenchmark,
+    WatchedBenchmark,
+)
 from bench_core.trial import AgentLimits, rescore_trial
 from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import NOT_CLOSED, USAGE_REPORTED
@@ -47,6 +56,7 @@ class FaultMatrix:
     """
 
     faults: ClassVar[tuple[Fault, ...]] = FAULTS
+    _misread: ClassVar[dict[type, str]] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make a test of each row."""
@@ -83,9 +93,32 @@ class FaultMatrix:
         """Return what takes the place of `run_benchmark_sync`, say to keep a browser between runs."""
         return run_benchmark_sync
 
+    @pytest.fixture
+    def misread(
+        self,
+        benchmark_under_test: Benchmark,
+        task: Task,
+        solver: Agent,
+        spec: RunSpec,
+        runs: Callable[..., object],
+        tmp_path: Path,
+    ) -> str:
+        """Return which hook finds a fault in a trial whose agent does nothing, empty for none; tried once."""
+        if type(self) not in self._misread:
+            said: list[str] = []
+            watched = WatchedBenchmark(benchmark_under_test, IDLE, said)
+            _run(IDLE, watched, task, solver, spec, runs, tmp_path / "idle")
+            self._misread[type(self)] = "; ".join(said)
+        return self._misread[type(self)]
+
+    def test_no_hook_finds_a_fault_where_there_is_none(self, misread: str) -> None:
+        """Of an agent that does nothing, in an environment that works, no hook says that either is at fault."""
+        assert not misread, misread
+
     def test_a_fault_is_recorded_as_the_table_says(
         self,
         fault: Fault,
+        misread: str,
         benchmark_under_test: Benchmark,
         task: Task,
         solver: Agent,
@@ -95,6 +128,8 @@ class FaultMatrix:
         tmp_path: Path,
     ) -> None:
         """Status, score, flags, tries, cost, tokens, steps and artifacts are those of its row."""
+        if misread:
+            pytest.skip(misread)
         result, folder = _run(
             fault, benchmark_under_test, task, solver, spec, runs, tmp_path / "run"
         )
@@ -144,8 +179,10 @@ def _run(
             "budget": Budget(max_tokens=CALL.total_tokens if fault.out_of_budget else None),
         }
     )
+    if not isinstance(benchmark, FaultyBenchmark):
+        benchmark = FaultyBenchmark(benchmark, fault)
     try:
-        runs(FaultyBenchmark(benchmark, fault), asked, out, run_environment=run_environment)
+        runs(benchmark, asked, out, run_environment=run_environment)
     finally:
         over.append(True)
     view = read_run(out)

@@ -174,13 +174,62 @@ class FaultyBenchmark:
             return await self._fail()
 
         setattr(environment, hook, failing)
-        if hook == "why_gone":  # not called while the environment is there
+        if hook == "why_gone":  # its agent waits until the environment is gone
             environment.gone = _at_once  # type: ignore[method-assign]
 
     async def _fail(self) -> Any:
         if self._fault.error is not None:
             raise self._fault.error
         return self._fault.result
+
+
+class WatchedBenchmark(FaultyBenchmark):
+    """A benchmark whose hooks are watched: `said` is given which of them finds a fault, and what to do about it."""
+
+    def __init__(self, benchmark: Benchmark, fault: Fault, said: list[str]) -> None:
+        super().__init__(benchmark, fault)
+        self._said = said
+
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        """Open the environment and watch its hooks."""
+        async with AsyncExitStack() as stack:
+            try:
+                opening = self._benchmark.open(task, context, agent)
+                environment = await stack.enter_async_context(opening)
+            except Exception as error:
+                self._raised("open", error)
+                raise
+            for hook in ("why_gone", "release", "capture", "check"):
+                setattr(environment, hook, self._watched(hook, getattr(environment, hook)))
+            yield environment
+
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        """Score the trial."""
+        return await self._watched("evaluate", self._benchmark.evaluate)(evidence)  # type: ignore[no-any-return]
+
+    def _watched(self, hook: Hook, own: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        async def watched(*arguments: Any, **named: Any) -> Any:
+            try:
+                found = await own(*arguments, **named)
+            except Exception as error:
+                self._raised(hook, error)
+                raise
+            if hook == "why_gone" and found is not None:
+                self._said.append(
+                    f"`why_gone` returned {found!r} although the environment was there: it is called in every "
+                    "trial, and returns None unless the environment is gone"
+                )
+            return found
+
+        return watched
+
+    def _raised(self, hook: Hook, error: Exception) -> None:
+        self._said.append(
+            f"`{hook}` raised {type(error).__name__} in a trial whose agent did nothing and ended: {error}"
+        )
 
 
 async def _at_once() -> None:
@@ -239,6 +288,11 @@ def _harness(name: str, what: str, hook: Hook, *, later: Later = "no", **more: A
 
 _DOWN = EnvironmentFaultError("the site is down")
 _QUIET_S = 0.5
+
+IDLE = Fault(
+    "idle", "nothing: the agent ends at once", Status.COMPLETED, deed=_returns(AgentOutcome())
+)
+"""No fault at all: what hooks say here is misread."""
 
 FAULTS: tuple[Fault, ...] = (
     Fault("nothing-fails", "nothing: the agent solves the task", Status.COMPLETED),

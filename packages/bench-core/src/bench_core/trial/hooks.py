@@ -83,6 +83,7 @@ class TrialEnvironment:
     async def why_gone(self, *, reported: bool) -> str | None:
         """Return the agent's act that ended the environment and makes it a failure, else None.
 
+        Called in every trial, once the agent's part is over and the environment was released: None where it is still there.
         `reported` says whether the agent ended with a report, after which it may end the environment.
 
         Raises:
@@ -92,10 +93,12 @@ class TrialEnvironment:
         return None
 
     async def check(self) -> None:
-        """Check that the environment works, before a failure is called the agent's.
+        """Check that the environment works.
+
+        Called after the capture, before `open` is left and the score is known; what it raises counts if that is below 1.
 
         Raises:
-            EnvironmentFaultError: It is not; the trial has no score.
+            EnvironmentFaultError: It does not; a trial that did not succeed has no score.
         """
 
     async def release(self) -> None:

@@ -181,6 +181,7 @@ class _Trial:
     work: AgentWork = AgentWork(AgentOutcome())  # immutable
     captured: bool = False
     capture_fault: Exception | None = None
+    check_fault: Exception | None = None
     found: tuple[IntegrityFinding, ...] = ()
     suspended: SuspensionWatch | None = None
 
@@ -205,6 +206,7 @@ class _Trial:
                             self.suspended,
                         )
                     ending = await self._captured(environment, log)
+                    await self._check(environment)
             except Exception as error:
                 if environment is None:
                     log.warning("the environment could not be opened", exc_info=error)
@@ -261,6 +263,15 @@ class _Trial:
         same = tuple(environment.flags) == flags
         return ending if same else ending_of(outcome, environment)
 
+    async def _check(self, environment: TrialEnvironment) -> None:
+        """Look whether the environment works, while it is open and before the score is known."""
+        if self.work.fault is not None or self.capture_fault is not None:
+            return
+        try:
+            await bordered(environment.check, "the benchmark's `check`")
+        except Exception as error:  # noqa: BLE001  # a plugin's; failing there is not the agent's failure
+            self.check_fault = error
+
     def _for_agent(self, environment: TrialEnvironment) -> AgentTask:
         return self.task.for_agent(
             inputs=environment.inputs,
@@ -296,11 +307,9 @@ class _Trial:
             return self._with_ending(fault_fields(error, phase, after_work=True), ending)
         self.found = evaluation.findings
         # Only a failure can be the environment's doing; a success proves that it worked.
-        if evaluation.score is not None and evaluation.score < 1.0:
-            try:
-                await bordered(environment.check, "the benchmark's `check`")
-            except Exception as error:  # noqa: BLE001  # a plugin's; failing there is not the agent's failure
-                return self._with_ending(fault_fields(error, "check", after_work=False), ending)
+        if self.check_fault is not None and evaluation.score is not None and evaluation.score < 1.0:
+            fields = fault_fields(self.check_fault, "check", after_work=False)
+            return self._with_ending(fields, ending)
         steps = self.work.outcome.steps
         fields = evaluated_fields(ending, evaluation, environment.details, steps)
         return {**fields, "ending": _without_error_of(fields, ending)}
