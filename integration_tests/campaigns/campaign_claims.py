@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 from test_support.random_claims import random_assertion, random_state
 
 from bench_core.records.claims import Assertion
-from llm_judge.claims.evaluation import States, decide, states_of
-from llm_judge.claims.printing import in_english
+from llm_judge.claims import States, decide, in_english, states_of
 
 MEGABYTES = 1_000
 SECONDS = 20

@@ -5,10 +5,6 @@ from .calibration.report import calibrate as calibrate
 from .case_files import case_state as case_state
 from .case_files import read_case as read_case
 from .case_lint import lint as lint
-from .claims.adequacy import Adequacy as Adequacy
-from .claims.adequacy import check as check
-from .claims.compiler import compile_claims as compile_claims
-from .claims.decisions import ClaimFile as ClaimFile
 from .judge import Judge as Judge
 from .meta_evaluation.stress import StressReport as StressReport
 from .meta_evaluation.stress import stress as stress

@@ -1,1 +1,5 @@
 """Criteria as small typed assertions that code decides, the same way on every trial."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -65,7 +65,9 @@ class Shape:
                 ]
                 notes.append(f"{found.before} before the run")
             elif found.masks:
-                notes.append(f"written like {', '.join(map(json.dumps, found.masks))}")
+                notes.append(
+                    f"written like {', '.join(json.dumps(m, ensure_ascii=False) for m in found.masks)}"
+                )
             if found.values:
                 more = ", ..." if len(found.values) >= _MOST_VALUES else ""
                 what = "keys before the run" if name.endswith("/*") else "before the run"

@@ -1,0 +1,15 @@
+from .adequacy import Adequacy as Adequacy
+from .adequacy import check as check
+from .compiler import compile_claims as compile_claims
+from .decisions import ClaimFile as ClaimFile
+from .decisions import read_claim_file as read_claim_file
+from .decisions import task_digest as task_digest
+from .decisions import write_claim_file as write_claim_file
+from .evaluation import Decided as Decided
+from .evaluation import States as States
+from .evaluation import decide as decide
+from .evaluation import states_of as states_of
+from .printing import claim_text as claim_text
+from .printing import in_english as in_english
+from .printing import task_text as task_text
+from .values import Setting as Setting
