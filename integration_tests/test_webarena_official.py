@@ -36,9 +36,12 @@ def run_demo(out: Path) -> None:
     assert "Everything is as expected." in ran.stdout
 
 
+_OF_THE_FILE = ("sequence", "previous", "beside", "checksum")
+
+
 def results(run: Path) -> dict[str, dict[str, object]]:
     lines = (run / "results.jsonl").read_text().splitlines()
-    records = [json.loads(line) | {"sequence": None, "checksum": None} for line in lines]
+    records = [json.loads(line) | dict.fromkeys(_OF_THE_FILE) for line in lines]
     return {record["task_id"]: record for record in records}
 
 

@@ -1,79 +1,122 @@
-"""Whether any of ten thousand pieces of damage to a finished run goes unseen by `bench-core check`.
+"""Whether any of two thousand pieces of damage to a run goes unseen by `bench-core check` or by a reader.
 
-Bytes of every file of a run become others, and lines of its results are deleted, doubled and moved,
-by seed; then each byte of a small run, one after the other. In CI a test draws 300 of the former.
+Bytes and digits of every file of a run become others, files are cut, grown and removed, lines are deleted, doubled,
+moved, cut off and changed with their checksum computed again, by seed; half of the runs were killed. What is not told
+must change no number that is read. Prints a table of kinds and files. In CI a test draws 60.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import random
+import shutil
 import sys
 import tempfile
+from collections import Counter
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from bench_core.errors import RunFolderError
-from bench_core.run_folder import check_run
-from bench_core.testing import make_run
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from test_support.damage import damage  # needs the path above
+from test_support.damage import (  # needs the path above
+    READERS,
+    damage,
+    leave_running,
+    make_whole_run,
+    numbers_of,
+    told_by,
+)
+
+
+class Logged(logging.Handler):
+    """Keeps what is logged."""
+
+    text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.text += f"{record.getMessage()}\n"
+
+
+def printed(*arguments: object) -> str:
+    """Return what a command of bench-report prints and logs."""
+    (script,) = entry_points(group="console_scripts", name="bench-report")
+    log = Logged()
+    logging.getLogger("bench_core").addHandler(log)
+    try:
+        return CliRunner().invoke(script.load(), list(map(str, arguments))).output + log.text
+    finally:
+        logging.getLogger("bench_core").removeHandler(log)
+
+
+def reported(run: Path) -> str:
+    """Build a report."""
+    return printed("build", run, "--out", run.with_name("report"), "--format", "json")
+
+
+def compared(run: Path) -> str:
+    """Compare the run with one that is whole."""
+    return printed("compare", run, "--against", run.with_name("ended"))
+
+
+def gated(run: Path) -> str:
+    """Let the gate decide about it."""
+    return printed("gate", run, "--against", run.with_name("ended"))
+
+
+def exported(run: Path) -> str:
+    """Export it in a form that has no place for damage."""
+    return printed("export", "eval-results", run, "--out", run.with_name("results.yaml"))
 
 
 def main() -> int:
     """Run the campaign and return the exit code: 1 where something went unseen."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=10_000)
+    parser.add_argument("--times", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     chance = random.Random(asked.seed)  # not cryptography
+    logging.getLogger("bench_core").propagate = False  # thousands of warnings
+    readers = {
+        "report": reported,
+        "compare": compared,
+        "gate": gated,
+        "export": exported,
+        **READERS,
+    }
+    table: dict[tuple[str, str], Counter[str]] = {}
+    unseen = 0
     with tempfile.TemporaryDirectory() as place:
-        run = make_run(Path(place) / "run", tasks=4, trials=2)
-        whole = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
-        unseen = 0
-        for _ in range(asked.times):
+        whole = [make_whole_run(Path(place) / name) for name in ("ended", "killed")]
+        leave_running(whole[1])
+        numbers = [numbers_of(each) for each in whole]
+        for time in range(asked.times):
+            run = Path(place) / "damaged"
+            shutil.copytree(whole[time % 2], run)
             done = damage(run, chance)
-            name = done.partition(":")[0]
-            if not any(name in problem for problem in problems_of(run)):
-                unseen += 1
-                print(f"unseen: {done}")
-            (run / name).write_bytes(whole[run / name])
-        left = problems_of(run)
-    print(
-        f"{asked.times} pieces of damage, seed {asked.seed}: {unseen} unseen; whole again: {not left}"
-    )
-    tried, unseen_bytes = every_byte(chance)
-    print(f"{tried} bytes of a small run, each another one: {unseen_bytes} unseen")
-    return 1 if unseen or left or unseen_bytes else 0
-
-
-def every_byte(chance: random.Random) -> tuple[int, int]:
-    """Change each byte of a run of one trial; return how many those are, and how many went unseen."""
-    tried = unseen = 0
-    with tempfile.TemporaryDirectory() as place:
-        run = make_run(Path(place) / "run", tasks=1, trials=1)
-        stored = [run / each for each in ("run.json", "tasks.jsonl", "results.jsonl")]
-        stored += [file for file in sorted((run / "trials").rglob("*")) if file.is_file()]
-        for file in stored:
-            whole = file.read_bytes()
-            for position, before in enumerate(whole):
-                other = before ^ chance.randrange(1, 256)
-                file.write_bytes(whole[:position] + bytes([other]) + whole[position + 1 :])
-                tried += 1
-                if not any(file.name in problem for problem in problems_of(run)):
+            cell = table.setdefault((done.kind, done.group), Counter())
+            cell["pieces"] += 1
+            for reader, told in told_by(run, readers, numbers[time % 2]).items():
+                if told.names(done):
+                    cell[reader] += 1
+                elif not told.same_numbers:
                     unseen += 1
-                    print(f"unseen: byte {position} of {file.name}: {before:#x} is {other:#x}")
-            file.write_bytes(whole)
-    return tried, unseen
-
-
-def problems_of(run: Path) -> tuple[str, ...]:
-    """Return what is wrong with a run, also where it cannot be read at all."""
-    try:
-        return check_run(run).problems
-    except RunFolderError as error:
-        return (str(error),)
+                    print(f"unseen by {reader}: {whole[time % 2].name} run, {done}")
+            shutil.rmtree(run)
+    print("Told by how many; all others change no number that is read.")
+    print("| damage | file | pieces |", " | ".join(readers), "|")
+    print("|---" * (3 + len(readers)) + "|")
+    for (kind, file), cell in sorted(table.items()):
+        print(
+            f"| {kind} | {file} | {cell['pieces']} |",
+            " | ".join(str(cell[each]) for each in readers),
+            "|",
+        )
+    print(f"{asked.times} pieces of damage, seed {asked.seed}: {unseen} unseen")
+    return 1 if unseen else 0
 
 
 if __name__ == "__main__":

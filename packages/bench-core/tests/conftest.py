@@ -38,6 +38,8 @@ def as_given() -> Callable[[TrialResult], TrialResult]:
     """Return a stored result without what its file added to it."""
 
     def given(result: TrialResult) -> TrialResult:
-        return result.model_copy(update={"sequence": None, "checksum": None})
+        return result.model_copy(
+            update=dict.fromkeys(("sequence", "previous", "beside", "checksum"))
+        )
 
     return given

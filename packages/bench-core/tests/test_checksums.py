@@ -9,7 +9,14 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from test_support.damage import damage
+from test_support.damage import (
+    READERS,
+    damage,
+    leave_running,
+    make_whole_run,
+    numbers_of,
+    told_by,
+)
 
 from bench_core.errors import RunFolderError
 from bench_core.files import add_checksum
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
-DAMAGES = 300
+DAMAGES = 30
 
 
 @pytest.fixture
@@ -35,23 +42,20 @@ def run_path(tmp_path: Path) -> Path:
     return make_run(tmp_path / "run", tasks=4, trials=2, statuses={Status.COMPLETED: 1.0})
 
 
-def test_no_damage_to_a_finished_run_goes_unseen(run_path: Path) -> None:
-    chance = random.Random(0)  # noqa: S311  # reproducible, not secret
-    whole = {file: file.read_bytes() for file in run_path.rglob("*") if file.is_file()}
-    unseen = []
+@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
+def test_no_damage_to_a_run_goes_unseen(tmp_path: Path, *, killed: bool) -> None:
+    """A draw of what `campaign_damage.py` does to every file of a run."""
+    whole = make_whole_run(tmp_path / "whole")
+    if killed:
+        leave_running(whole)
+    chance = random.Random(killed)  # noqa: S311  # reproducible, not secret
+    numbers = numbers_of(whole)
     for _ in range(DAMAGES):
-        done = damage(run_path, chance)
-        try:
-            seen = check_run(run_path).problems
-        except RunFolderError as error:  # a run.json that cannot be read
-            seen = (str(error),)
-        name = done.partition(":")[0]
-        if not any(name in each for each in seen):
-            unseen.append((done, seen))
-        whole_file = run_path / name
-        whole_file.write_bytes(whole[whole_file])
-    assert unseen == []
-    assert check_run(run_path).problems == ()
+        run = shutil.copytree(whole, tmp_path / "damaged")
+        done = damage(run, chance)
+        for reader, told in told_by(run, READERS, numbers).items():
+            assert told.covers(done), (done, reader, told)
+        shutil.rmtree(run)
 
 
 def edit(file: Path, before: str, after: str) -> None:
@@ -169,16 +173,17 @@ def test_a_repaired_and_continued_run_has_no_problems(run_path: Path) -> None:
 
 
 def test_a_run_of_an_older_bench_core_is_continued_and_checked(run_path: Path) -> None:
+    (run_path / "events.jsonl").unlink()
     for name in ("results.jsonl", "tasks.jsonl"):
         lines = [json.loads(each) for each in (run_path / name).read_text().splitlines()]
         for each in lines:
-            for field in ("checksum", "sequence"):
+            for field in ("checksum", "sequence", "previous", "beside"):
                 each.pop(field, None)
         (run_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines[:6]))
     info = json.loads((run_path / "run.json").read_text())
     for field in ("checksum", "tasks_sha256", "finished"):
         del info[field]
-    info["sessions"][0] |= {"results": None, "results_sha256": None}
+    info["sessions"][0] |= {"results_sha256": None, "events_sha256": None}
     (run_path / "run.json").write_text(json.dumps(info))
     with pytest.raises(RunFolderError, match="has no digests to seal"):
         seal_of(run_path)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from bench_core.records import Event
 from bench_core.run_folder import read_run
 from bench_core.statistics import looks_of, plan_looks
+from bench_core.testing import reseal
 from bench_report import build_report
 from bench_report.cli import main
 from bench_report.live.progress import ProgressReader
@@ -45,6 +46,8 @@ def pair(scored_run: Runs) -> tuple[Path, Path]:
     kept = [line for line in lines if json.loads(line)["task_id"] in run]
     (new / "results.jsonl").write_text("".join(kept))
     assert len(kept) < len(lines)
+    (new / "events.jsonl").unlink()
+    reseal(new)
     return new, before
 
 

@@ -27,7 +27,8 @@ def info(tasks: tuple[Task, ...]) -> RunInfo:
 
 @pytest.fixture
 def completed(tasks: tuple[Task, ...]) -> list[TrialResult]:
-    return list(make_results(tasks, trials=2, statuses={Status.COMPLETED: 1.0}))
+    made = make_results(tasks, trials=2, statuses={Status.COMPLETED: 1.0})
+    return [each.model_copy(update={"artifacts": ()}) for each in made]
 
 
 @pytest.fixture

@@ -79,6 +79,8 @@ def comparable(result: TrialResult) -> dict[str, Any]:
         "timings_s",
         "checksum",
         "sequence",
+        "previous",
+        "beside",
         "attempts",
         "artifacts",
         "details",

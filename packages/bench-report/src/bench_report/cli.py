@@ -234,6 +234,11 @@ def compare(
     is_flag=True,
     help="Exit with 1 also when a trial of the run is flagged, with 3 when one was not watched.",
 )
+@click.option(
+    "--even-damaged",
+    is_flag=True,
+    help="Decide also on a run that is not as it was written, and say so.  [default: refuse it]",
+)
 @_STRICT
 @_MIX
 @json_option
@@ -242,7 +247,8 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     """Decide whether a run is worse than a baseline.
 
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
-    not enough evidence for either.
+    not enough evidence for either. A run that is damaged, or lacks results that it once had, is refused
+    with 2.
     """
     from bench_core.run_folder import stored_baseline
     from bench_core.terminal import plain_text

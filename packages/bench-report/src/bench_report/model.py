@@ -251,6 +251,7 @@ class RunReport(Record):
         looks: Of a run that may stop early, what each look found, up to where it stopped.
         superseded: Results that a later one of the same trial replaced.
         problems: What was wrong in the run folder and read around.
+        damage: Those of them by which a number may be another than the run left.
         programs: Digests of the agent's program to the scored trials of each, the earliest first; more
             than one where a change was accepted (`--accept-changes`).
         trials: Every trial that has ended, in the order of the tasks.
@@ -272,6 +273,7 @@ class RunReport(Record):
     looks: tuple[Look, ...] = ()
     superseded: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
     programs: dict[str, NonNegativeInt] = Field(default_factory=dict)
     trials: tuple[TrialRow, ...] = ()
 
@@ -388,10 +390,14 @@ class Difference(Record):
 
 
 class RunComparison(Record):
-    """Runs side by side: each paired with the first one."""
+    """Runs side by side: each paired with the first one.
+
+    `damage` says what in their folders is not as it was written, a sentence each.
+    """
 
     baseline: str
     differences: tuple[Difference, ...] = ()
+    damage: tuple[str, ...] = ()
 
 
 class Ranking(Record):

@@ -111,6 +111,7 @@ def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> R
         looks=looks,
         superseded=max(0, run.view.lines - len(run.view.latest)),
         problems=tuple(problem.reason for problem in run.view.problems),
+        damage=run.view.damage,
         # Scored trials by the program that the agent was; those without a digest are left out.
         programs=dict(Counter(code for code in codes if code is not None)),
         trials=rows,

@@ -47,6 +47,7 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
     shown = (*_ALONE, *_TOGETHER * several, _DETECTABLE, _SHARED)
     of_slices = (*_ALONE, *_TOGETHER, _SHARED)
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
+    yield from _damage_lines(comparison.damage)
     yield ""
     yield render_table(
         ("run", *_heads(shown), "better", "worse"),
@@ -104,9 +105,14 @@ def _task_table(found: Difference) -> str:
     return f"{table}\n... and {more:,} more (--json has all)" if more > 0 else table
 
 
+def _damage_lines(damage: Sequence[str]) -> Iterator[str]:
+    yield from (f"DAMAGED: {plain_text(each)}" for each in damage)
+
+
 def gate_lines(result: GateResult) -> Iterator[str]:
     """Yield the verdict first, then what it is based on."""
     yield f"{_VERDICTS[result.verdict]}: {plain_text(result.reason)}"
+    yield from _damage_lines(result.damage)
     yield ""
     if result.looks:
         yield render_table(

@@ -36,6 +36,7 @@ def export_plan(run_folder: Path, out: Path, *, with_states: bool = False) -> li
         InputError: It is a run of another benchmark.
     """
     run = read_run(run_folder)
+    run.tell_damage()
     if run.info.benchmark != BENCHMARK:
         raise InputError(f"{run_folder} is a run of {run.info.benchmark!r}, not {BENCHMARK!r}")
     config: Any = run.info.config.get("model_config", {})

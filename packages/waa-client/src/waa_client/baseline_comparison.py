@@ -139,6 +139,8 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
         InputError: They are of different benchmarks, or have no task in common.
     """
     runs = read_run(baseline), read_run(new)
+    for each in runs:
+        each.tell_damage()
     if runs[0].info.benchmark != runs[1].info.benchmark:
         raise InputError(
             f"{baseline} is a run of {runs[0].info.benchmark!r}, {new} of {runs[1].info.benchmark!r}"

@@ -69,6 +69,7 @@ def package_run(
         RunFolderError: It is no run folder.
     """
     run = read_run(run_folder)
+    run.tell_damage()
     info = run.info
     if info.benchmark != BENCHMARK:
         raise InputError(f"{run_folder} is a run of {info.benchmark!r}, not {BENCHMARK!r}")

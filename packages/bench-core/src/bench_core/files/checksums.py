@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _MEMBER = re.compile(rb',\s*"checksum":\s*"([0-9a-f]{64})"(\s*\}\s*)\Z')
@@ -53,6 +54,11 @@ def checksum_holds(text: bytes) -> bool:
     return hashlib.sha256(plain).hexdigest().encode() == found[1]
 
 
+def checksum_in(line: bytes) -> str:
+    """Return the checksum of a line that `add_checksum` made."""
+    return line[-66:-2].decode()
+
+
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     return count_lines(path)[1]
@@ -76,13 +82,19 @@ def count_lines(path: Path) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def lines_sha256(path: Path, count: int) -> str | None:
-    """Return the SHA-256 of the first `count` lines of a file; None where it has fewer."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for _ in range(count):
-            line = file.readline()
-            if not line:
-                return None
-            digest.update(line)
-    return digest.hexdigest()
+def line_digests(file: BinaryIO, counts: Sequence[int]) -> Iterator[str | None]:
+    """Yield the SHA-256 of the first so many lines of an open file for each of `counts`, which ascend.
+
+    None where it has fewer lines.
+    """
+    digest, lines, rest = hashlib.sha256(), 0, b""
+    for count in counts:
+        while lines < count and (rest := rest or file.read(_CHUNK)):
+            here, end = rest.count(b"\n"), len(rest)
+            if lines + here >= count:
+                here, end = count - lines, 0
+                for _ in range(here):
+                    end = rest.index(b"\n", end) + 1
+            digest.update(rest[:end])
+            lines, rest = lines + here, rest[end:]
+        yield digest.hexdigest() if lines == count else None

@@ -68,6 +68,7 @@ class FileLock:
         self._queue = queue
         self._gate: int | None = None
         self._main: int | None = None
+        self._folder: int | None = None
 
     @classmethod
     def for_resource(cls, name: str, folder: Path | None = None) -> FileLock:
@@ -101,8 +102,29 @@ class FileLock:
             _write_holder(self._main)
         return self._main is not None
 
+    def hold_folder(self, folder: Path) -> bool:
+        """Lock `folder` itself, too, until the release: unlike the file, it is not removed by mistake.
+
+        Where folders cannot be locked (Windows, NFS), the file has to do.
+        """
+        if sys.platform == "win32":
+            return True
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            locked = _lock_handle(handle, shared=False)
+        except OSError:
+            locked = True
+        if locked:
+            self._folder = handle
+        else:
+            os.close(handle)
+        return locked
+
     def release(self) -> None:
         """Give the lock back, or the place in the queue; safe to call twice."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            os.close(folder)
         main, self._main = self._main, None
         if main is not None:
             # The file stays: if it were removed, two processes could lock two files of one name.
@@ -172,8 +194,12 @@ def lock_for_writing(folder: Path) -> FileLock:
         RunFolderBusyError: Another process holds it.
     """
     lock = FileLock(folder / ".lock", queue=False)
+    before = lock.holder()
     if not lock.try_acquire():
         raise RunFolderBusyError(folder, lock.holder())
+    if not lock.hold_folder(folder):  # the file was removed under the one who writes
+        lock.release()
+        raise RunFolderBusyError(folder, before)
     if holds_here_only(folder):
         _log.warning(
             "%s is on NFS without locks that other machines see: let no other machine write there",

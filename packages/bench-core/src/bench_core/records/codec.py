@@ -39,6 +39,13 @@ def encode_sealed(record: Record, redactor: Redactor) -> bytes:
     return add_checksum(_encode(record, redactor, _CHECKSUM))
 
 
+def encode_document(record: Record, redactor: Redactor) -> bytes:
+    """Return `record`, which has a field `checksum`, as a document of many lines, with its checksum."""
+    text = json.loads(_encode(record, redactor, _CHECKSUM))
+    document = json.dumps(text, ensure_ascii=False, indent=2)
+    return add_checksum(f"{document}\n".encode(), indent=b"\n  ")
+
+
 def _encode(record: Record, redactor: Redactor, left_out: set[str] | None) -> bytes:
     try:
         # what `model_dump_json` does, without its seventeen arguments

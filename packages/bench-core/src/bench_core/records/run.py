@@ -18,7 +18,10 @@ from bench_core.records.trial import AgentCode
 
 
 class Event(Record):
-    """One line of `events.jsonl`: something that happened while a run was under way."""
+    """One line of `events.jsonl`: something that happened while a run was under way.
+
+    `sequence`, `previous`, `beside` and `checksum` are as in `TrialResult`.
+    """
 
     time: datetime
     kind: str = Field(min_length=1)
@@ -26,6 +29,10 @@ class Event(Record):
     trial: PositiveInt | None = None
     attempt: PositiveInt | None = None
     data: dict[str, JsonValue] = Field(default_factory=dict)
+    sequence: PositiveInt | None = None
+    previous: str | None = None
+    beside: NonNegativeInt | None = None
+    checksum: str | None = None
 
 
 SessionOutcome = Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"]
@@ -50,7 +57,8 @@ class Session(Record):
     """One process that worked on a run: a run that was resumed twice has three.
 
     `results` and `results_sha256` say how many lines `results.jsonl` had when it closed, and their
-    digest; `rerun` which trials it was to run again.
+    digest; `events` and `events_sha256` the same of `events.jsonl`; `rerun` which trials it was to run
+    again.
     """
 
     started: datetime
@@ -63,6 +71,8 @@ class Session(Record):
     git: GitState | None = None
     results: NonNegativeInt | None = None
     results_sha256: str | None = None
+    events: NonNegativeInt | None = None
+    events_sha256: str | None = None
     rerun: Rerun | None = None
 
 

@@ -6,7 +6,7 @@
       run.json         what was asked and with what; there once the run exists
       tasks.jsonl      the planned tasks
       results.jsonl    one result per line, the last line of a trial wins: the source of truth
-      events.jsonl     what happened meanwhile
+      events.jsonl     what happened meanwhile, and what each model call cost
       trials/<trial>/<task>/     what each trial left
       attempts/<trial>/<task>/   what attempts before the last one left
       rescores/<id>/   results of later evaluations
@@ -18,19 +18,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from typing import TYPE_CHECKING, get_args
 
 from bench_core.errors import InputError, RunFolderError
-from bench_core.files.append_log import AppendLog, GroupSync
+from bench_core.files.append_log import GroupSync
 from bench_core.files.atomic import write_atomic
-from bench_core.files.checksums import add_checksum, checksum_holds, count_lines
+from bench_core.files.checksums import checksum_holds
 from bench_core.files.inside import refuse_links, refuse_unusual
 from bench_core.files.locks import FileLock, lock_for_writing
 from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
 from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
-from bench_core.records.codec import IDENTITY, encode, encode_sealed
+from bench_core.records.codec import encode_document
 from bench_core.redaction import Redactor
+from bench_core.run_folder.checked_log import CheckedLog, FileEnd
 from bench_core.run_folder.indexed import ResultsByTrial
 from bench_core.run_folder.jsonl import refuse_damage
 from bench_core.run_folder.provenance import current_session
@@ -103,11 +103,15 @@ class RunFolder:
         else:
             self.standings = before.standings
             self.standings.extend(info.trials)
-        self._lines = before.lines if before is not None else 0
+        ends = (before.end, before.events.log.end) if before else (FileEnd(), FileEnd())
         self._place = _place_of(path)
         self._sync = GroupSync()
-        self._results = AppendLog(path / "results.jsonl", self._sync)
-        self._events = AppendLog(path / "events.jsonl", self._sync)
+        self._results: CheckedLog[TrialResult] = CheckedLog(
+            path / "results.jsonl", self._sync, redactor, ends[0], lambda: self._events.end.lines
+        )
+        self._events: CheckedLog[Event] = CheckedLog(
+            path / "events.jsonl", self._sync, redactor, ends[1], lambda: self._results.end.lines
+        )
         self._closed = False
         # Write `run.json`: a new folder is a run from here on
         sessions = [
@@ -257,19 +261,15 @@ class RunFolder:
                 f"trial {result.trial} of task {result.task_id!r} is not in the plan of {self.path}"
             )
         self._refuse_another_place()
-        # The number shows later whether a line is missing, doubled or out of order.
-        known: dict[str, object] = {"sequence": self._lines + 1}
         if result.agent_code is None:  # the scheduler's own results of trials it ended
             code = self.info.agent_code
-            known["agent_code"] = code and code.model_copy(update={"files": ()})
-        numbered = result.model_copy(update=known)
-        self._results.append(encode_sealed(numbered, self.redactor))
-        self._lines += 1
-        self.standings.note(numbered)
+            short = code and code.model_copy(update={"files": ()})
+            result = result.model_copy(update={"agent_code": short})
+        self.standings.note(self._results.append(result))
 
     def event(self, event: Event) -> None:
         """Add an event, as lastingly as a result."""
-        self._events.append(encode(event, self.redactor))
+        self._events.append(event)
 
     def note(self, kind: str, data: Mapping[str, JsonValue]) -> None:
         """Add an event of the run, of now."""
@@ -278,7 +278,7 @@ class RunFolder:
     def results(self) -> Mapping[TrialKey, TrialResult]:
         """Return the results as they are in the file; the last line of a trial wins."""
         found = StoredResults(self.path, self.info, self.tasks)
-        refuse_damage(self.path, found.bad)
+        refuse_damage(self.path, found.log.bad)
         return ResultsByTrial(found.latest(), found.standings)
 
     def verify(self) -> None:
@@ -309,7 +309,7 @@ class RunFolder:
             asked: What for, as the user put it.
             trials: Those that have results; what they left is kept.
         """
-        rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._lines)
+        rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._results.end.lines)
         session = self.info.sessions[-1].model_copy(update={"rerun": rerun})
         self._write_info({"sessions": (*self.info.sessions[:-1], session)})
         self.standings.run_again(trials)
@@ -359,10 +359,16 @@ class RunFolder:
             return
         self._refuse_another_place()
         now = self.now()
-        self._results.sync()
-        count, digest = count_lines(self._results.path)
+        results, events = self._results.seal(), self._events.seal()
         session = self.info.sessions[-1].model_copy(
-            update={"finished": now, "outcome": outcome, "results": count, "results_sha256": digest}
+            update={
+                "finished": now,
+                "outcome": outcome,
+                "results": results[0],
+                "results_sha256": results[1],
+                "events": events[0],
+                "events_sha256": events[1],
+            }
         )
         update = {"sessions": (*self.info.sessions[:-1], session)}
         whole = self.info.stopping_rule is not None or not self._lacks_results()
@@ -433,6 +439,4 @@ def _place_of(path: Path) -> tuple[int, int] | None:
 
 def write_info(path: Path, info: RunInfo, redactor: Redactor) -> None:
     """Write `run.json` of the folder `path`, with its checksum."""
-    text = redactor.redact_line(info.model_dump_json(exclude={"checksum"}), keep=IDENTITY)
-    document = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    write_atomic(path / "run.json", add_checksum(f"{document}\n".encode(), indent=b"\n  "))
+    write_atomic(path / "run.json", encode_document(info, redactor))

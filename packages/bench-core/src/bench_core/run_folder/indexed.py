@@ -22,12 +22,14 @@ from bench_core.files.inside import open_inside
 from bench_core.records import Event, Record, TrialKey, TrialResult
 from bench_core.records.base import share_names
 from bench_core.records.codec import decode
-from bench_core.run_folder.jsonl import BadLine, collector_paused, walk_lines
+from bench_core.run_folder.checked_log import CheckedLines
+from bench_core.run_folder.jsonl import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from bench_core.run_folder.checked_log import Seal
     from bench_core.run_folder.standings import TrialStandings
 
 R = TypeVar("R", bound=Record)
@@ -145,21 +147,23 @@ class StoredEvents(StoredRecords[Event]):
     """The events of a run, in order.
 
     Attributes:
+        log: What in the file is not as it was written, and where it ends.
         bad: Lines that are no events.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Go over the file once; a missing one has none.
+    def __init__(self, path: Path, seals: Sequence[Seal] = ()) -> None:
+        """Go over the file, which was closed with `seals`, once; a missing one has none.
 
         Raises:
             RunFolderError: More than 10,000 lines are no events.
         """
         super().__init__(path, Event, array("q"))
-        self.bad: list[BadLine] = []
+        self.log = CheckedLines(path, Event, seals)
+        self.bad = self.log.bad
         self._times = array("d")
         self._kinds = array("L")
         self._names: dict[str, int] = {}
-        for _, start, found in walk_lines(path, Event, _EVENT.decode, self.bad):
+        for _, start, found in self.log.walk(_EVENT.decode):
             self._starts.append(start)
             self._times.append(found.time.timestamp())
             self._kinds.append(self._names.setdefault(found.kind, len(self._names)))
@@ -255,6 +259,10 @@ class _EventPart(msgspec.Struct, gc=False):
 
     time: datetime
     kind: Annotated[str, msgspec.Meta(min_length=1)]
+    sequence: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    previous: str | None = None
+    beside: NonNegative | None = None
+    checksum: str | None = None
 
 
 _EVENT = msgspec.json.Decoder(_EventPart)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import RefusedFileError, RunFolderError
-from bench_core.files.checksums import file_sha256, lines_sha256
+from bench_core.files.checksums import file_sha256
 from bench_core.files.inside import file_inside, refuse_linked
 from bench_core.files.locks import lock_for_writing
-from bench_core.records import Event, Record, TrialResult
+from bench_core.records import TrialResult
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
+from bench_core.run_folder.checked_log import LOGS, CheckedLines, seals_of, unsealed
 from bench_core.run_folder.folder import write_info
-from bench_core.run_folder.indexed import StoredEvents
 from bench_core.run_folder.jsonl import BadLine, set_aside_lines, walk_lines
+from bench_core.run_folder.rescore_folder import rescore_problems
 from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
-    StoredResults,
     changed_files,
     kept_attempts,
     read_info,
-    read_task_lines,
     read_tasks,
+    survey_run,
     trial_path,
 )
 
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from bench_core.records import RunInfo
-
-_LOGS: dict[str, type[Record]] = {"results.jsonl": TrialResult, "events.jsonl": Event}
+_ASTRAY = "it does not fit the lines around it: it was doubled, moved or exchanged, or another process wrote it"
 
 
 @dataclass(frozen=True)
@@ -76,34 +74,9 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
         EnvironmentFaultError: The object store that has files of its trials cannot be read.
         MissingExtraError: What reads it is not installed.
     """
-    info = read_info(path)
-    tasks = read_task_lines(path, info)
-    results = StoredResults(path, info, tasks.records)
-    events = StoredEvents(path / "events.jsonl")
-    standings = results.standings
-    problems = [] if tasks.path.exists() else ["tasks.jsonl is missing: restore it from a copy"]
-    problems += [str(line) for lines in (tasks, results, events) for line in lines.bad]
-    problems += changed_files(path, info)
-    problems += results.misplaced
-    if not results.bad:  # else these say no more
-        problems += _unlike_sessions(path, info)
-        missing = standings.planned - len(standings)
-        # a run that looks stopped may lack trials
-        if missing and info.finished is not None and info.stopping_rule is None:
-            first = next(key for key in standings.plan() if standings.get(key) is None)
-            problems.append(
-                f"run.json says the run is finished, but {missing} planned trials have no result, the "
-                f"first of task {first.task_id!r}: run the same command again"
-            )
-    problems += [
-        f"results.jsonl holds {count} results of the benchmark {name!r} in a run of {info.benchmark!r}"
-        for name, count in sorted(results.benchmarks.items())
-        if name != info.benchmark
-    ]
-    problems += [
-        f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
-        for key in sorted(results.unplanned, key=lambda key: (key.task_id, key.trial))
-    ]
+    view = survey_run(path)
+    problems = [each.reason for each in view.damaged_records]
+    standings, known = view.standings, view.bad_lines("results.jsonl")
     read = TrialResult.__pydantic_validator__.validate_json
     bad: list[BadLine] = []
     lines = walk_lines(path / "results.jsonl", TrialResult, read, bad)
@@ -111,15 +84,16 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
         if standings.get(result.key) is not None:
             problems += _changed_in(path, result, current=start == standings.start(result.key))
         if told is not None:
-            told(done, results.count)
+            told(done, view.logs[0].count)
     # a checksum that was computed elsewhere, of what is no result
-    problems += [str(line) for line in bad if line not in results.bad]
+    problems += [str(line) for line in bad if line not in known]
+    problems += rescore_problems(path)
     statuses = Counter(standing.status.value for standing in standings)
-    return RunCheck(path, info.run_id, standings.planned, dict(statuses), tuple(problems))
+    return RunCheck(path, view.info.run_id, standings.planned, dict(statuses), tuple(problems))
 
 
 def repair_run(path: Path) -> list[SetAside]:
-    """Move every damaged or torn line of results and events to a file beside them.
+    """Move every line of results and events that is damaged, torn or astray to a file beside them.
 
     The trials of lost results run again when the run is resumed. What closed sessions knew of the
     file's digest no longer holds and is taken out of `run.json`; the next session seals it again.
@@ -136,18 +110,18 @@ def repair_run(path: Path) -> list[SetAside]:
         if changed := changed_files(path, info):
             raise RunFolderError("; ".join(changed))
         moved = []
-        for name, model in _LOGS.items():
-            bad: list[BadLine] = []
-            read = model.__pydantic_validator__.validate_json
-            deque(walk_lines(path / name, model, read, bad), maxlen=0)
+        changed_logs = []
+        for name, model in LOGS.items():
+            lines: CheckedLines[Any] = CheckedLines(path / name, model, seals_of(info, name))
+            deque(lines.walk(model.__pydantic_validator__.validate_json), maxlen=0)
+            bad = sorted({*lines.bad, *_astray(lines)}, key=lambda line: line.start)
             kept = set_aside_lines(path / name, bad)
             if kept is not None:
                 moved.append(SetAside(tuple(bad), kept))
-        if any(each.moved_to.name.startswith("results.jsonl") for each in moved):
-            unsealed = {"results": None, "results_sha256": None}
-            sessions = [each.model_copy(update=unsealed) for each in info.sessions]
-            update = {"sessions": tuple(sessions), "finished": None}
-            write_info(path, info.model_copy(update=update), Redactor.from_environment())
+            if bad or lines.changed or lines.cut_off:
+                changed_logs.append(name)
+        if changed_logs:
+            write_info(path, unsealed(info, changed_logs), Redactor.from_environment())
         return moved
     finally:
         lock.release()
@@ -175,20 +149,13 @@ def seal_of(path: Path) -> str:
     return f"sha256:{file_sha256(path / 'run.json')}"
 
 
-def _unlike_sessions(path: Path, info: RunInfo) -> Iterator[str]:
-    """Yield where `results.jsonl` does not begin with what a session left."""
-    for number, session in enumerate(info.sessions, 1):
-        if session.results is None or session.results_sha256 is None:
-            continue
-        results = path / "results.jsonl"
-        digest = lines_sha256(results, session.results) if results.exists() else None
-        if digest is None:
-            yield (
-                f"results.jsonl has fewer lines than the {session.results} that session {number} left: "
-                f"restore it from a copy"
-            )
-        elif digest != session.results_sha256:
-            yield (f"results.jsonl is not what session {number} left: restore it from a copy")
+def _astray(lines: CheckedLines[Any]) -> Iterator[BadLine]:
+    if not lines.astray:
+        return
+    with lines.path.open("rb") as file:
+        for number, start in lines.astray:
+            file.seek(start)
+            yield BadLine(lines.path, number, start, start + len(file.readline()), _ASTRAY)
 
 
 def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:

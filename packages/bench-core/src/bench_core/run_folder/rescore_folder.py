@@ -10,30 +10,36 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, NonNegativeInt
 
 from bench_core.closing import Closing
-from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
-from bench_core.files.append_log import AppendLog, GroupSync
+from bench_core.errors import RecordError, RefusedFileError, RunFolderError, SchemaVersionError
+from bench_core.files.append_log import GroupSync
 from bench_core.files.atomic import folder_name, sweep_temporary_below, write_atomic
+from bench_core.files.checksums import checksum_holds, file_sha256
 from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
 from bench_core.files.locks import lock_for_writing
 from bench_core.records import Record, TrialKey, TrialResult
-from bench_core.records.codec import IDENTITY, decode, encode_sealed
+from bench_core.records.codec import decode, encode_document
 from bench_core.redaction import Redactor
-from bench_core.run_folder.jsonl import read_lines, set_aside_torn
+from bench_core.run_folder.checked_log import CheckedLines, CheckedLog, Seal
+from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.provenance import package_versions
+from bench_core.run_folder.same_run import refuse_results_alone
 from bench_core.run_folder.view import read_run, trial_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
 _INFO = "rescore.json"
 _RESULTS = "results.jsonl"
+_CHANGES = "changes.json"
 
 
 class RescoreInfo(Record):
@@ -47,6 +53,8 @@ class RescoreInfo(Record):
         config: The options of this evaluation.
         versions: The distributions that did it.
         finished: When every trial had been evaluated; None until then.
+        results: How many lines `results.jsonl` had when it was closed; `results_sha256` is their digest.
+        changes_sha256: The digest of `changes.json`, which says what differs from the first results.
     """
 
     schema_version: Literal[1] = 1
@@ -58,6 +66,10 @@ class RescoreInfo(Record):
     versions: dict[str, str] = Field(default_factory=dict)
     started: datetime
     finished: datetime | None = None
+    results: NonNegativeInt | None = None
+    results_sha256: str | None = None
+    changes_sha256: str | None = None
+    checksum: str | None = None
 
 
 class RescoreFolder(Closing):
@@ -106,7 +118,9 @@ class RescoreFolder(Closing):
             self._lock.release()
             raise
         self._sync = GroupSync()
-        self._log = AppendLog(self.path / _RESULTS, self._sync)
+        self._log: CheckedLog[TrialResult] = CheckedLog(
+            self.path / _RESULTS, self._sync, self._redactor, self._lines.end
+        )
 
     def append(self, result: TrialResult) -> None:
         """Add the new result of a trial."""
@@ -114,9 +128,7 @@ class RescoreFolder(Closing):
             raise RunFolderError(
                 f"{self.run.path} has no trial {result.trial} of task {result.task_id!r} to rescore"
             )
-        numbered = result.model_copy(update={"sequence": self._lines + 1})
-        self._log.append(encode_sealed(numbered, self._redactor))
-        self._lines += 1
+        self._log.append(result)
         self._done.add(result.key)
 
     def remaining(self) -> list[TrialKey]:
@@ -133,22 +145,31 @@ class RescoreFolder(Closing):
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
+    def write_changes(self, text: bytes) -> None:
+        """Write `changes.json`."""
+        write_atomic(self.path / _CHANGES, text)
+        digest = file_sha256(self.path / _CHANGES)
+        self.info = self.info.model_copy(update={"changes_sha256": digest})
+
     def close(self) -> None:
         """Sync and close; finished when nothing remains."""
         try:
+            lines, digest = self._log.seal()
             self._log.close()
+            update: dict[str, object] = {"results": lines, "results_sha256": digest}
             if self.info.finished is None and not self.remaining():
-                finished = datetime.now(timezone.utc)
-                self.info = self.info.model_copy(update={"finished": finished})
-                self._write_info(self.info)
+                update["finished"] = datetime.now(timezone.utc)
+            self.info = self.info.model_copy(update=update)
+            self._write_info(self.info)
         finally:
             self._sync.close()
             self._lock.release()
 
     def _begin(self, info: RescoreInfo) -> RescoreInfo:
         sweep_temporary_below(self.path)
-        self._lines = 0
+        self._lines = CheckedLines(self.path / _RESULTS, TrialResult)
         if not (self.path / _INFO).exists():
+            refuse_results_alone(self.path, _INFO)
             self._done: set[TrialKey] = set()
             self._write_info(info)
             return info
@@ -158,24 +179,42 @@ class RescoreFolder(Closing):
                 f"{self.path} was begun with the profile {before.profile!r} and other options: "
                 f"use another id"
             )
-        lines = read_lines(self.path / _RESULTS, TrialResult)
-        lines.refuse_damage(self.path)
-        set_aside_torn(lines.path, lines.bad)
-        self._done = {result.key for result in lines.records}
-        self._lines = len(lines.records)
+        view = _read(self.path)
+        if view.problems:
+            raise RunFolderError(
+                f"{self.path}: {view.problems[0]}; nothing goes on in it: use another id"
+            )
+        self._lines = view.lines
+        set_aside_torn(view.lines.path, view.lines.bad)
+        self._done = set(view.results)
         return before
 
     def _write_info(self, info: RescoreInfo) -> None:
-        text = self._redactor.redact_line(info.model_dump_json(indent=2), keep=IDENTITY)
-        write_atomic(self.path / _INFO, f"{text}\n".encode())
+        write_atomic(self.path / _INFO, encode_document(info, self._redactor))
 
 
 class RescoreView:
-    """What a later evaluation holds: `info`, and the last result of each trial."""
+    """What a later evaluation holds.
 
-    def __init__(self, info: RescoreInfo, results: dict[TrialKey, TrialResult]) -> None:
+    Attributes:
+        info: `rescore.json`.
+        results: The last result of each trial.
+        problems: What is not as it was written, a sentence each.
+        lines: What reading `results.jsonl` found.
+    """
+
+    def __init__(
+        self,
+        info: RescoreInfo,
+        results: dict[TrialKey, TrialResult],
+        lines: CheckedLines[TrialResult],
+        changed: Sequence[str],
+    ) -> None:
+        """Use `read_rescore` instead."""
         self.info = info
         self.results = results
+        self.lines = lines
+        self.problems = (*changed, *lines.changed, *lines.cut_off)
 
 
 def read_rescore(run: Path, rescore_id: str) -> RescoreView:
@@ -184,11 +223,41 @@ def read_rescore(run: Path, rescore_id: str) -> RescoreView:
     Raises:
         RunFolderError: There is none of that id, or it is damaged.
     """
-    folder = refuse_linked(run, _path(run, rescore_id).relative_to(run).as_posix())
+    return _read(refuse_linked(run, _path(run, rescore_id).relative_to(run).as_posix()))
+
+
+def rescore_problems(run: Path) -> Iterator[str]:
+    """Yield what in the later evaluations of a run is not as it was written, a sentence each."""
+    for folder in sorted((run / "rescores").glob("*/")):
+        name = folder.relative_to(run).as_posix()
+        try:
+            problems = _read(refuse_linked(run, name)).problems
+        except (RunFolderError, RefusedFileError) as error:
+            problems = (str(error),)
+        yield from (f"{name}: {each}" for each in problems)
+
+
+def _read(folder: Path) -> RescoreView:
     info = _read_info(folder)
-    lines = read_lines(folder / _RESULTS, TrialResult, written_by=info.versions.get("bench-core"))
-    lines.refuse_damage(folder)
-    return RescoreView(info, {result.key: result for result in lines.records})
+    changed = []
+    if info.checksum is not None and not checksum_holds(read_inside(folder, _INFO)):
+        changed.append(f"{_INFO} was changed after it was written")
+    if info.changes_sha256 is not None:
+        try:
+            same = info.changes_sha256 == hashlib.sha256(read_inside(folder, _CHANGES)).hexdigest()
+        except FileNotFoundError:
+            same = False
+        if not same:
+            changed.append(f"{_CHANGES} is missing, or not what the evaluation left")
+    seals = []
+    if info.results is not None and info.results_sha256 is not None:
+        seals.append(Seal(info.results, info.results_sha256, "the evaluation"))
+    written_by = info.versions.get("bench-core")
+    lines = CheckedLines(folder / _RESULTS, TrialResult, seals, written_by=written_by)
+    read = TrialResult.__pydantic_validator__.validate_json
+    results = {result.key: result for _, _, result in lines.walk(read)}
+    refuse_damage(folder, lines.bad)
+    return RescoreView(info, results, lines, changed)
 
 
 def _path(run: Path, rescore_id: str) -> Path:

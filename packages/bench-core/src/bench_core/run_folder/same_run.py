@@ -57,14 +57,14 @@ def refuse_unusable_folder(
     require_space(path, TO_BEGIN)
 
 
-def refuse_results_alone(path: Path) -> None:
-    """Raise where a folder holds results and does not say of which run.
+def refuse_results_alone(path: Path, info: str = "run.json") -> None:
+    """Raise where a folder holds results and does not say of what: the document `info` is missing.
 
     Raises:
         RunFolderError: It does.
     """
     if (path / "results.jsonl").exists() and (path / "results.jsonl").stat().st_size:
-        raise RunFolderError(f"{path} holds results but no run.json: use another folder")
+        raise RunFolderError(f"{path} holds results but no {info}: use another folder")
 
 
 def refuse_other_run(

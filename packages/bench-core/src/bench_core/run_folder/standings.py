@@ -38,6 +38,8 @@ class ResultPart(msgspec.Struct, gc=False):
     success: bool | None = None
     suspect: tuple[str, ...] = ()
     sequence: int | None = None
+    previous: str | None = None
+    beside: int | None = None
     checksum: str | None = None
     schema_version: Literal[1] = 1
 

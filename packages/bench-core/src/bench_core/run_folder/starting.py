@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench_core.errors import InputError, RunFolderError
 from bench_core.files.atomic import folder_name, ignores_case, sweep_temporary, write_atomic
 from bench_core.records.codec import encode
-from bench_core.run_folder.jsonl import set_aside_torn
+from bench_core.run_folder.checked_log import LOGS, unsealed
+from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.leftovers import sweep_killed
 from bench_core.run_folder.same_run import refuse_results_alone
 from bench_core.run_folder.times import ForwardTime
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from bench_core.run_folder.view import RunView
 
-_LOGS = ("results.jsonl", "events.jsonl")
 _SET_BACK = timedelta(seconds=1)
 """From when on a clock that was set back is written down; less is what clocks are corrected by."""
 
@@ -43,6 +43,8 @@ class StoredSessions(NamedTuple):
     def events(self) -> Iterator[tuple[str, dict[str, JsonValue]]]:
         """Return what the next session writes down once it has begun: only then the clock was read."""
         yield from (("set_aside", each) for each in self.moved)
+        for each in self.view.lost:
+            yield "lines_lost", {"problem": each}
         if self.time.ahead >= _SET_BACK:
             yield "clock_set_back", {"seconds": self.time.ahead.total_seconds()}
 
@@ -92,12 +94,19 @@ def prepare_to_resume(
     view = read_run(path)  # only now: another process may just have ended
     _refuse_shared_folders(path, view.tasks)
     time = ForwardTime(now, view.last_date())
+    refuse_damage(path, view.bad_lines("events.jsonl"))  # what calls cost would be another number
     if view.changed:
-        raise RunFolderError(f"{view.changed[0]}; nothing goes on in a run that is not as it was")
+        raise RunFolderError(
+            f"{view.changed[0]}, or let `bench-core repair {path}` set aside what can be; nothing goes on in "
+            f"a run that is not as it was"
+        )
     sweep_killed(view)
-    moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
+    moved = [moved for name in LOGS if (moved := _set_aside(view, name))]
     code = _code_of(view.info, wanted)
-    info = view.info.model_copy(update={"trials": trials or view.info.trials, "agent_code": code})
+    cut_off = [log.path.name for log in view.logs if log.cut_off]
+    info = unsealed(view.info, cut_off).model_copy(
+        update={"trials": trials or view.info.trials, "agent_code": code}
+    )
     return StoredSessions(view, info, time, moved)
 
 

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import os
+import stat
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.atomic import folder_name
-from bench_core.files.checksums import checksum_holds, count_lines, file_sha256
+from bench_core.files.checksums import checksum_holds, file_sha256
 from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
-from bench_core.records import RunInfo, Task, TrialKey, TrialResult
+from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
+from bench_core.run_folder.checked_log import CheckedLines, lines_left, lines_now, seals_of
 from bench_core.run_folder.indexed import (
     ResultsByTrial,
     StoredEvents,
     StoredRecords,
 )
-from bench_core.run_folder.jsonl import read_lines, refuse_damage, walk_lines
+from bench_core.run_folder.jsonl import read_lines, refuse_damage
 from bench_core.run_folder.standings import TrialStandings, result_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from bench_core.run_folder.jsonl import BadLine, Lines
 
+_log = logging.getLogger(__name__)
+_SHOWN_TRIALS = 20
 _CHANGED = "was changed after it was written: restore it from a copy"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a run folder that was left out of what was read.
+    """Something in a run folder that is not as it was written, or was left out of what was read.
 
     Attributes:
-        file: The file's name.
-        line: The number of the line, from 1; None for lines moved to a file of their own.
+        file: The file's name, or the trial's folder.
+        line: The number of the line, from 1; None where it is no single one.
         reason: What is wrong with it.
+        usual: Whether it takes nothing from the run's numbers: a line that a kill cut short, whose trial runs
+            again, and lines that were set aside.
     """
 
     file: str
     line: int | None
     reason: str
+    usual: bool = False
 
 
 class RunView:
@@ -58,46 +69,106 @@ class RunView:
             file each time, one after another.
         results: The same by trial.
         standings: How each trial stands.
-        lines: How many lines `results.jsonl` was given, those set aside later included.
-        changed: What was changed after it was written and can be read all the same, a sentence each.
+        end: Where `results.jsonl` ends.
     """
 
     def __init__(
-        self,
-        path: Path,
-        info: RunInfo,
-        tasks: tuple[Task, ...],
-        results: StoredResults,
-        changed: Iterable[str] = (),
+        self, path: Path, info: RunInfo, tasks: Lines[Task], results: StoredResults
     ) -> None:
         """Use `read_run` instead."""
         self.path = path
         self.info = info
-        self.tasks = tasks
+        self.tasks = tuple(tasks.records)
         self.standings = results.standings
         self.latest = results.latest()
         self.results: Mapping[TrialKey, TrialResult] = ResultsByTrial(self.latest, self.standings)
-        self._bad_results = results.bad
-        self.lines = results.lines
-        self.changed = (*changed, *results.misplaced)
+        self.end = results.log.end
+        self._stored = results
+        self._bad_tasks = tasks.bad
+        self._changed_files = changed_files(path, info)
+
+    @property
+    def lines(self) -> int:
+        """How many lines `results.jsonl` was given, those set aside later included."""
+        return self.end.lines
+
+    @property
+    def logs(self) -> tuple[CheckedLines[TrialResult], CheckedLines[Event]]:
+        """What reading `results.jsonl` and `events.jsonl` found."""
+        return self._stored.log, self.events.log
 
     @cached_property
     def events(self) -> StoredEvents:
         """What happened, in order; found when first asked for, and read each time."""
-        return StoredEvents(self.path / "events.jsonl")
+        return StoredEvents(self.path / "events.jsonl", seals_of(self.info, "events.jsonl"))
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What was changed after it was written and can be read all the same, a sentence each."""
+        return (*self._changed_files, *(each for log in self.logs for each in log.changed))
+
+    @cached_property
+    def lost(self) -> tuple[str, ...]:
+        """Which files are older than what another one says of them, a sentence each.
+
+        A machine that loses power leaves them so, too: that loses the last half second of each.
+        """
+        if self.changed:  # which says more
+            return ()
+        results, events = self.logs
+        found = [*results.cut_off, *events.cut_off]
+        noted = events.beside or 0
+        # the run may go on: what was read later may tell of lines that came meanwhile
+        if not results.cut_off and noted > results.end.lines and noted > lines_now(results.path):
+            found.append(
+                f"results.jsonl has {results.end.lines} lines of the {noted} that events.jsonl tells of: the "
+                f"others were cut off or lost with the power; the same command runs their trials again"
+            )
+        # unless the last event was written after the last result
+        told = (results.beside or 0) if noted < results.end.lines else 0
+        if not events.cut_off and told > events.end.lines:
+            found.append(
+                f"events.jsonl has {events.end.lines} lines of the {told} that results.jsonl tells "
+                f"of: the others were cut off or lost with the power"
+            )
+        return tuple(found)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """Lines that were left out, and files to which such lines were moved earlier."""
-        bad = [*self._bad_results, *self.events.bad]
-        now = [Problem(line.path.name, line.number, str(line)) for line in bad]
-        now += [Problem(sentence.split()[0], None, sentence) for sentence in self.changed]
+        """What is not as the run wrote it, as far as lines, and the sizes of its trials' files, tell.
+
+        The contents of these files are not read: no number of the run is taken from them, and there may be
+        many gigabytes. `check_run` reads them, too. Files to which lines were moved earlier are named.
+        """
         moved = sorted(
             each.name
             for pattern in ("*.jsonl.torn-*", "*.jsonl.damaged-*")
             for each in self.path.glob(pattern)
         )
-        return (*now, *(Problem(name, None, f"{name} holds lines set aside") for name in moved))
+        files = (Problem(each.split()[0], None, each) for each in missing_files(self))
+        aside = (Problem(n, None, f"{n} holds lines set aside", usual=True) for n in moved)
+        return (*self.damaged_records, *files, *aside)
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """Those of the `problems` by which a number of the run may be another than it was, a sentence each."""
+        return tuple(each.reason for each in self.problems if not each.usual)
+
+    def tell_damage(self) -> None:
+        """Log the `damage`, for who makes something of the run that has no place for it."""
+        for each in self.damage:
+            _log.warning("%s is not as it was written: %s", self.path, each)
+
+    @cached_property
+    def damaged_records(self) -> tuple[Problem, ...]:
+        """The part of `problems` that is in the files of the run itself."""
+        bad = [*self._bad_tasks, *(line for log in self.logs for line in log.bad)]
+        found = [Problem(line.path.name, line.number, str(line), line.torn) for line in bad]
+        sentences = [*self.changed, *self.lost]
+        if not self._stored.log.bad:  # else these say no more
+            # what a foreign line is says more than that there is one
+            sentences += list(self._misfits()) or self._lines_of_no_session()
+        return (*found, *(Problem(each.split()[0], None, each) for each in sentences))
 
     @property
     def to_rerun(self) -> frozenset[TrialKey]:
@@ -124,7 +195,55 @@ class RunView:
 
     def bad_lines(self, name: str) -> list[BadLine]:
         """Return the unreadable lines of `results.jsonl` or `events.jsonl`."""
-        return self._bad_results if name == "results.jsonl" else self.events.bad
+        return (self._stored if name == "results.jsonl" else self.events).log.bad
+
+    def refuse_damage(self) -> None:
+        """Raise where it cannot be said which results the run has.
+
+        Raises:
+            RunFolderError: Tasks or results are damaged, or there is a result of a trial that was never
+                planned.
+        """
+        if not (self.path / "tasks.jsonl").exists():
+            raise RunFolderError(f"{self.path} has no tasks.jsonl; restore it from a copy")
+        if self._bad_tasks:
+            raise RunFolderError(f"{self._bad_tasks[0]}; restore tasks.jsonl from a copy")
+        refuse_damage(self.path, self._stored.log.bad)
+        for key in self._stored.unplanned:
+            # no writer of this run can have added it
+            raise RunFolderError(
+                f"{self.path / 'results.jsonl'} holds trial {key.trial} of task {key.task_id!r}, "
+                f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
+                f"lines out"
+            )
+
+    def _lines_of_no_session(self) -> list[str]:
+        known = (self.info, read_info(self.path))  # the run may go on
+        return [
+            f"{log.path.name} has lines that no session of run.json wrote: restore the newer run.json from a "
+            f"copy, or take them out"
+            for log in self.logs
+            if all(log.count > lines_left(each, log.path.name) for each in known)
+        ]
+
+    def _misfits(self) -> Iterator[str]:
+        """Yield what this run cannot have written, and what it lacks where it says that it has all."""
+        for name, count in sorted(self._stored.benchmarks.items()):
+            if name != self.info.benchmark:
+                yield (
+                    f"results.jsonl holds {count} results of the benchmark {name!r} in a run of "
+                    f"{self.info.benchmark!r}"
+                )
+        for key in sorted(self._stored.unplanned, key=lambda key: (key.task_id, key.trial)):
+            yield f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
+        # a run that looks stopped may lack trials
+        missing = self.standings.planned - len(self.standings)
+        if missing and self.info.finished is not None and self.info.stopping_rule is None:
+            first = next(k for k in self.standings.plan() if self.standings.get(k) is None)
+            yield (
+                f"run.json says the run is finished, but {missing} planned trials have no result, the "
+                f"first of task {first.task_id!r}: run the same command again"
+            )
 
 
 def read_run(path: Path) -> RunView:
@@ -133,31 +252,34 @@ def read_run(path: Path) -> RunView:
     Each line of its results is checked and none is kept: `latest` reads them again, one after another, so
     that the memory this takes is some 25 bytes a planned trial.
 
-    A torn last line is left out and named in `problems`; so are damaged events, which decide
-    nothing.
+    A torn last line is left out and named in `problems`, as is all else that is not as it was written:
+    damaged events, files that are shorter than another one says, files of trials that are gone.
 
     Raises:
         RunFolderError: There is no run, its tasks or results are damaged, or it holds a result of a
             trial that was never planned.
         SchemaVersionError: A newer bench-core wrote it.
     """
+    view = survey_run(path)
+    view.refuse_damage()
+    return view
+
+
+def survey_run(path: Path) -> RunView:
+    """Read the run folder `path` as `read_run` does, also where tasks or results of it are damaged.
+
+    Raises:
+        RunFolderError: There is no run, or nearly no line of it can be read.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
     info = read_info(path)
-    tasks = read_tasks(path, info)
-    results = StoredResults(path, info, tasks)
-    refuse_damage(path, results.bad)
-    if results.unplanned:
-        (key, _), *_ = results.unplanned.items()
-        # no writer of this run can have added it
-        raise RunFolderError(
-            f"{path / 'results.jsonl'} holds trial {key.trial} of task {key.task_id!r}, "
-            f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
-            f"lines out"
-        )
+    tasks = read_task_lines(path, info)
+    results = StoredResults(path, info, tasks.records)
     now = read_info(path)  # it is given more trials before the first of them has a result
     results.standings.extend(now.trials)
     for key, after in _reruns(now).items():
         results.standings.run_again([key], after=after)
-    return RunView(path, now, tasks, results, changed_files(path, info))
+    return RunView(path, now, tasks, results)
 
 
 class StoredResults:
@@ -165,12 +287,9 @@ class StoredResults:
 
     Attributes:
         standings: How each planned trial stands.
-        bad: Lines that are no results.
-        lines: How many lines the file was given.
-        count: How many of its lines are results.
+        log: What in the file is not as it was written, and where it ends.
         unplanned: Trials that are not planned, with the number of their lines.
         benchmarks: How many lines are of which benchmark.
-        misplaced: Where lines are missing, doubled or in another order, a sentence each.
     """
 
     def __init__(self, path: Path, info: RunInfo, tasks: Sequence[Task]) -> None:
@@ -181,46 +300,24 @@ class StoredResults:
             SchemaVersionError: A newer bench-core wrote one of them.
         """
         self.standings = TrialStandings([task.task_id for task in tasks], info.trials)
-        self._file = path / "results.jsonl"
         self._written_by = info.versions.get("bench-core")
-        self.bad: list[BadLine] = []
-        self.lines = self.count = 0
+        file = path / "results.jsonl"
+        seals = seals_of(info, file.name)
+        self.log = CheckedLines(file, TrialResult, seals, written_by=self._written_by)
         self.unplanned: Counter[TrialKey] = Counter()
         self.benchmarks: Counter[str] = Counter()
-        self.misplaced: list[str] = []
-        set_aside, ahead = count_set_aside(path), 0
-        found = walk_lines(
-            self._file, TrialResult, result_part, self.bad, written_by=self._written_by
-        )
-        for number, start, result in found:
-            self.count += 1
+        for _, start, result in self.log.walk(result_part):
             self.benchmarks[result.benchmark] += 1
             if not self.standings.note(result, start):
                 if not self.unplanned:
                     self.standings.extend(read_info(path).trials)
                 if not self.standings.note(result, start):
                     self.unplanned[TrialKey(task_id=result.task_id, trial=result.trial)] += 1
-            if result.sequence is None:  # written by another program
-                continue
-            self.lines = max(self.lines, result.sequence)
-            now = result.sequence - number
-            if not ahead <= now <= set_aside and not self.misplaced:
-                what = (
-                    "lines are missing before it"
-                    if now > ahead
-                    else "it is doubled or out of order"
-                )
-                self.misplaced.append(
-                    f"results.jsonl, line {number} was written as line {result.sequence}: {what}; "
-                    f"restore the file from a copy"
-                )
-            ahead = now
-        self.lines = max(self.lines, self.count)
 
     def latest(self) -> StoredRecords[TrialResult]:
         """Return the last result of each trial, in the order of first results."""
         starts = self.standings.starts()
-        return StoredRecords(self._file, TrialResult, starts, written_by=self._written_by)
+        return StoredRecords(self.log.path, TrialResult, starts, written_by=self._written_by)
 
 
 def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:
@@ -245,15 +342,11 @@ def changed_files(path: Path, info: RunInfo) -> list[str]:
     if info.checksum is not None and not checksum_holds((path / "run.json").read_bytes()):
         found.append(f"run.json {_CHANGED}")
     tasks = path / "tasks.jsonl"
-    if info.tasks_sha256 not in {None, file_sha256(tasks) if tasks.exists() else None}:
+    if not tasks.exists():
+        found.append("tasks.jsonl is missing: restore it from a copy")
+    elif info.tasks_sha256 not in {None, file_sha256(tasks)}:
         found.append(f"tasks.jsonl {_CHANGED}")
     return found
-
-
-def count_set_aside(path: Path) -> int:
-    """Return how many lines of `results.jsonl` were moved to files beside it as damaged."""
-    files = path.glob("results.jsonl.damaged-*")
-    return sum(count_lines(each)[0] for each in files)
 
 
 def read_task_lines(path: Path, info: RunInfo) -> Lines[Task]:
@@ -326,3 +419,65 @@ def place_to_keep(run: Path, key: TrialKey, sequence: int | None) -> Path:
         return kept
     names = (f"unfinished-{n}" for n in itertools.count(1))
     return next(p for name in names if not (p := archive / name).exists())
+
+
+class _Left(msgspec.Struct, gc=False):
+    """The part of a result that says which files its trial left."""
+
+    task_id: str
+    trial: int = 1
+    sequence: int | None = None
+    artifacts: tuple[_File, ...] = ()
+    stored: msgspec.Raw = msgspec.Raw(b"null")
+
+    @classmethod
+    def of(cls, result: TrialResult) -> _Left:
+        """Take it from a record that an older bench-core wrote."""
+        return _LEFT.decode(result.model_dump_json())
+
+
+class _File(msgspec.Struct, gc=False):
+    path: str
+    size: int | None = None
+
+
+_LEFT = msgspec.json.Decoder(_Left)
+
+
+def missing_files(run: RunView) -> Iterator[str]:
+    """Yield which files that trials left are gone or of another size, as far as a look at each tells."""
+    found = 0
+    for left in run.latest.parts(_LEFT.decode, _Left.of):
+        if bytes(left.stored) == b"null" and left.artifacts:
+            problem = _problem_of(run.path, left)
+            found += problem is not None
+            if problem is not None and found <= _SHOWN_TRIALS:
+                yield problem
+    if found > _SHOWN_TRIALS:
+        yield (
+            f"trials/: files of {found - _SHOWN_TRIALS} more trials are gone or changed; `bench-core check "
+            f"{run.path}` names them all"
+        )
+
+
+def _problem_of(run: Path, left: _Left) -> str | None:
+    """Return what is wrong with the files of a result, in its own folder or where they were moved to."""
+    key = TrialKey(task_id=left.task_id, trial=left.trial)
+    folder = trial_path(run, key)
+    problem = _problem_in(folder, left.artifacts)
+    # a later attempt without a result, whose process ended, lies there then
+    kept = kept_attempts(run, key) / f"result-{left.sequence}"
+    if problem is None or (kept.exists() and _problem_in(kept, left.artifacts) is None):
+        return None
+    return f"{folder.relative_to(run).as_posix()} {problem}: restore it from a copy"
+
+
+def _problem_in(folder: Path, files: Sequence[_File]) -> str | None:
+    for each in files:
+        try:
+            status = os.lstat(f"{folder}/{each.path}")
+        except (OSError, ValueError):
+            return f"lacks {each.path}"
+        if not stat.S_ISREG(status.st_mode) or each.size not in {None, status.st_size}:
+            return f"has another {each.path} than the trial left"
+    return None

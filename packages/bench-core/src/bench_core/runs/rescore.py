@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from bench_core.errors import BenchError, EvaluationError, InputError, RefusedFileError
-from bench_core.files.atomic import write_atomic
 from bench_core.files.inside import refuse_unusual
 from bench_core.records import ErrorInfo, Record, Status, TrialResult
 from bench_core.records.codec import encode
@@ -104,10 +103,10 @@ async def rescore_run(
         run_folder, rescore_id, profile=rules, reason=reason, redactor=redactor
     ) as folder:
         await asyncio.gather(*(one(key) for key in folder.remaining()))
-    after = read_rescore(run_folder, rescore_id).results
-    changes = _changes(run, after)
-    lines = b",\n".join(encode(change, redactor) for change in changes)
-    write_atomic(folder.path / "changes.json", b"[" + lines + b"]\n")
+        after = read_rescore(run_folder, rescore_id).results
+        changes = _changes(run, after)
+        lines = b",\n".join(encode(change, redactor) for change in changes)
+        folder.write_changes(b"[" + lines + b"]\n")
     return RescoreOutcome(
         rescore_id=rescore_id,
         folder=str(folder.path),

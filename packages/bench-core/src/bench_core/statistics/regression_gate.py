@@ -77,6 +77,7 @@ class GateResult(Record):
         broken: Tasks that succeeded in every trial before and in none now.
         comparison: The two-sided comparison over all tasks; `None` for a single cluster.
         looks: Of a run that may stop early: what decided instead of the checks.
+        damage: What in the folders of the runs is not as it was written, where that was accepted.
     """
 
     schema_version: Literal[1] = 1
@@ -90,6 +91,7 @@ class GateResult(Record):
     broken: tuple[str, ...] = ()
     comparison: Comparison | None = None
     looks: tuple[Look, ...] = ()
+    damage: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

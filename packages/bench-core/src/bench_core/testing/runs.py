@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
+from bench_core.files.append_log import GroupSync
 from bench_core.records import (
     ArtifactFile,
     Attempt,
@@ -19,14 +21,14 @@ from bench_core.records import (
     TrialResult,
     Usage,
 )
-from bench_core.records.codec import encode_sealed
 from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import describe_artifacts
-from bench_core.run_folder.folder import RunFolder
+from bench_core.run_folder.checked_log import CheckedLog, FileEnd
+from bench_core.run_folder.folder import RunFolder, write_info
 from bench_core.run_folder.jsonl import read_lines
 from bench_core.run_folder.provenance import describe_run
-from bench_core.run_folder.view import trial_path
+from bench_core.run_folder.view import read_info, trial_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,6 +130,8 @@ def make_run(
                 agent=agent, model=model, world=world,
             )
         )  # fmt: skip
+        if not artifacts:
+            results = tuple(each.model_copy(update={"artifacts": ()}) for each in results)
     info = describe_run(
         benchmark=planned[0].benchmark if planned else benchmark,
         benchmark_version="1.0.0",
@@ -155,16 +159,18 @@ def reseal(run: Path) -> None:
     """
     file = run / "results.jsonl"
     lines = {result.key: result for result in read_lines(file, TrialResult).records}
-    resealed = [
-        encode_sealed(
-            each.model_copy(
-                update={"artifacts": describe_artifacts(trial_path(run, key)), "sequence": number}
-            ),
-            Redactor(),
-        )
-        for number, (key, each) in enumerate(lines.items(), 1)
-    ]
-    file.write_bytes(b"".join(line + b"\n" for line in resealed))
+    file.unlink()
+    with contextlib.closing(GroupSync()) as sync:
+        log: CheckedLog[TrialResult] = CheckedLog(file, sync, Redactor(), FileEnd())
+        for key, each in lines.items():
+            artifacts = describe_artifacts(trial_path(run, key))
+            log.append(each.model_copy(update={"artifacts": artifacts}))
+        count, digest = log.seal()
+        log.close()
+    info = read_info(run)
+    known = {"results": count, "results_sha256": digest, "events": None, "events_sha256": None}
+    last = info.sessions[-1].model_copy(update=known)
+    write_info(run, info.model_copy(update={"sessions": (last,)}), Redactor())
 
 
 def _record(run: RunFolder, result: TrialResult, *, artifacts: bool) -> None:

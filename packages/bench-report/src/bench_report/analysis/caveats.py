@@ -373,7 +373,8 @@ def _cost(run: RunReport) -> Iterator[Caveat]:
 
 def _damage(run: RunReport) -> Iterator[Caveat]:
     for problem in run.problems:
-        yield Caveat(code="damaged", severity="warning", text=problem)
+        severity: Severity = "critical" if problem in run.damage else "warning"
+        yield Caveat(code="damaged", severity=severity, text=problem)
 
 
 # In the order of the report: sorting by severity keeps the order of equals.

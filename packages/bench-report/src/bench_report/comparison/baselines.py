@@ -32,6 +32,7 @@ class Baseline(StoredRun):
         generator: What wrote it.
         evaluators: Versions of the evaluators that scored it, by name.
         effort: What its trials used.
+        damage: What in its folder was not as it had been written, a sentence each.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,6 +41,7 @@ class Baseline(StoredRun):
     evaluators: dict[str, str] = Field(default_factory=dict)
     tasks: tuple[TaskEntry, ...]
     effort: Effort
+    damage: tuple[str, ...] = ()
 
 
 class ComparedRun(NamedTuple):
@@ -51,6 +53,7 @@ class ComparedRun(NamedTuple):
     tasks: dict[str, TaskEntry]
     scores: dict[str, tuple[float | None, ...]]
     effort: Effort
+    damage: tuple[str, ...] = ()
 
     @property
     def templates(self) -> dict[str, str]:
@@ -91,6 +94,7 @@ def side_of(run: Source) -> ComparedRun:
         tasks={task.task_id: task for task in task_entries([run])},
         scores={key: tuple(values) for key, values in scores.items()},
         effort=effort_of(trial_rows(run, "")),  # where trials are does not matter here
+        damage=run.view.damage,
     )
 
 
@@ -105,7 +109,13 @@ def baseline_of(run: Source) -> Baseline:
         tasks=tuple(side.tasks.values()),
         scores=side.scores,
         effort=side.effort,
+        damage=side.damage,
     )
+
+
+def damage_of(sides: Sequence[ComparedRun]) -> tuple[str, ...]:
+    """Return what in the folders of runs is not as it was written, a sentence each that names the run."""
+    return tuple(f"{side.label}: {each}" for side in sides for each in side.damage)
 
 
 def read_sides(paths: Sequence[Path]) -> list[ComparedRun]:
@@ -134,7 +144,7 @@ def read_side(path: Path) -> ComparedRun:
         RunFolderError: The folder is missing or damaged.
     """
     if not path.is_file():
-        return side_of(read_runs([path])[0])
+        return side_of(read_runs([path], tell=True)[0])
     baseline = read_baseline(path, Baseline)
     return ComparedRun(
         label=baseline.label,
@@ -143,6 +153,7 @@ def read_side(path: Path) -> ComparedRun:
         tasks={task.task_id: task for task in baseline.tasks},
         scores=dict(baseline.scores),
         effort=baseline.effort,
+        damage=baseline.damage,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare as compare_scores
 from bench_core.statistics import compare_tasks, difference_limits
+from bench_report.comparison.baselines import damage_of
 from bench_report.model import Difference, RunComparison, SliceDifference, TaskChange
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> RunCompari
     if not others:
         return None
     found = (difference(each, first, strict=strict, together=len(others)) for each in others)
-    return RunComparison(baseline=first.label, differences=tuple(found))
+    return RunComparison(baseline=first.label, differences=tuple(found), damage=damage_of(sides))
 
 
 def difference(

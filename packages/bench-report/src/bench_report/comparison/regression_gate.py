@@ -8,7 +8,7 @@ from bench_core.errors import InputError, NotEstimableError
 from bench_core.run_folder import read_run
 from bench_core.statistics import GateCheck, GateResult, LookPlan, looks_of
 from bench_core.statistics import gate as gate_scores
-from bench_report.comparison.baselines import read_sides
+from bench_report.comparison.baselines import damage_of, read_sides
 from bench_report.comparison.comparability import check_comparable
 from bench_report.comparison.differences import distinct_slices
 
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Estimand, GateVerdict
     from bench_report.comparison.baselines import ComparedRun
+
+
+class DamagedRunError(InputError):
+    """A run that a decision is to rest on is not as it was written."""
+
+    def __init__(self, damage: Sequence[str]) -> None:
+        self.damage = tuple(damage)
+        more = f" (and {len(damage) - 1} more)" if len(damage) > 1 else ""
+        super().__init__(
+            f"{damage[0]}{more}; `bench-core check` names all of it, and --even-damaged decides all the same"
+        )
 
 
 def gate(
@@ -31,6 +42,7 @@ def gate(
     looks: bool = False,
     count_errors_as_failures: bool = False,
     mix: bool = False,
+    even_damaged: bool = False,
 ) -> GateResult:
     """Decide whether the run `new` is worse than `baseline`.
 
@@ -44,19 +56,24 @@ def gate(
         groups: Test every slice of these groups as well.
         count_errors_as_failures: Let trials without a score enter as failures.
         mix: Compare runs that cannot be compared.
+        even_damaged: Compare runs that are not as they were written; the result says so.
 
     Raises:
         IncomparableRunsError: The runs differ in what decides a score, and `mix` is off.
+        DamagedRunError: A run is not as it was written, and `even_damaged` is off.
         NotEstimableError: No task has scores in both.
         InputError: A group that no task has; a run with looks without `looks`, or the other way round.
     """
     side, other = read_sides([new, baseline])
+    damage = damage_of([side, other])
+    if damage and not even_damaged:
+        raise DamagedRunError(damage)
     check_comparable([side, other], mix=mix)
     if bool(side.info.stopping_rule) != looks:
         raise InputError(_LOOKS_MISMATCH[looks])
     if looks:
-        return _gate_looks(new, side, other, tolerance)
-    return gate_scores(
+        return _gate_looks(new, side, other, tolerance).model_copy(update={"damage": damage})
+    found = gate_scores(
         side.successes(strict=count_errors_as_failures),
         other.successes(strict=count_errors_as_failures),
         tolerance=tolerance,
@@ -66,6 +83,7 @@ def gate(
         estimand=estimand,
         names=(side.label, other.label),
     )
+    return found.model_copy(update={"damage": damage})
 
 
 def _slices(side: ComparedRun, other: ComparedRun, groups: Sequence[str]) -> dict[str, list[str]]:

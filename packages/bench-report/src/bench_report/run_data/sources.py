@@ -118,12 +118,15 @@ class _FolderNames(dict[int, frozenset[str]]):
         return self.setdefault(trial, frozenset(names))
 
 
-def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None) -> list[Source]:
+def read_runs(
+    folders: Sequence[Path], *, addresses: Sequence[str] | None = None, tell: bool = False
+) -> list[Source]:
     """Read run folders and give each a short unique label, in the order given.
 
     Args:
         folders: Run folders.
         addresses: Where a page finds each of them, if not by its path.
+        tell: Log what in them is not as it was written, for forms that have no place for it.
 
     Raises:
         InputError: No folder, or one twice.
@@ -137,6 +140,8 @@ def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None
     if twice:
         raise InputError(f"{twice[0]} is given twice: name each run folder once")
     views = [read_run(each) for each in folders]
+    for view in views if tell else ():
+        view.tell_damage()
     places: Sequence[str | None] = addresses or [None] * len(views)
     return [Source(*each) for each in zip(_labels(views), views, places, strict=True)]
 

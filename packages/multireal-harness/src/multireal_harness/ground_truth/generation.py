@@ -68,6 +68,7 @@ def harvest(run_folder: Path, truth: Path, *, threshold: float = CONFIDENT) -> l
         threshold: The judge's least confidence.
     """
     run = read_run(run_folder)
+    run.tell_damage()
     tasks = {task.task_id: task for task in run.tasks}
     kept = []
     for key, result in run.results.items():

@@ -1,0 +1,253 @@
+"""Files of records whose lines are numbered, linked and have checksums: results, and what happened meanwhile."""
+
+from __future__ import annotations
+
+import io
+import math
+import threading
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+
+from bench_core.files.append_log import AppendLog
+from bench_core.files.checksums import checksum_in, count_lines, line_digests
+from bench_core.files.inside import open_inside
+from bench_core.records import Event, TrialResult
+from bench_core.records.codec import encode_sealed
+from bench_core.run_folder.jsonl import BadLine, walk_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from bench_core.files.append_log import GroupSync
+    from bench_core.records import RunInfo, Session
+    from bench_core.redaction import Redactor
+
+R = TypeVar("R", Event, TrialResult)
+Q = TypeVar("Q")
+
+LOGS: dict[str, type[Event | TrialResult]] = {
+    "results.jsonl": TrialResult,
+    "events.jsonl": Event,
+}
+"""The files of a run folder that have such lines, and what is in them."""
+_LINK_DIGITS = 16
+
+
+class FileEnd(NamedTuple):
+    """Where a file of such lines ends.
+
+    Attributes:
+        lines: How many it was given, those set aside later included.
+        checksum: Of its last line; None where that has none.
+    """
+
+    lines: int = 0
+    checksum: str | None = None
+
+
+class Seal(NamedTuple):
+    """What was known of a file when its writer closed it: lines, SHA-256, and who it was, for messages."""
+
+    lines: int
+    sha256: str
+    left_by: str
+
+
+class CheckedLog(Generic[R]):
+    """The one writer of such a file; safe to use from several threads.
+
+    Each line has its number, the beginning of the checksum of the line before, how many lines the file
+    `beside` had, and its own checksum. So one that was exchanged shows, its own checksum computed again,
+    in the line after it, and lines that were cut off in the other file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        sync: GroupSync,
+        redactor: Redactor,
+        end: FileEnd,
+        beside: Callable[[], int] | None = None,
+    ) -> None:
+        self.path = path
+        self.end = end
+        self._log = AppendLog(path, sync)
+        self._redactor = redactor
+        self._beside = beside
+        self._lock = threading.Lock()
+
+    def append(self, record: R) -> R:
+        """Add a record, and return it as it was numbered; when this returns, killing the process loses nothing.
+
+        Raises:
+            RunFolderError: The disk is full or failed, or the file is closed.
+        """
+        with self._lock:
+            known = {
+                "sequence": self.end.lines + 1,
+                "previous": self.end.checksum and self.end.checksum[:_LINK_DIGITS],
+                "beside": self._beside() if self._beside else None,
+            }
+            numbered = record.model_copy(update=known)
+            line = encode_sealed(numbered, self._redactor)
+            self._log.append(line)
+            self.end = FileEnd(self.end.lines + 1, checksum_in(line))
+        return numbered
+
+    def seal(self) -> tuple[int, str]:
+        """Return how many lines the file has, all of them on the disk, and its SHA-256."""
+        self._log.sync()
+        return count_lines(self.path)
+
+    def sync(self) -> None:
+        """Return when everything appended so far is on the disk."""
+        self._log.sync()
+
+    def close(self) -> None:
+        """Sync and close the file; safe to call twice."""
+        self._log.close()
+
+
+class CheckedLines(Generic[R]):
+    """One pass over such a file, which finds what in it is not as it was written.
+
+    Attributes:
+        bad: Lines that are no records.
+        count: How many lines are records.
+        end: Where the file ends.
+        beside: How many lines the other file had when the last one was written; None where that does not say.
+        changed: Where lines are missing, exchanged, doubled or in another order, a sentence each.
+        cut_off: That a session left more lines than the file has: no sentence or one.
+        astray: Number and first byte of the lines that do not fit the others, as a second writer leaves them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        model: type[R],
+        seals: Sequence[Seal] = (),
+        *,
+        written_by: str | None = None,
+    ) -> None:
+        """Prepare to read `path`, which was closed with `seals`."""
+        self.path = path
+        self.bad: list[BadLine] = []
+        self.count = 0
+        self.end = FileEnd()
+        self.beside: int | None = None
+        self.changed: list[str] = []
+        self.cut_off: list[str] = []
+        self.astray: list[tuple[int, int]] = []
+        self._model: type[R] = model
+        self._seals = seals
+        self._written_by = written_by
+
+    def walk(self, read: Callable[[bytes], Q]) -> Iterator[tuple[int, int, Q | R]]:
+        """Yield what `walk_lines` does; all else is known once all have been asked for."""
+        set_aside, (trusted, other) = count_set_aside(self.path), self._compare_seals()
+        ahead, last, bad, before, suspect = 0, 0, 0, 0, (0, 0)
+        checksum: str | None = None
+        lines = walk_lines(
+            self.path, self._model, read, self.bad, written_by=self._written_by, trusted=trusted
+        )
+        for number, start, found in lines:
+            self.count += 1
+            line = cast("R", found)  # or the part of one that has these fields
+            if line.sequence is None:  # written by another program
+                suspect = number, start
+                yield number, start, found
+                continue
+            now = line.sequence - number
+            linked = (
+                line.previous is None
+                or checksum is None
+                # lines between were set aside, or are damaged
+                or line.sequence - last != number - before
+                or bad != len(self.bad)
+                or checksum.startswith(line.previous)
+            )
+            if not (linked and ahead <= now <= set_aside) and not self.changed:
+                self._note(number, line.sequence, missing=now > ahead, linked=linked)
+            ahead = now
+            if line.sequence <= last:
+                self.astray.append((number, start))
+            else:
+                if not linked:
+                    self.astray.append(suspect)
+                last, bad, before, suspect = line.sequence, len(self.bad), number, (number, start)
+                checksum, self.beside = line.checksum, line.beside
+            yield number, start, found
+        self.end = FileEnd(max(last, self.count), checksum)
+        if not self.bad:  # which say more
+            self.changed += other
+
+    def _note(self, number: int, sequence: int, *, missing: bool, linked: bool) -> None:
+        what = "it is not of the same writing as the line before, or that was exchanged"
+        if linked:
+            what = "lines are missing before it" if missing else "it is doubled or out of order"
+        self.changed.append(
+            f"{self.path.name}, line {number} was written as line {sequence}: {what}; restore the file from a "
+            f"copy"
+        )
+
+    def _compare_seals(self) -> tuple[int, list[str]]:
+        """Return how many lines from the first on are as they were left, and whose are not, a sentence each."""
+        counts = sorted({each.lines for each in self._seals})
+        try:
+            with open_inside(self.path.parent, self.path.name) as file:
+                digests = dict(zip(counts, line_digests(file, counts), strict=True))
+        except FileNotFoundError:
+            digests = dict(zip(counts, line_digests(io.BytesIO(), counts), strict=True))
+        trusted, told = 0, []
+        for each in self._seals:
+            if digests[each.lines] == each.sha256:
+                trusted = max(trusted, each.lines)
+            elif digests[each.lines] is None:
+                what = f"has fewer lines than the {each.lines} that {each.left_by} left"
+                self.cut_off = [f"{self.path.name} {what}: restore it from a copy"]
+            else:
+                told.append(
+                    f"{self.path.name} is not what {each.left_by} left: restore it from a copy"
+                )
+        return trusted, told
+
+
+def seals_of(info: RunInfo, name: str) -> list[Seal]:
+    """Return what the sessions of a run knew of the file `name` when they closed it."""
+    return [
+        Seal(lines, digest, f"session {number}")
+        for number, session in enumerate(info.sessions, 1)
+        for lines, digest in [_left(session, name)]
+        if lines is not None and digest is not None
+    ]
+
+
+def unsealed(info: RunInfo, names: Collection[str]) -> RunInfo:
+    """Return `info` without what its sessions knew of the files `names`, which no longer holds."""
+    fields = {"results.jsonl": "results", "events.jsonl": "events"}
+    known = [each for name in names for each in (fields[name], f"{fields[name]}_sha256")]
+    sessions = [each.model_copy(update=dict.fromkeys(known)) for each in info.sessions]
+    finished = None if "results.jsonl" in names else info.finished
+    return info.model_copy(update={"sessions": tuple(sessions), "finished": finished})
+
+
+def lines_left(info: RunInfo, name: str) -> float:
+    """Return how many lines the file `name` of a run has since its last session closed it; infinity until then."""
+    lines = _left(info.sessions[-1], name)[0] if info.sessions else None
+    return math.inf if lines is None else lines
+
+
+def _left(session: Session, name: str) -> tuple[int | None, str | None]:
+    if name == "results.jsonl":
+        return session.results, session.results_sha256
+    return session.events, session.events_sha256
+
+
+def lines_now(path: Path) -> int:
+    """Return how many lines a file has at this moment, those set aside included."""
+    return (count_lines(path)[0] if path.exists() else 0) + count_set_aside(path)
+
+
+def count_set_aside(path: Path) -> int:
+    """Return how many lines of a file were moved to files beside it as damaged."""
+    return sum(count_lines(each)[0] for each in path.parent.glob(f"{path.name}.damaged-*"))
