@@ -1,7 +1,7 @@
 """Whether any of a million random claims, on any state, raises, takes long or breaks the laws of three-valued logic.
 
 Claims and states are drawn by seed: deep, wide, cyclic, of wrong types, with patterns that make careless regular
-expressions slow. In CI a test draws 1,000 of them.
+expressions slow. In CI a test draws 300 of them.
 """
 
 from __future__ import annotations

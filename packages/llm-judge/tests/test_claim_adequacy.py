@@ -13,7 +13,7 @@ from llm_judge.claims.evaluation import States, states_of
 from llm_judge.claims.shape import shape_of
 from llm_judge.claims.values import Setting
 
-DRAWS = int(os.environ.get("FUZZED_CLAIMS", "1000")) // 10
+DRAWS = int(os.environ.get("FUZZED_CLAIMS", "300")) // 10
 CRITERION = "Ann Lee ordered 3 lamps for 1234.50 EUR in all, delivered on 2026-07-18 at 20:30"
 START = {
     "orders": [

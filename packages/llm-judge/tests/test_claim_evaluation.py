@@ -15,7 +15,7 @@ from llm_judge.claims.evaluation import Decided, States, decide, states_of
 from llm_judge.claims.printing import in_english
 from llm_judge.claims.values import Setting
 
-DRAWS = int(os.environ.get("FUZZED_CLAIMS", "1000"))
+DRAWS = int(os.environ.get("FUZZED_CLAIMS", "300"))
 _read = TypeAdapter(Assertion).validate_python
 
 START = {

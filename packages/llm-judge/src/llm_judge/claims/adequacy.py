@@ -27,7 +27,7 @@ from bench_core.records.claims import (
 )
 from llm_judge.claims.evaluation import States, decide, states_of
 from llm_judge.claims.mutated_states import Read, bad_value, mutated, reads_of, split_records
-from llm_judge.claims.values import folded, moment_readings, number_readings
+from llm_judge.claims.values import CLOCK, folded, moment_readings, number_readings
 from llm_judge.claims.witnesses import inside, paths_of, witness
 from llm_judge.meta_evaluation.mutations import (
     OPERATORS,
@@ -174,22 +174,28 @@ class _Check:
                 )
         told = " ".join(fact.text for fact in claim.facts)
         body = claim.assertion.model_dump_json(exclude_defaults=True) if claim.assertion else ""
-        known = {_plain(each) for each in _DIGITS.findall(f"{told} {body}")}
-        for each in dict.fromkeys(_DIGITS.findall(claim.criterion)):
-            if not _is_known(_plain(each), known):
+        known = self._numbers(f"{told} {body}")
+        # half past three is 15:30 in an assertion, and eight may be 20:00
+        for each in dict.fromkeys(_DIGITS.findall(CLOCK.sub(" ", claim.criterion))):
+            if not self._numbers(each) & (known | {value - 12 for value in known}):
                 self.wrong.append(
                     f"the criterion says {each}, which neither a fact nor the assertion holds"
                 )
-        said = {_plain(each) for text in self.texts for each in _DIGITS.findall(text)}
+        said = self._numbers(" ".join(self.texts))
         if _DIGITS.search(claim.criterion) and claim.assertion is not None:
             for one in inside(claim.assertion):
                 value = getattr(one, "value", None) if isinstance(one, Number | Sum) else None
                 if isinstance(one, Quantified) and one.op in {"exactly", "at_least", "at_most"}:
                     value = float(one.count)
-                if isinstance(value, float) and value not in {0, 1} and not _is_known(value, said):
+                if isinstance(value, float) and value not in said | {0.0, 1.0}:
                     self.wrong.append(
                         f"the assertion compares with {value:g}, which is not in the criteria"
                     )
+
+    def _numbers(self, text: str) -> set[float]:
+        locale = self.setting.locale if self.setting else None
+        found = (number_readings(each, locale)[0] for each in _DIGITS.findall(text))
+        return {float(each) for readings in found for each in readings}
 
     def _is_right(self, states: States) -> bool:
         truth = self.truth(states)
@@ -218,6 +224,7 @@ class _Check:
             within_or = _under(self.claim.assertion, one.condition)
             if (
                 paths
+                and one.condition.op != "changed"
                 and broken is not states.end
                 and not within_or
                 and self.truth(States(broken, states.start))
@@ -226,20 +233,22 @@ class _Check:
 
     def _break_named(self, states: States) -> None:
         """What the criterion names must matter, whether or not the claim reads it."""
-        named = [leaf for leaf in self._changed(states) if self._is_named(leaf.value)]
-        for leaf in named[:20]:
-            bad = next((b for op in OPERATORS.values() if (b := op(leaf.value)) is not None), None)
-            if bad is None:
-                continue
-            one = replaced(states.end, leaf.path, bad)
-            where = "/".join(map(str, ("", *leaf.path)))
-            if self.claim.strength != "necessary" and self.truth(States(one, states.start)):
+        named = {leaf: self._named(leaf.value) for leaf in self._changed(states)}
+        named = dict(islice(((leaf, said) for leaf, said in named.items() if said), 40))
+        read = [leaf for leaf in named if self._is_read(states, leaf)]
+        covered = {said for leaf in read for said in named[leaf]}
+        texts = [folded(str(leaf.value)) for leaf in read]
+        for leaf, said in named.items():
+            # a fact that several records hold must be read in one of them
+            left = {each for each in said - covered if not any(each in text for text in texts)}
+            if left and self.claim.strength != "necessary":
+                where = "/".join(map(str, ("", *leaf.path)))
                 self.wrong.append(
-                    f"it stays true with {json.dumps(bad)[:60]} for {json.dumps(leaf.value)[:60]} at {where}, which the criterion names"
+                    f"it stays true without {json.dumps(leaf.value, ensure_ascii=False)[:60]} at {where}, which the criterion names"
                 )
-        records = {leaf.path[: leaf.record] for leaf in named if leaf.record}
+        records = {leaf.path[: leaf.record] for leaf in read if leaf.record}
         for record in records:
-            facts = [Read(leaf, (), tuple(map(str, leaf.path))) for leaf in named]
+            facts = [Read(leaf, (), tuple(map(str, leaf.path))) for leaf in read]
             split = (
                 told
                 for told, end in split_records(states.end, record, facts)
@@ -248,44 +257,51 @@ class _Check:
             if told := next(split, None):
                 self.wrong.append(f"it is met by two records: /{'/'.join(map(str, record))} {told}")
         for leaf in self._changed(states):
-            word = folded(leaf.value) if isinstance(leaf.value, str) else ""
-            if (
-                leaf.path[: leaf.record] in records
-                and OPERATORS["status"](leaf.value) in _OUT_OF_EFFECT
-                and word
-            ):
-                gone = replaced(states.end, leaf.path, OPERATORS["status"](leaf.value))
+            word = OPERATORS["status"](leaf.value)
+            if leaf.path[: leaf.record] in records and folded(word or "") in _OUT_OF_EFFECT:
+                gone = replaced(states.end, leaf.path, word)
                 if self.truth(States(gone, states.start)):
                     self.wrong.append(
-                        f"it stays true of a record whose {leaf.path[-1]} is {OPERATORS['status'](leaf.value)!r}"
+                        f"it stays true of a record whose {leaf.path[-1]} is {word!r}"
                     )
+
+    def _is_read(self, states: States, leaf: Any) -> bool:
+        bad = next((b for op in OPERATORS.values() if (b := op(leaf.value)) is not None), None)
+        changed = States(replaced(states.end, leaf.path, bad), states.start)
+        return bad is None or not self.truth(changed)
 
     def _changed(self, states: States) -> list[Any]:
         if states.start is MISSING:
             return []
         return list(islice(changed_leaves(states.end, states.start), 400))
 
-    def _is_named(self, value: Any) -> bool:
-        """Whether a value stands in the criterion: its words, its number, or its day."""
+    def _named(self, value: Any) -> set[str]:
+        """Return what of a value stands in the criterion: its words, its number, its day."""
         text = self.claim.criterion
-        if isinstance(value, bool) or value in (None, ""):
-            return False
+        found: set[str] = set()
         if (
-            isinstance(value, str)
-            and len(folded(value)) >= 3
-            # with what a plural or a case adds
-            and f" {folded(value)}" in f" {folded(text)}"
+            isinstance(value, bool)
+            or value in (None, "")
+            or not isinstance(value, str | int | float)
         ):
-            return True
-        amounts, _ = number_readings(value) if isinstance(value, str | int | float) else ((), "")
-        if len(set(amounts)) == 1:
-            return any(_plain(each) == float(next(iter(amounts))) for each in _DIGITS.findall(text))
-        zone = self.setting.zone if self.setting else None
+            return found
+        words = folded(value) if isinstance(value, str) else ""
+        if (
+            len(words) >= 3 and f" {words}" in f" {folded(text)}"
+        ):  # with what a plural or a case adds
+            found.add(words)
+        locale, zone = (self.setting.locale, self.setting.zone) if self.setting else (None, None)
+        numbers = {float(each) for each in number_readings(value, locale)[0]}
+        if len(numbers) == 1 and numbers <= self._numbers(CLOCK.sub(" ", text)):
+            found.add(f"{numbers}")
         days = {(r.month, r.day) for r in _local(value, zone)} if isinstance(value, str) else set()
-        said = [each for form in _DAYS for each in re.findall(form, text)]
-        return bool(
-            days & {(r.month, r.day) for each in said for r in _local(each, None)} - {(None, None)}
-        )
+        said = {
+            (r.month, r.day)
+            for form in _DAYS
+            for each in re.findall(form, text)
+            for r in _local(each, None)
+        }
+        return found | {f"{day}" for day in days & said - {(None, None)}}
 
     def _compare(self, bases: Sequence[States]) -> tuple[str, ...]:
         """Return where the second compile differs: the smallest change that tells the two apart."""
@@ -334,13 +350,3 @@ def _under(one: Record | None, sought: Any, alternative: bool = False) -> bool: 
 def _local(text: str, zone: str | None) -> list[MomentReading]:
     found = (each.local(zone, zone) for each in moment_readings(text))
     return [each for each in found if each is not None]
-
-
-def _plain(digits: str) -> float:
-    amounts, _ = number_readings(digits, "en")
-    return float(next(iter(amounts))) if amounts else float("nan")
-
-
-def _is_known(number: float, known: set[float]) -> bool:
-    # a number with leading zeros or of a date may be read otherwise; NaN is none
-    return number != number or number in known or -number in known  # noqa: PLR0124  # NaN

@@ -102,6 +102,12 @@ def _changes(
                     yield "/".join(place), told, replaced(end, path, each)
     for pattern in dict.fromkeys(one.record for one in reads if "*" in one.record):
         paths = list(islice(paths_of(end, pattern), 200))
+        for path in paths_of(end, pattern[:-1]) if pattern[-1] == "*" and not paths else ():
+            yield (
+                f"{pattern} added",
+                f"{_named(path)} holds a record",
+                append(end, path, {"id": "new"})[0],
+            )
         for path in _last_first(paths, rng):
             record, kind = value_at(end, path), "/".join(pattern)
             yield f"{kind} gone", f"{_named(path)} is gone", without(end, path)

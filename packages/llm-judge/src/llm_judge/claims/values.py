@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable  # the first also in annotations below
 
 __all__ = [
+    "CLOCK",
     "MomentReading",
     "Setting",
     "all_agree",
@@ -48,7 +49,7 @@ _DIGITS = re.compile(r"\d(?:[\d.,'\u2019\u00a0\u202f ]{0,40}\d)?")
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:[.,]\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?"
 )
-_CLOCK = re.compile(
+CLOCK = re.compile(
     r"(?<![\d.:])(?:(\d{1,2})(?:[:.h](\d\d))?(?::\d\d)?\s?([ap])\.?m\b\.?|(\d{1,2})[:h](\d\d)(?::\d\d)?(?![\d:]))", re.IGNORECASE
 )  # fmt: skip
 _NUMERIC_DAY = re.compile(r"(?<!\d)(\d{1,4})([./-])\s?(\d{1,2})(?:\2\s?(\d{4}|\d{2}))?\.?(?!\d)")
@@ -282,8 +283,8 @@ def moment_readings(value: str | float, locale: str | None = None) -> frozenset[
 
 
 def _of_words(text: str, locale: str | None) -> frozenset[MomentReading]:
-    clock = _CLOCK.search(text)
-    rest = _CLOCK.sub(" ", text, count=1)
+    clock = CLOCK.search(text)
+    rest = CLOCK.sub(" ", text, count=1)
     minute = None if clock is None else _minute_of(clock)
     utc = re.search(r"\b(UTC|GMT|Z)\b\s*$", rest)
     # `CST` is several zones, and a time without its offset is another
