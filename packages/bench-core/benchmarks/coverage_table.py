@@ -10,10 +10,11 @@ from __future__ import annotations
 import sys
 from itertools import compress, product
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING
 
-from designs import WAA_DOMAINS, consecutive, sites, sliced_cells, template_sizes
+from designs import WAA_DOMAINS, consecutive, sites, sliced_cells, template_sizes, unequal_sizes
+from simulations.drift import simulate_drift
 from simulations.gate import (
     simulate_alarms,
     simulate_changes,
@@ -21,9 +22,11 @@ from simulations.gate import (
     simulate_printed_power,
 )
 from simulations.looks import simulate_looks
-from simulations.populations import Population, simulate_coverage
+from simulations.populations import Population, simulate_coverage, simulate_uneven_trials
 from simulations.ranks import simulate_ranks
+from simulations.unequal import METHODS, Design, simulate_cells
 
+from bench_core.statistics import wilson
 from bench_core.statistics.one_trial import critical_mid_p, mid_p
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from simulations.gate import SimulatedAlarms, SimulatedGate
     from simulations.populations import SimulatedCoverage
+    from simulations.unequal import Cell
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "coverage-tables.md"
@@ -77,8 +81,20 @@ def same_tasks() -> Iterator[str]:
     """The interval for the same tasks, run again."""
     yield "| tasks x trials | coverage: mean | worst | at | width at 1% | at 45% |"
     yield "|---|---|---|---|---|---|"
-    for tasks, trials in product(TASKS, (3, 5)):
+    for tasks, trials in product(TASKS, (2, 3, 5)):
         yield f"| {tasks} x {trials} | {_covered([1] * tasks, trials, 'same_tasks', 'tasks')} |"
+
+
+def uneven_trials() -> Iterator[str]:
+    """The same tasks, some of which have one trial only: as many as not, drawn or the noisiest."""
+    yield "| tasks | trials of the others | rate | one trial: at random | the noisiest | only they have noise |"
+    yield "|---|---|---|---|---|---|"
+    for tasks, trials, rate in product((5, 12, 30, 154), (2, 3, 5), (0.1, 0.5)):
+        row = [
+            f"{simulate_uneven_trials(Population(rate, 0.5), tasks=tasks, trials=trials, single=single, replications=UNEVEN_REPLICATIONS, seed=SEED):.1%}"
+            for single in ("drawn", "noisiest", "alone")
+        ]
+        yield f"| {tasks} | {trials} | {rate:.0%} | {' | '.join(row)} |"
 
 
 def templates() -> Iterator[str]:
@@ -89,6 +105,85 @@ def templates() -> Iterator[str]:
         sizes = template_sizes(site)
         about = f"{site}: {len(sizes)} / {sum(sizes)}, {average}"
         yield f"| {about} | {trials} | {_covered(sizes, trials, 'new_tasks', average)} |"
+
+
+def unequal() -> Iterator[str]:
+    """Clusters of unequal size: every kind of sizes, statement, rate and correlation."""
+    cells = 0
+    yield "| template sizes | effective clusters | statement | cells | refused | below 93% | worst coverage | at | wider than 1.3 x | width: mean |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for kind, designs in unequal_sizes(UNEQUAL_TASKS).items():
+        found: dict[tuple[bool, str], list[tuple[str, Cell]]] = {}
+        for sizes, rate, alike in product(designs, UNEQUAL_RATES, UNEQUAL_ALIKE):
+            # templates that are alike to the same degree as trials of a task
+            design = Design(sizes, Population(rate, alike, alike if max(sizes) > 1 else 0.0))
+            for _, cell in simulate_cells(
+                design, trials=(1, 2, 3, 5), replications=UNEQUAL_REPLICATIONS, seed=SEED
+            ):
+                about = f"{len(sizes)} / {sum(sizes)} x {cell.trials}, {rate:.0%}, ICC {alike:g}"
+                many = cell.effective_clusters >= MANY_CLUSTERS
+                found.setdefault((many, cell.statement), []).append((about, cell))
+        for (many, statement), each in sorted(found.items()):
+            cells += len(each)
+            number = f"{MANY_CLUSTERS} and more" if many else "fewer"
+            yield f"| {kind} | {number} | {statement} | {_unequal_row(each)} |"
+    yield ""
+    yield f"{cells:,} cells of {UNEQUAL_REPLICATIONS:,} draws."
+
+
+def _unequal_row(cells: Sequence[tuple[str, Cell]]) -> str:
+    given = [(about, cell) for about, cell in cells if cell.covered is not None]
+    row = [f"{len(cells)}", f"{len(cells) - len(given)}"]
+    if not given:
+        return " | ".join([*row, "-", "-", "-", "-", "-"])
+    where, worst = min(given, key=lambda each: each[1].covered)
+    ratios = [cell.width / cell.ideal for _, cell in given]
+    row += [
+        f"{sum(_reaches(cell.covered) < 0.93 for _, cell in given)}",
+        f"{worst.covered:.1%}",
+        where,
+    ]
+    return " | ".join([*row, f"{sum(ratio > 1.3 for ratio in ratios)}", f"{fmean(ratios):.2f} x"])
+
+
+def _reaches(share: float) -> float:
+    """Return the upper end of a cell's own 99.9% interval."""
+    return wilson(round(share * UNEQUAL_REPLICATIONS), UNEQUAL_REPLICATIONS, level=0.999).high
+
+
+def methods() -> Iterator[str]:
+    """What other methods give for rates and macro averages, over the designs that are not refused."""
+    yield "| method | effective clusters | cells | below 93% | worst coverage | wider than 1.3 x | width: mean |"
+    yield "|---|---|---|---|---|---|---|"
+    found: dict[tuple[str, bool], list[Cell]] = {}
+    for designs, rate, alike in product(
+        unequal_sizes((12, 30)).values(), UNEQUAL_RATES, UNEQUAL_ALIKE
+    ):
+        for sizes in designs[:2]:
+            design = Design(sizes, Population(rate, alike, alike if max(sizes) > 1 else 0.0))
+            own: dict[tuple[str, int], bool] = {}
+            for method, cell in simulate_cells(
+                design, trials=(1, 3), replications=METHOD_REPLICATIONS, seed=SEED, methods=METHODS
+            ):
+                if cell.statement in ("difference", "joint"):
+                    continue
+                if not method:
+                    own[cell.statement, cell.trials] = cell.covered is not None
+                if own[cell.statement, cell.trials]:
+                    key = method or "the default", cell.effective_clusters >= MANY_CLUSTERS
+                    found.setdefault(key, []).append(cell)
+    for (method, many), cells in found.items():
+        ratios = [cell.width / cell.ideal for cell in cells]
+        number = f"{MANY_CLUSTERS} and more" if many else "fewer"
+        low = sum(
+            wilson(round(cell.covered * METHOD_REPLICATIONS), METHOD_REPLICATIONS, level=0.999).high
+            < 0.93
+            for cell in cells
+        )
+        yield (
+            f"| {method} | {number} | {len(cells)} | {low} | {min(cell.covered for cell in cells):.1%} | "
+            f"{sum(ratio > 1.3 for ratio in ratios)} | {fmean(ratios):.2f} x |"
+        )
 
 
 def alarms() -> Iterator[str]:
@@ -456,6 +551,30 @@ def futility() -> Iterator[str]:
         yield f"| {name} | {same.found:.1%} | {same.share:.2f} | {drop.found:.0%} | {drop.share:.2f} |"
 
 
+def drifts() -> Iterator[str]:
+    """Alarms of the test for a drift, without one and with two kinds."""
+    yield "| tasks x trials, rate | ICC | no drift, in rounds | task by task | a shock of each trial number, .5 logit | a fall by 15 points | a rise |"
+    yield "|---|---|---|---|---|---|---|"
+    for (tasks, trials, rate), alike in product(DRIFT_RUNS, (0.0, 0.3, 0.4, 0.5)):
+        found = [
+            simulate_drift(
+                Population(rate, alike), tasks=tasks, trials=trials, replications=DRIFT_REPLICATIONS, seed=SEED,
+                shock=shock, fall=fall, in_rounds=in_rounds,
+            )
+            for shock, fall, in_rounds in (
+                (0.0, 0.0, True), (0.0, 0.0, False), (0.5, 0.0, True), (0.0, 0.15, True), (0.0, -0.15, True),
+            )
+        ]  # fmt: skip
+        row = " | ".join(f"{each:.1%}" for each in found)
+        yield f"| {tasks} x {trials}, {rate:.0%} | {alike:g} | {row} |"
+
+
+DRIFT_REPLICATIONS = 2_000
+DRIFT_RUNS = ((5, 3, 0.5), (30, 2, 0.5), (30, 5, 0.1), (154, 3, 0.5))
+UNEVEN_REPLICATIONS = 2_000
+UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 4_000, 200
+UNEQUAL_TASKS, MANY_CLUSTERS = (5, 12, 30, 63, 154, 812), 12
+UNEQUAL_RATES, UNEQUAL_ALIKE = (0.02, 0.1, 0.2, 0.5, 0.8, 0.95), (0.0, 0.3, 0.6, 1.0)
 LOOK_REPLICATIONS = 2_000
 LOOK_DESIGNS = (
     ("Multi-REAL, 68 x 3", [1] * 68, 3),
@@ -484,9 +603,13 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "ranks": ranks,
     "looks": looks,
     "futility": futility,
+    "drifts": drifts,
     "templates": templates,
     "new-tasks": new_tasks,
+    "unequal": unequal,
+    "methods": methods,
     "same-tasks": same_tasks,
+    "uneven-trials": uneven_trials,
 }
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["WAA_DOMAINS", "consecutive", "sites", "sliced_cells", "template_sizes"]
+__all__ = [
+    "WAA_DOMAINS",
+    "consecutive",
+    "sites",
+    "sliced_cells",
+    "template_sizes",
+    "unequal_sizes",
+]
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = ROOT / "packages/bench-core/tests/statistics/data/webarena_template_sizes.json"
@@ -48,3 +55,34 @@ def template_sizes(site: str) -> list[int]:
     """Return the number of tasks of each of a site's templates."""
     counts = json.loads(SIZES.read_text("utf-8"))[site]
     return [int(size) for size, count in counts.items() for _ in range(count)]
+
+
+def unequal_sizes(tasks: Sequence[int]) -> dict[str, list[list[int]]]:
+    """Return template sizes by kind: equal, by Zipf's law, with one or two large templates, real ones."""
+    kinds: dict[str, list[list[int]]] = {
+        "each task alone": [[1] * number for number in tasks],
+        "4 tasks each": [_rest(number, 4) for number in tasks if number >= 12],
+        "Zipf": [_zipf(number, max(3, number // 3)) for number in tasks],
+    }
+    for share in (0.2, 0.35, 0.5, 0.65):
+        kinds[f"one of {share:.0%}"] = [_large(number, share) for number in tasks]
+    for share in (0.2, 0.3):
+        kinds[f"two of {share:.0%}"] = [_large(number, share, share) for number in tasks]
+    kinds["WebArena's sites"] = [template_sizes(site) for site in sites()]
+    kinds["WAA's domains"] = [list(WAA_DOMAINS)]
+    return kinds
+
+
+def _rest(tasks: int, size: int) -> list[int]:
+    return [size] * (tasks // size) + ([tasks % size] if tasks % size else [])
+
+
+def _zipf(tasks: int, templates: int) -> list[int]:
+    whole = sum(1.0 / (n + 1) for n in range(templates))
+    sizes = [max(1, round(tasks / (n + 1) / whole)) for n in range(templates)]
+    return [sizes[0] + tasks - sum(sizes), *sizes[1:]]
+
+
+def _large(tasks: int, *shares: float) -> list[int]:
+    sizes = [max(1, round(tasks * share)) for share in shares]
+    return [*sizes, *[1] * (tasks - sum(sizes))]

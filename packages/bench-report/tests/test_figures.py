@@ -54,6 +54,16 @@ def test_figures_have_the_numbers_of_the_report(three: Built) -> None:
             assert percent(row.success.estimate) in found["slices-1"]
 
 
+def test_the_figure_of_costs_says_of_how_many_trials_the_price_is_known(three: Built) -> None:
+    words = next(texts(each.svg) for each in figures_of(three.report) if each.name == "cost")
+    for run in three.report.runs:
+        assert any(
+            each.split("  ")[-1].startswith(f"{run.label}:")
+            and "price known of all 60 trials" in each
+            for each in words
+        )
+
+
 @pytest.mark.browser
 def test_figures_are_printed_as_pdf_of_their_size_with_their_texts(
     run: Runs, tmp_path: Path

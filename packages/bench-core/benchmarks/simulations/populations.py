@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from bench_core.statistics.bootstrap import load_numpy
 from bench_core.statistics.dirichlet import rare_limits
 from bench_core.statistics.proportions import t_or_normal_quantile
+from bench_core.statistics.rates import success_rate_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +24,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Population",
     "SimulatedCoverage",
+    "cluster_interval_ends",
     "interval_ends",
+    "jackknife_variance",
     "simulate_chances",
     "simulate_coverage",
     "simulate_scores",
+    "simulate_uneven_trials",
+    "wilson_ends",
 ]
 
 
 _NOTHING = 1e-15
+_RARE = 3
 
 
 class Population(NamedTuple):
@@ -98,6 +104,45 @@ def simulate_coverage(
     return SimulatedCoverage(float(covered.mean()), float((high - low).mean()))
 
 
+def simulate_uneven_trials(
+    population: Population,
+    *,
+    tasks: int,
+    trials: int,
+    single: Literal["drawn", "noisiest", "alone"],
+    replications: int = 1_000,
+    seed: int = 0,
+) -> float:
+    """Return how often the interval for the same tasks covers where half of them have one trial only.
+
+    Args:
+        population: Where tasks come from.
+        tasks: Number of tasks.
+        trials: Trials of the other half.
+        single: Which have one: drawn, those whose chance is nearest to 1/2, or those of a chance of 1/2 where
+            the others always or never succeed.
+        replications: Simulated benchmarks.
+        seed: Seed of numpy's PCG64.
+    """
+    numpy = load_numpy("a simulation")
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    covered = 0
+    for _ in range(replications):
+        chances = simulate_chances(population, [1] * tasks, generator)
+        if single == "noisiest":
+            chances = chances[numpy.argsort(abs(chances - 0.5))]
+        elif single == "alone":
+            chances = (generator.random(tasks) < population.rate).astype(float)
+            chances[: tasks // 2] = 0.5
+        numbers = numpy.where(numpy.arange(tasks) < tasks // 2, 1, trials)
+        scores = {
+            task: (generator.random(number) < chances[task]).astype(float).tolist()
+            for task, number in enumerate(numbers)
+        }
+        covered += chances.mean() in success_rate_interval(scores, estimand="same_tasks")
+    return covered / replications
+
+
 def interval_ends(
     means: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
@@ -119,50 +164,104 @@ def interval_ends(
     """
     numpy = load_numpy("a simulation")
     starts = numpy.cumsum([0, *sizes[:-1]])
-    clusters = len(sizes)
-    estimate = means @ weights
     homes = numpy.add.reduceat(weights, starts)
-    fewest = round(1.0 / float(homes @ homes), 9)
-    most = max(fewest, trials / float(weights @ weights))
-    if estimand == "same_tasks":
-        variance = (means * (1.0 - means)) @ weights**2 / (trials - 1)
-        quantile, none, bounds = t_or_normal_quantile(level, None), most, (0.0, numpy.inf)
-    else:
-        totals = numpy.add.reduceat(weights * (means - estimate[:, None]), starts, axis=1)
-        variance = ((totals / (1.0 - homes)) ** 2).sum(axis=1) * (clusters - 1) / clusters
-        quantile, none = t_or_normal_quantile(level, fewest - 1.0), fewest
-        bounds = (min(fewest, 1.0 / (clusters * float(homes.max()) ** 2)), most)
-    spread = estimate * (1.0 - estimate)
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        effective = numpy.where(variance > _NOTHING, spread / variance, most)
-    effective = numpy.where(spread > _NOTHING, effective, none).clip(*bounds)
-    low, high = _wilson_ends(estimate, effective, quantile)
-    if estimand == "new_tasks" and clusters < len(weights) * trials:
-        number = numpy.sqrt(fewest * numpy.maximum(fewest, effective))
-        middle = (estimate * number + 1.0) / (number + 2.0)
-        two = variance * number**2 + middle**2 + (1.0 - middle) ** 2
-        added = numpy.minimum(effective, middle * (1.0 - middle) * (number + 2.0) ** 2 / two)
-        ends = _wilson_ends(middle, numpy.maximum(added, bounds[0]), quantile)
-        low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
+    most = trials / float(weights @ weights)
     if estimand == "new_tasks":
-        known: dict[bytes, tuple[float, float] | None] = {}
-        shares = clusters * numpy.add.reduceat(weights * means, starts, axis=1)
-        alike = numpy.ptp(homes) < _NOTHING
-        for row, totals in enumerate(numpy.sort(shares) if alike else shares):
-            pattern = totals.tobytes()
-            if pattern not in known:
-                known[pattern] = rare_limits(
-                    totals.tolist(), (clusters * homes).tolist(), level=level
-                )
-            rare = known[pattern]
-            if rare is not None:
-                low[row], high[row] = min(low[row], rare[0]), max(high[row], rare[1])
+        clusters = numpy.add.reduceat(weights * means, starts, axis=1) / homes
+        return cluster_interval_ends(
+            clusters, homes, most=most, several=len(homes) < len(weights) * trials, level=level
+        )
+    estimate = means @ weights
+    most = max(most, _kish(homes))
+    variance = (means * (1.0 - means)) @ weights**2 / (trials - 1)
+    variance += (variance > _NOTHING) * 0.25 * weights.max() ** 2 / (trials - 1)
+    effective = _effective(estimate, variance, none=most, certain=most)
+    return wilson_ends(estimate, effective, t_or_normal_quantile(level, None))
+
+
+def cluster_interval_ends(
+    means: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    *,
+    most: float,
+    several: bool,
+    level: float = 0.95,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the ends of `interval_of` on new tasks for many benchmarks at once.
+
+    Args:
+        means: Of each cluster, shape (replications, clusters).
+        weights: Of each cluster in the mean.
+        most: What the trials are worth if none agree.
+        several: Whether there are more trials than clusters.
+        level: Nominal confidence.
+    """
+    numpy = load_numpy("a simulation")
+    number, kish = len(weights), _kish(weights)
+    estimate = means @ weights
+    least, most = min(kish, 1.0 / (number * float(weights.max()) ** 2)), max(kish, most)
+    variance = jackknife_variance(means, weights)
+    effective = _effective(estimate, variance, none=kish, certain=most).clip(least, most)
+    moved = estimate
+    if several:
+        worth = numpy.sqrt(kish * numpy.maximum(kish, effective))
+        added = (estimate * worth + 1.0) / (worth + 2.0)
+        two = variance * worth**2 + added**2 + (1.0 - added) ** 2
+        after = added * (1.0 - added) * (worth + 2.0) ** 2 / two
+        effective = numpy.maximum(numpy.minimum(effective, after), least)
+        moved = estimate + 0.25 * (added - estimate)
+    quantile = t_or_normal_quantile(level, kish - 1.0)
+    low, high = wilson_ends(estimate, effective, quantile)
+    ends = wilson_ends(moved, effective, quantile)
+    low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
+    known: dict[bytes, tuple[float, float] | None] = {}
+    alike = numpy.ptp(weights) < _NOTHING
+    won, lost = (means > _NOTHING).sum(axis=1), (means < 1.0 - _NOTHING).sum(axis=1)
+    for row in numpy.flatnonzero(numpy.minimum(won, lost) <= _RARE):
+        totals = number * weights * (numpy.sort(means[row]) if alike else means[row])
+        pattern = totals.tobytes()
+        if pattern not in known:
+            sizes = (number * weights).tolist()
+            known[pattern] = rare_limits(totals.tolist(), sizes, level=level)
+        rare = known[pattern]
+        if rare is not None:
+            low[row], high[row] = min(low[row], rare[0]), max(high[row], rare[1])
     return low, high
 
 
-def _wilson_ends(
+def jackknife_variance(
+    means: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the jackknife variance over clusters of many weighted means, as `variance_over_new_tasks`."""
+    estimate = means @ weights
+    pulled = weights * (means - estimate[:, None]) / (1.0 - weights)
+    variance: npt.NDArray[np.float64] = (pulled**2).sum(axis=1) * (len(weights) - 1) / len(weights)
+    return variance
+
+
+def _kish(weights: npt.NDArray[np.float64]) -> float:
+    return round(1.0 / float(weights @ weights), 9)
+
+
+def _effective(
+    estimate: npt.NDArray[np.float64],
+    variance: npt.NDArray[np.float64],
+    *,
+    none: float,
+    certain: float,
+) -> npt.NDArray[np.float64]:
+    numpy = load_numpy("a simulation")
+    spread = estimate * (1.0 - estimate)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        found = numpy.where(variance > _NOTHING, spread / variance, certain)
+    result: npt.NDArray[np.float64] = numpy.where(spread > _NOTHING, found, none)
+    return result
+
+
+def wilson_ends(
     estimate: npt.NDArray[np.float64], number: npt.NDArray[np.float64], quantile: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return Wilson's limits of many rates, as `wilson_limits`."""
     numpy = load_numpy("a simulation")
     square = quantile**2
     shrink = 1.0 + square / number

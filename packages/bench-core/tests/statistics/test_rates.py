@@ -51,16 +51,15 @@ def test_new_tasks_use_the_design_effect_and_a_t_quantile(three_trials: Scores) 
     effective = rate * (1 - rate) / variance
     interval = success_rate_interval(three_trials)
     assert 40 < effective < 120
-    assert interval.effective_n == pytest.approx(effective)
-    # joined with the same after one task always solved and one never were added
-    # to as many as lie between tasks and what they are worth
+    # one task always solved and one never are added to as many as lie between tasks and what they are worth
     number = math.sqrt(40 * effective)
     middle = (rate * number + 1) / (number + 2)
     scatter = variance * number**2 + middle**2 + (1 - middle) ** 2
     quantile = t_quantile(0.975, 39)
-    alone = limits(rate, effective, quantile)
-    worth = middle * (1 - middle) * (number + 2) ** 2 / scatter
-    joined = limits(middle, min(effective, worth), quantile)
+    worth = min(effective, middle * (1 - middle) * (number + 2) ** 2 / scatter)
+    assert interval.effective_n == pytest.approx(worth)
+    alone = limits(rate, worth, quantile)
+    joined = limits(rate + (middle - rate) / 4, worth, quantile)
     assert interval.low == pytest.approx(min(alone[0], joined[0]))
     assert interval.high == pytest.approx(max(alone[1], joined[1]))
     assert (interval.n, interval.tasks, interval.clusters) == (120, 40, 40)
@@ -73,7 +72,8 @@ def test_same_tasks_use_the_noise_between_trials_only(three_trials: Scores) -> N
         mean = sum(trials) / 3
         variances.append(sum((each - mean) ** 2 for each in trials) / 2)
     rate = sum(map(sum, three_trials.values())) / 120
-    effective = rate * (1 - rate) / (sum(variances) / 3 / 40**2)
+    coin = 0.25 / 2  # one more task, as noisy as a fair coin
+    effective = rate * (1 - rate) / ((sum(variances) / 3 + coin) / 40**2)
     interval = success_rate_interval(three_trials, estimand="same_tasks")
     assert interval.effective_n == pytest.approx(effective)
     expected = limits(rate, effective, normal_quantile(0.975))
@@ -119,20 +119,24 @@ def test_unequal_trials_weigh_tasks_alike_and_unscored_tasks_not_at_all() -> Non
     assert (interval.n, interval.tasks) == (10, 2)
 
 
-def test_a_task_with_one_trial_may_be_as_noisy_as_an_outcome_can_be() -> None:
-    scores = {"a": [1, 0], "b": [1, 1], "c": [1]}
-    interval = success_rate_interval(scores, estimand="same_tasks")
-    variance = (0.5 / 2 + 0.0 + 0.25) / 9
-    rate = 2.5 / 3
-    assert interval.effective_n == pytest.approx(rate * (1 - rate) / variance)
-    assert "for which the interval assumes the most" in interval.notes[0]
-
-
-def test_tasks_with_one_trial_are_as_noisy_as_they_differ_from_each_other() -> None:
+def test_tasks_with_one_trial_are_as_noisy_as_one_coin_of_their_rate_can_be() -> None:
     scores = {"a": [1, 0], "b": [1, 1], "c": [1], "d": [0], "e": [0]}
     interval = success_rate_interval(scores, estimand="same_tasks")
-    variance = (0.5 / 2 + 0.0 + 3 * (1 / 3)) / 25  # between 1, 0 and 0 it is 1/3
+    low, high = wilson_limits(1 / 3, 3, 1.645)
+    assert low < 0.5 < high
+    chance = 0.5
+    coin = 0.25  # one more task of two trials
+    variance = (0.5 / 2 + 0.0 + coin + 3 * chance * (1 - chance)) / 25
     assert interval.effective_n == pytest.approx(0.5 * 0.5 / variance)
+    assert interval.notes[0].startswith("tasks with one trial do not show their noise (3)")
+
+
+def test_many_tasks_with_one_trial_that_mostly_agree_have_less_noise() -> None:
+    scores = {n: [0.0] for n in range(100)} | {"a": [1, 0], "b": [1, 1]}
+    interval = success_rate_interval(scores, estimand="same_tasks")
+    chance = wilson_limits(0.0, 100, 1.645)[1]
+    rate, variance = 1.5 / 102, (0.5 / 2 + 0.25 + 100 * chance * (1 - chance)) / 102**2
+    assert interval.effective_n == pytest.approx(rate * (1 - rate) / variance)
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])
@@ -231,11 +235,11 @@ def test_scores_that_are_no_numbers_are_refused(wrong: float) -> None:
         macro_average_interval({"a": [1.0, wrong], "b": [1.0]}, {})
 
 
-def test_templates_of_several_tasks_are_joined_with_one_more_success_and_failure() -> None:
+def test_templates_of_several_tasks_vary_at_least_as_with_one_more_success_and_failure() -> None:
     scores = {n: [float(n != 0)] for n in range(60)}
     templates = {n: n // 3 for n in scores}
     found = macro_average_interval(scores, templates)
-    assert "joined with add-two" in found.method
+    assert "stabilised by add-two" in found.method
     # 1 of 20 templates failed once in three: p = 59/60, worth its 60 outcomes
     assert found.low < wilson_limits(59 / 60, 60, t_quantile(0.975, 19))[0]
 

@@ -313,3 +313,16 @@ def test_medians_and_percentiles_interpolate() -> None:
     assert found.median == pytest.approx(numpy.median(values))
     assert found.p90 == pytest.approx(numpy.quantile(values, 0.9))
     assert (found.mean, found.unknown) == (pytest.approx(numpy.mean(values)), 1)
+
+
+def test_groups_that_part_the_tasks_alike_are_one() -> None:
+    tasks = [
+        Task(
+            benchmark="demo",
+            task_id=str(n),
+            goal="g",
+            groups={"app": (f"app {n % 2}",), "domain": (f"its {n % 2}",), "site": (f"{n // 2}",)},
+        )
+        for n in range(4)
+    ]
+    assert list(summarise(tasks, []).groups) == ["app", "site"]

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import LARGEST_SCORE
+from bench_core.statistics.proportions import wilson_limits
 
 Key = TypeVar("Key", bound=Hashable)
 Scores = Mapping[Key, Sequence[float]]
@@ -25,8 +26,11 @@ _LARGEST, _MOST, _ABOUT_EQUAL = 3, 0.5, 0.8
 """So many of the largest clusters with more than this share of the weight are too much for an interval,
 unless clusters, few as they may be, count for this share of their number."""
 
-_LARGEST_VARIANCE = 0.25
-"""Of an outcome between 0 and 1."""
+_COIN = 0.25
+"""The variance of a fair coin, the largest of an outcome between 0 and 1."""
+
+_ALLOWED = 1.645
+"""Normal quantile of what a rate is surely, in 19 of 20 cases, below."""
 
 _Moments: TypeAlias = "tuple[float, int, float | None]"
 
@@ -84,16 +88,26 @@ class WeightedMean(NamedTuple):
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.
 
-        Tasks with a single trial, which does not show their noise, get the variance between the
-        outcomes of all such tasks: it is at least the mean of their noise, however these tasks
-        came to have one trial.
+        Tasks with a single trial do not show their noise, which is at most that of one coin for all of
+        them; its chance is the one nearest to 1/2 of those that their rate allows. A few tasks with noise
+        look too certain whenever they agree with themselves: one more task with the noise of a fair
+        coin counts, unless there is none at all.
         """
-        single = [task.mean for task in self.tasks if task.variance is None]
-        between = variance(single) if len(single) > 1 else _LARGEST_VARIANCE
-        return math.fsum(
-            weight * weight * (between if task.variance is None else task.variance) / task.trials
-            for task, weight in zip(self.tasks, self.weights, strict=True)
-        )
+        each = [(w * w, task) for w, task in zip(self.weights, self.tasks, strict=True)]
+        found = math.fsum(s * task.variance / task.trials for s, task in each if task.variance)
+        if found and self.bounded:
+            found += max(s * _COIN / (t.trials - 1) for s, t in each if t.trials > 1)
+        if single := [(square, task.mean) for square, task in each if task.variance is None]:
+            total = math.fsum(square for square, _ in single)
+            number = total * total / math.fsum(square * square for square, _ in single)
+            mean = math.fsum(square * value for square, value in single) / total
+            if self.bounded:
+                low, high = wilson_limits(mean, number, _ALLOWED)
+                chance = min(max(low, 0.5), high)
+                found += total * chance * (1.0 - chance)
+            else:
+                found += total * _between(single)
+        return found
 
     def effective_n_bounds(self) -> tuple[float, float]:
         """Effective sizes if trials of a cluster agreed entirely, and if not at all.
@@ -201,6 +215,11 @@ def macro_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     _require_some(tasks)
     sizes = Counter(task.cluster for task in tasks)
     return _weighted(tasks, [1.0 / (len(sizes) * sizes[task.cluster]) for task in tasks])
+
+
+def _between(single: Sequence[tuple[float, float]]) -> float:
+    """Return how scores beyond 0 to 1 of tasks with one trial differ, which is at least their mean noise."""
+    return variance(value for _, value in single) if len(single) > 1 else math.inf
 
 
 def _require_some(tasks: Sequence[TaskMean]) -> None:

@@ -110,16 +110,23 @@ def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = Fals
 
 
 def group_slices(entries: Iterable[Entry], level: float) -> dict[str, tuple[Slice, ...]]:
-    """Return the slices of every group; a task of two sites is in both."""
+    """Return the slices of every group, one of those that part the tasks alike; a task of two sites is in both."""
     members: defaultdict[str, defaultdict[str, list[Entry]]]
     members = defaultdict(lambda: defaultdict(list))
     for entry in entries:
         for group, values in entry.task.groups.items():
             for value in dict.fromkeys(values):
                 members[group][value].append(entry)
+    kept: dict[frozenset[frozenset[tuple[str, str]]], str] = {}
+    for group, values in sorted(members.items()):
+        kept.setdefault(
+            frozenset(frozenset(e.key for e in each) for each in values.values()), group
+        )
     return {
-        group: tuple(slice_of(name, values[name], level) for name in sorted(values))
-        for group, values in sorted(members.items())
+        group: tuple(
+            slice_of(name, values, level) for name, values in sorted(members[group].items())
+        )
+        for group in kept.values()
     }
 
 

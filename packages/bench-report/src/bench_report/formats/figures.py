@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from bench_report.html_page.run_charts import cost_points, cost_range, most_steps, success_by_step
 from bench_report.text.numbers import count, dollars, interval, percent, points, points_interval
-from bench_report.text.phrases import slice_groups
+from bench_report.text.phrases import price_known, slice_groups
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _cost(report: Report) -> str:
         parts.append(_text(x + 8, y - 8, str(number + 1), size=11))
     names = [
         f"{n}  {inline(each.label, 70)}: {percent(each.rate)} at {dollars(each.cost)}"
-        f"{', on the front of the estimates' if each.front else ''}"
+        f"{', on the front of the estimates' if each.front else ''}, price known of {price_known(each.known, each.trials)}"
         for n, each in enumerate(found, 1)
     ]
     return _with_legend(title, parts, [(name, None) for name in names])

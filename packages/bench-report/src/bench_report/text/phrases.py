@@ -132,7 +132,7 @@ def cost_rows(report: Report) -> list[tuple[str, ...]]:
 
 DRIFT_COLUMNS = ("Run", "Part", "Rate", "Trials", "First start")
 DRIFT_NOTE = (
-    "By trial number, and by tenths of the trials in the order of their start. The tests compare trials of one task "
+    "By trial number, and by tenths of the trials in the order of their start. The test compares trials of one task "
     "with each other; of runs that do not change while they go on, at most 6% are said to."
 )
 
@@ -159,11 +159,11 @@ def drift_sentence(run: RunReport) -> str:
     found = run.drift
     if found is None or found.refused:
         return f"{run.label}: {found.refused if found else 'no trial was scored'}, so that no drift is tested for."
-    change = f", a change of {numbers.points(found.change)} over the run" if found.p_trend else ""
+    change = f", a change of {numbers.points(found.change)} over the run" if found.change else ""
     words = "changes while it goes on" if found.alarm else "shows no change while it goes on"
     return (
-        f"{run.label} {words}: p = {numbers.p_value(found.p_trials)} that all trial numbers succeed alike, "
-        f"p = {numbers.p_value(found.p_trend)} that there is no trend{change}."
+        f"{run.label} {words}: p = {numbers.p_value(found.p_value)} that it is chance which of a task's trials "
+        f"succeeded{change}."
     )
 
 
