@@ -75,7 +75,7 @@ LOWEST = [
 PLAIN_WORDS = [
     "--dictionary=nox_support/plain_words.txt",
     # words of goals and criteria; a prompt whose hash calibrations name; what tests of judges plant
-    "--skip=*/llm_judge/language/*,*/prompts/prompt.py,*/planted_text.py,*/_build,*/generated",
+    "--skip=*/prompts/common_in_goals.txt,*/prompts/prompt.py,*/planted_text.py,*/_build,*/generated",
 ]
 """The words that texts do without, each with the plain one to use instead."""
 REFUSED_BY_PINS = "inspect-ai"

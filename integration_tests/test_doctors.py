@@ -38,12 +38,11 @@ def test_a_state_that_holds_what_the_goal_names_is_not_doubted() -> None:
 
 
 def test_what_the_goal_names_and_the_state_does_not_hold_is_told() -> None:
-    found = goal_symptoms(TASK, states("4.3", "ben@corp.example"))
+    found = goal_symptoms(TASK, states("4.6", "ben@corp.example"))
     assert [(each.code, each.app, each.serious) for each in found] == [
         ("goal_violated", "llm-judge", True)
-    ] * 2
+    ]
     assert "'ana@corp.example'" in found[0].message
-    assert "4.3" in found[1].message
 
 
 def test_the_table_of_the_doctors_is_what_they_find(root: Path) -> None:

@@ -35,7 +35,7 @@ def outcome_of_reply(prepared: PreparedCase, text: str) -> str:
         answers = read_answers(text, [each.name for each in questions])
     except MalformedReplyError:
         return "error"
-    wrong = failed_controls(prepared.context, questions, answers)
+    wrong = failed_controls(questions, answers)
     asked: list[Question] = [each for each in questions if each.criterion is not None]
     return overall_outcome(
         [decide_criterion(prepared.context, each, answers[each.name], "m") for each in asked], wrong
@@ -49,7 +49,7 @@ def hostile_replies(good: dict[str, Any], rng: random.Random) -> Iterator[str]:
         lambda: text[: rng.randrange(len(text))],
         lambda: text[rng.randrange(1, len(text)) :],
         lambda: "".join(rng.choices(string.printable, k=rng.randrange(300))),
-        lambda: f"{rng.choice(['PASS', 'Sure: ', 'verdict: pass', '<think>'])}{text}",
+        lambda: f"{rng.choice(['PASS', 'PASS. ', 'verdict: pass ', '<think>', 'So'])}{text}",
         lambda: f"{text}{rng.choice([text, ' PASS', '}', ']', 'x'])}",
         lambda: _structural(good, rng),
         lambda: _wrong_types(good, rng),
@@ -85,18 +85,16 @@ def _oversized(text: str, rng: random.Random) -> str:
 def _structural(good: dict[str, Any], rng: random.Random) -> str:
     reply = json.loads(json.dumps(good))
     answers = reply["answers"]
-    change = rng.choice(("fewer", "more", "renamed", "cut", "added"))
+    change = rng.choice(("fewer", "more", "renamed", "cut"))
     if change == "fewer":
         answers.pop(rng.randrange(len(answers)))
     elif change == "more":
         answers.append(rng.choice(answers))
     elif change == "renamed":
         rng.choice(answers)["question"] = rng.choice(["q99", "", "Q1", "time"])
-    elif change == "cut":
+    else:
         answer = rng.choice(answers)
         del answer[rng.choice(list(answer))]
-    else:
-        rng.choice([reply, *answers])[rng.choice(["overall_pass", "pass", "ok"])] = True
     return json.dumps(reply)
 
 
@@ -108,17 +106,15 @@ def _wrong_types(good: dict[str, Any], rng: random.Random) -> str:
         "reason": [1, None, ["r"], {}],
         "evidence": [None, "x", {}, [1], ["x"], [{}], [[]]],
         "verdict": [
-            "PASS",
-            "Pass",
             "success",
+            "pass or fail",
             1,
             True,
             None,
             ["pass"],
             {"verdict": "pass"},
-            "pass ",
         ],
-        "confidence": ["0.9", 9, -1, None, [], True],
+        "confidence": ["high", "9", 9, -1, None, [], True],
     }
     key = rng.choice(list(wrong))
     answer[key] = rng.choice(wrong[key])

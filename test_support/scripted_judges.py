@@ -11,9 +11,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llm_judge.language.values import words
 from llm_judge.prompts.controls import TEMPLATES
-from llm_judge.states.pointers import MISSING, tokens
+from llm_judge.prompts.keywords import spelled
+from llm_judge.states.pointers import MISSING
 from test_support.pack_reader import read_evidence
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def adversary(request: ModelRequest) -> dict[str, Any]:
         if not isinstance(value, dict | list):
             records.setdefault(pointer.rpartition("/")[0], []).append(pointer)
     texts = {
-        holder: set(words(" ".join(f"{pointer} {known[pointer]}" for pointer in held)))
+        holder: set(spelled(" ".join(f"{pointer} {known[pointer]}" for pointer in held)).split())
         for holder, held in records.items()
     }
     answers = {}
@@ -125,7 +125,7 @@ def adversary(request: ModelRequest) -> dict[str, Any]:
         if _is_control(question):
             answers[name] = _looked_up(question, known)
             continue
-        asked = set(words(question))
+        asked = set(spelled(question).split())
         best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder))
         quotes = [_quote(pointer, known[pointer]) for pointer in records[best][:6]]
         answers[name] = _answer("pass", "this record shows it", quotes)
@@ -213,9 +213,8 @@ def _questions(request: ModelRequest) -> dict[str, str]:
 
 
 def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
-    control = read_control(question)
-    if control is not None:
-        return _controlled(control, known)
+    if _is_control(question):
+        return _answer("unknown", "no record with it is shown", [])
     asked = _CRITERION.match(question)
     if asked is None:
         return _answer("unknown", "the evidence does not show it", [])
@@ -226,17 +225,6 @@ def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
     same = json.dumps(_trimmed(there)) == json.dumps(_trimmed(wanted))
     verdict = "pass" if same else "fail"
     return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
-
-
-def _controlled(control: ControlText, known: dict[str, Any]) -> dict[str, Any]:
-    """Look for a record in the place a control speaks of."""
-    for pointer, value in known.items():
-        path = tokens(pointer) or [""]
-        spelled = [" ".join(words(each)) for each in path]
-        text = value if isinstance(value, str) else json.dumps(value)
-        if text == control.value and spelled[-1] == control.key and control.things in spelled:
-            return _answer("pass", "this record has it", [_quote(pointer, value)])
-    return _answer("unknown", "no record with it is shown", [])
 
 
 def _trimmed(value: Any) -> Any:

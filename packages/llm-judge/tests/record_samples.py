@@ -10,12 +10,10 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from test_support.pack_reader import read_evidence
-from test_support.scripted_judges import read_control, rubber_stamp, sloppy
+from test_support.scripted_judges import rubber_stamp, sloppy
 
 from bench_core.models import Cassette, Model, ScriptedAdapter
 from llm_judge import Judge, prepare, samples
-from llm_judge.language.values import words
 
 if TYPE_CHECKING:
     from bench_core.models import ModelRequest
@@ -73,12 +71,6 @@ def _answer(question: str, evidence: str) -> dict[str, Any]:
     if question.startswith("The calendar"):
         quotes = [(f"{EVENT}/title", "Client dinner"), (f"{EVENT}/start", "2026-07-18T20:30")]
         return _said("pass", "The event was added; 20:30 is 8:30 PM.", quotes)
-    control = read_control(question)
-    shown = read_evidence(evidence)
-    for pointer, value in shown.items() if control is not None else ():
-        names = [" ".join(words(each)) for each in pointer.split("/")]
-        if str(value) == control.value and names[-1] == control.key and control.things in names:
-            return _said("pass", "One of the records shown has it.", [(pointer, str(value))])
     return _said("unknown", "No record with this value is shown.", [])
 
 

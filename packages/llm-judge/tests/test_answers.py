@@ -41,29 +41,30 @@ def test_a_reply_in_form_is_read() -> None:
         "SUCCESS",
         "UNSUCCESSFUL",
         "The verdict is pass.",
-        f"Sure! {reply()}",
+        f"PASS. {reply()}",
+        f"{reply()} FAIL",
+        f"My verdict is pass. {reply()}",
+        f"<think>passing {reply()}",
+        f"x{reply()}",
+        f"{reply()}]",
+        reply(confidence="95"),
         f"{reply()}\n{reply()}",
         reply()[:-1],
-        reply(verdict="PASS"),
         reply(verdict="passed"),
         reply(verdict=True),
         reply(verdict=None),
         reply(verdict=["pass"]),
         reply(confidence=95),
-        reply(confidence="0.9"),
         reply(confidence=True),
         reply(confidence=None),
+        reply(evidence=["quote"]),
         reply(evidence=None),
         reply(evidence={}),
-        reply(evidence=["quote"]),
+        reply(evidence=[{}]),
         reply(question="q2"),
-        reply(overall_pass=True),
         json.dumps({"answers": []}),
         json.dumps({"answers": [GOOD, GOOD]}),
         json.dumps({"answers": [GOOD, {**GOOD, "verdict": "fail"}]}),
-        json.dumps({"answers": [GOOD], "overall_pass": True}),
-        json.dumps([GOOD]),
-        json.dumps({"answers": {"q1": GOOD}}),
         '{"answers":[{"question":"q1","reason":"r","evidence":[],"verdict":"fail","verdict":"pass","confidence":1}]}',
         '{"answers":[{"question":"q1","reason":"r","evidence":[],"verdict":"pass","confidence":NaN}]}',
         reply(reason="\ud800"),
@@ -76,6 +77,34 @@ def test_a_reply_in_form_is_read() -> None:
 def test_a_reply_that_is_not_in_form_is_no_verdict(text: str) -> None:
     with pytest.raises(MalformedReplyError):
         read_answers(text, ["q1"])
+
+
+HARMLESS = {
+    "prose before": f"Sure! Here is what I found:\n\n{reply()}",
+    "prose after": f"{reply()}\n\nTell me if you need more.",
+    "fence in prose": f"Here you are:\n```json\n{reply()}\n```\nDone.",
+    "thinking": f"<think>Is it {{really}} a pass? verdict: fail</think>\n{reply()}",
+    "thinking without its begin": f"so the verdict is pass.</think>\n\n{reply()}",
+    "other keys": reply(overall_pass=True, score=10),
+    "other keys outside": json.dumps({"answers": [GOOD], "summary": "fine"}),
+    "number as text": reply(confidence="0.9"),
+    "percent": reply(confidence="90%"),
+    "case": reply(verdict="PASS"),
+    "marks": reply(verdict=" **Pass** "),
+    "bare list": json.dumps([GOOD]),
+    "bare answer": json.dumps(GOOD),
+    "by question": json.dumps({"q1": {k: v for k, v in GOOD.items() if k != "question"}}),
+    "answers by question": json.dumps({"answers": {"q1": GOOD}}),
+    "one quotation without its list": reply(evidence={"pointer": "/a", "quote": 3}),
+    "quotation of two fields": reply(evidence=[{"pointer": "/a", "quote": "x"}]),
+    "byte order mark": f"\ufeff{reply()}",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_harmless_form_of_a_reply_is_read(name: str) -> None:
+    answer = read_answers(HARMLESS[name], ["q1"])["q1"]
+    assert (answer.verdict, answer.confidence) == ("pass", 0.9)
 
 
 def test_the_reply_that_the_fuzzing_starts_from_passes(case: JudgeCase) -> None:

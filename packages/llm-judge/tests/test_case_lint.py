@@ -119,10 +119,7 @@ SHOP: dict[str, Any] = {
         ("Order a lamp with the note 'For Ana'.", []),
         ("Order a lamp with the note 'For Ben'.", ["state.goal_missing"]),
         ("Order a lamp and tell ana@corp.example.", ["state.goal_missing"]),
-        ("Order a lamp with at least 4 stars.", []),
-        ("Order a lamp with at least 4.5 stars.", ["state.goal_violated"]),
-        ("Order a lamp for less than $100.", []),
-        ("Order a lamp for less than $50.", ["state.goal_violated"]),
+        ("Order a lamp with the note \u201cfor ana\u201d.", []),
         ("Order a lamp. If there is none, write 'Bad news' to ana@corp.example.", []),
     ],
 )

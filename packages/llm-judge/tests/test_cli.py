@@ -54,7 +54,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_a_pass_exits_with_zero_and_shows_its_evidence() -> None:
     result = run("judge", GOOD, "-m", REPLAY)
     assert result.exit_code == 0
-    assert "PASS  dinner" in result.output
+    assert "PASS (supported)  dinner" in result.output
     assert '+ /tablely/finalstate/bookings/0/time "8:30 PM" (exact)' in result.output
 
 
@@ -108,13 +108,6 @@ def test_wrong_input_exits_with_two_and_names_the_way_out(
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
-
-
-def test_the_legacy_form_has_its_four_keys() -> None:
-    verdict = json.loads(run("judge", GOOD, "-m", REPLAY, "--legacy").output)
-    assert list(verdict) == ["overall_pass", "criteria_results", "reasoning", "confidence"]
-    assert verdict["overall_pass"] is True
-    assert [each["passed"] for each in verdict["criteria_results"]] == [True, True, True]
 
 
 def test_a_verdict_is_verified_against_its_state_and_broken_by_another(tmp_path: Path) -> None:
@@ -215,3 +208,33 @@ def test_models_lists_the_providers_and_what_they_lack(monkeypatch: pytest.Monke
     rows = {each["provider"]: each for each in json.loads(run("models", "--json").output)}
     assert set(rows) == {"anthropic", "openai", "openai-chat", "google"}
     assert rows["openai"]["key"] == "set OPENAI_API_KEY"
+
+
+def test_batch_prints_the_criterion_that_decided_and_lint_reads_what_batch_reads(
+    tmp_path: Path,
+) -> None:
+    lines = [json.dumps(json.loads((FOLDER / f"{name}.json").read_text())) for name in NAMES]
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("\n".join(lines))
+    for name in NAMES:
+        (tmp_path / f"{name}.state.json").write_bytes((FOLDER / f"{name}.state.json").read_bytes())
+    done = run("batch", str(cases), "-m", REPLAY, "-o", str(tmp_path / "v.jsonl"), "-j", "1")
+    assert done.exit_code == 0, done.output
+    assert "fail     supported dinner-wrong-time  table: fail (supported)" in done.output
+    assert run("lint", str(cases)).exit_code == 0
+
+
+NAMES = ("dinner", "dinner-wrong-time")
+
+
+def test_only_kinds_that_are_accepted_count() -> None:
+    strict = run("judge", GOOD, "-m", REPLAY, "--accept-kinds", "proven")
+    assert strict.exit_code == 3
+    assert "is not a list of" in run("judge", GOOD, "-m", REPLAY, "--accept-kinds", "sure").output
+
+
+def test_scripted_model_that_ends_is_told_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text("[]")
+    ended = run("judge", GOOD, "-m", f"scripted:{tmp_path / 'script.json'}")
+    assert ended.exit_code == 2
+    assert "Traceback" not in ended.output

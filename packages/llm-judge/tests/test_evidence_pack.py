@@ -37,10 +37,40 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_what_the_run_added_is_shown_and_what_was_there_is_not(shop: dict[str, Any]) -> None:
-    text = pack(shop, "Book a table").text
-    assert "Steakhouse 101" in text
-    assert "Old Mill" not in text
+def test_small_state_is_shown_whole_with_what_changed_first(shop: dict[str, Any]) -> None:
+    shown = pack(shop, "Book a table")
+    assert shown.whole
+    found = lines(shown.text)
+    assert found[-1] == {"whole": True}
+    assert [(each["at"], each["is"]) for each in found if "n" in each] == [
+        ("/tablely/finalstate/bookings/1", "added"),
+        ("/tablely/finalstate/search", "changed"),
+        ("/tablely/finalstate/bookings/0", "there"),
+    ]
+
+
+def test_large_state_is_shown_by_what_changed_and_what_criteria_name(shop: dict[str, Any]) -> None:
+    catalog = [{"id": f"r{n}", "name": f"Place {n}", "about": "x" * 90} for n in range(1_000)]
+    catalog[700]["name"] = "Zebra Grill"
+    for part in ("initialstate", "finalstate"):
+        shop["tablely"][part]["catalog"] = catalog
+    shown = pack(
+        shop, "Book a table", ["No table is booked at Zebra Grill.", "Two bookings exist."]
+    )
+    assert not shown.whole
+    assert len(shown.text) <= 40_000
+    assert "Steakhouse 101" in shown.text
+    assert "Zebra Grill" in shown.text  # a record that a criterion names
+    assert "Old Mill" in shown.text  # the list that one names is complete
+
+
+def test_changed_record_is_shown_with_what_tells_which_it_is() -> None:
+    orders = [{"id": n, "item": f"Item {n}", "state": {"value": "open"}} for n in range(3)]
+    changed = [each | ({"state": {"value": "paid"}} if each["id"] == 1 else {}) for each in orders]
+    text = pack({"shop": {"before": {"orders": orders}, "after": {"orders": changed}}}).text
+    found = [each for each in lines(text) if each.get("is") == "changed"]
+    assert found[0]["was_now"] == {"/value": ["open", "paid"]}
+    assert found[0]["of"] == {"id": 1, "item": "Item 1"}
 
 
 def test_copies_of_a_record_are_named_and_not_repeated(shop: dict[str, Any]) -> None:
@@ -62,7 +92,7 @@ def test_a_copy_that_differs_is_shown_with_its_difference(shop: dict[str, Any]) 
 
 
 def test_a_changed_value_is_shown_with_what_it_was(shop: dict[str, Any]) -> None:
-    changed = [each for each in lines(pack(shop).text) if each["is"] == "changed"]
+    changed = [each for each in lines(pack(shop).text) if each.get("is") == "changed"]
     assert changed == [
         {
             "n": 2,
@@ -75,7 +105,7 @@ def test_a_changed_value_is_shown_with_what_it_was(shop: dict[str, Any]) -> None
 
 def test_a_removed_record_is_shown(shop: dict[str, Any]) -> None:
     del shop["tablely"]["finalstate"]["bookings"][0]
-    removed = [each for each in lines(pack(shop).text) if each["is"] == "removed"]
+    removed = [each for each in lines(pack(shop).text) if each.get("is") == "removed"]
     assert removed[0]["at"] == "/tablely/initialstate/bookings/0"
 
 
@@ -88,8 +118,8 @@ def test_a_place_a_criterion_names_is_shown_although_nothing_changed_there(
     shop: dict[str, Any],
 ) -> None:
     asked = [Criterion(id="a", text="x", paths=("tablely.finalstate.bookings[0].place",))]
-    shown = next(each for each in lines(pack(shop, "", asked).text) if each["is"] == "there")
-    assert (shown["at"], shown["value"]) == ("/tablely/finalstate/bookings/0/place", "Old Mill")
+    shown = next(each for each in lines(pack(shop, "", asked).text) if each.get("is") == "there")
+    assert (shown["at"], shown["value"]["place"]) == ("/tablely/finalstate/bookings/0", "Old Mill")
 
 
 def test_a_place_that_the_run_changed_is_shown_once_and_as_changed(shop: dict[str, Any]) -> None:
@@ -113,7 +143,9 @@ def test_an_app_that_was_loaded_again_is_shown_after_what_changed(shop: dict[str
 
 def test_a_place_that_is_missing_is_shown_with_its_nearest_ancestor(shop: dict[str, Any]) -> None:
     asked = [Criterion(id="a", text="x", paths=("/tablely/finalstate/orders/0/total",))]
-    missing = next(each for each in lines(pack(shop, "", asked).text) if each["is"] == "missing")
+    missing = next(
+        each for each in lines(pack(shop, "", asked).text) if each.get("is") == "missing"
+    )
     assert missing["nearest"] == "/tablely/finalstate"
     assert missing["holds"] == {"keys": ["bookings", "search"], "of": 2}
 
@@ -121,7 +153,7 @@ def test_a_place_that_is_missing_is_shown_with_its_nearest_ancestor(shop: dict[s
 def test_a_path_in_the_text_of_a_criterion_is_followed_into_the_app(shop: dict[str, Any]) -> None:
     asked = ["differences.bookings.deleted is empty"]
     assert any(
-        each.get("at") == "/tablely/differences/bookings/deleted" and each["is"] == "there"
+        each.get("at") == "/tablely/differences/bookings/deleted" and each.get("is") == "there"
         for each in lines(pack(shop, "", asked).text)
     )
 
@@ -187,7 +219,7 @@ def test_what_was_left_out_is_stated() -> None:
 def test_a_catalogue_that_was_unloaded_takes_one_table() -> None:
     catalogue = [{"code": f"A{n}", "city": f"City {n}"} for n in range(40)]
     state = {"fly": {"initialstate": {"airports": catalogue}, "finalstate": {"trip": {"id": 1}}}}
-    removed = [each for each in lines(pack(state).text) if each["is"] == "removed"]
+    removed = [each for each in lines(pack(state).text) if each.get("is") == "removed"]
     assert removed[0]["columns"] == ["code", "city"]
     assert sum(len(each["rows"]) for each in removed) == 40
 
@@ -200,7 +232,8 @@ def test_a_state_without_history_is_shown_as_it_is() -> None:
 
 def test_a_state_from_before_may_come_apart() -> None:
     shown = pack({"shop": {"n": 2, "same": 1}}, initial={"shop": {"n": 1, "same": 1}})
-    assert read_pack(shown.text) == {"/shop/n": 2}
+    assert read_pack(shown.text) == {"/shop/n": 2, "/shop/same": 1}
+    assert '"was_now":{"/n":[1,2]}' in shown.text
 
 
 def test_an_app_that_recorded_nothing_is_not_forgotten() -> None:

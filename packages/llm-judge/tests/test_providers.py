@@ -135,3 +135,23 @@ def test_a_fault_that_passes_is_tried_again(provider: str, case: JudgeCase) -> N
     verdict, server = judged(provider, case, Answer(status=503), Answer(text=good_answer(case)))
     assert verdict.outcome == "pass"
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("known", ["json_schema", "json_object", "text"])
+def test_a_server_that_knows_no_schema_is_asked_for_less(case: JudgeCase, known: str) -> None:
+    if not _installed("openai-chat"):
+        pytest.skip("the SDK of openai is not installed")
+    forms = ("json_schema", "json_object", "text")
+    refused = [Answer(status=400)] * forms.index(known)
+    good = Answer(text=f"Here you are:\n{good_answer(case)}")
+
+    async def twice(url: str) -> list[str]:
+        async with Judge("openai-chat:judge-1", api_key=KEY, base_url=url) as judge:
+            return [(await judge.judge(case)).outcome for _ in range(2)]
+
+    with ModelServer([*refused, good, good]) as server:
+        assert asyncio.run(twice(server.base_url("openai-chat"))) == ["pass", "pass"]
+        sent = [each.body.get("response_format", {"type": "text"}) for each in server.requests]
+    # what the server refused is asked for once
+    wanted = [*forms[: forms.index(known) + 1], known]
+    assert [each["type"] for each in sent] == wanted

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LONG = "The ride to 8 Mission Street was booked for this evening. " * 5
 
 
-def check(state: Any, asked: str = "", **evidence: Any) -> tuple[bool | None, str | None]:
-    found = check_evidence(state, Evidence(**evidence), pictures={"s1": (800, 600)}, asked=asked)
+def check(state: Any, **evidence: Any) -> tuple[bool | None, str | None]:
+    found = check_evidence(state, Evidence(**evidence), pictures={"s1": (800, 600)})
     return found.verified, found.status
 
 
@@ -39,18 +39,27 @@ def check(state: Any, asked: str = "", **evidence: Any) -> tuple[bool | None, st
         ([1, 2], "[1, 2]", "exact"),
         ({"a": 1, "b": 2}, '{"b": 2}', "members"),
         ("Steakhouse 101", "Steakhouse", None),
-        ("Steakhouse 101", "steakhouse 101", None),
-        ("Steakhouse 101", "Steakhouse  101", None),
+        ("Steakhouse 101", "steakhouse 101", "repaired"),
+        ("Steakhouse 101", "Steakhouse  101", "repaired"),
+        ("Ana\u2019s", "Ana's", "repaired"),
+        (1250, "$1,250.00", "repaired"),
+        ("1.250,50 \u20ac", "1250.50", "repaired"),
+        ("EUR 12,5", "12.50", "repaired"),
+        (-3, "3", None),
+        ("12 people", "12", None),
+        ("2026-07-18", "2026", None),
         ("Steakhouse 101", "Steakhouse 102", None),
-        (3, "3.0", None),
-        (3, "03", None),
+        (3, "3.0", "repaired"),
+        (3, "31", None),
         (True, "1", None),
         (1, "true", None),
         (None, "", None),
         ({"a": 1}, "{}", None),
         ({"a": 1}, '{"a": true}', None),
         ({"a": 1}, "not json", None),
-        (LONG, "8 Mission Street was booked", None),
+        (LONG, "8 Mission Street was booked", "passage"),
+        (LONG, "The ride to 8 Mission ... for this evening", "passage"),
+        (LONG, "for this evening ... The ride to 8 Vine", None),
     ],
 )
 def test_a_quotation_stands_there_or_it_does_not(value: Any, quote: str, how: str | None) -> None:
@@ -63,8 +72,8 @@ def test_a_quotation_stands_there_or_it_does_not(value: Any, quote: str, how: st
         (LONG, "8 Mission Street was booked", True),
         (f"The ride was booked by nobody. {LONG}", "The ride was booked by nobody", True),
         (LONG, "8 Mission Street was book", False),
-        (LONG, "Mission Street", False),
-        ("The ride to 8 Mission Street was booked", "8 Mission Street was booked", False),
+        (LONG, "ission Street", False),
+        ("not confirmed", "confirmed", False),
     ],
 )
 def test_a_passage_is_a_part_of_a_long_text_between_words(
@@ -74,17 +83,38 @@ def test_a_passage_is_a_part_of_a_long_text_between_words(
 
 
 @pytest.mark.parametrize(
-    ("pointer", "status"),
-    [
-        ("/b/0/nothing", "nothing stands there"),
-        ("/b/1", "nothing stands there"),
-        ("/b/-1", "nothing stands there"),
-        ("/b/00", "nothing stands there"),
-        ("b/0", "no such pointer"),
-    ],
+    "pointer", ["/b/0/nothing", "/b/1", "/b/-1", "/b/00", "b/1", "", "/", "$", "[", "/x"]
 )
-def test_a_pointer_that_leads_nowhere_proves_nothing(pointer: str, status: str) -> None:
-    assert check({"b": [{"t": "x"}]}, pointer=pointer, quote="x") == (False, status)
+def test_a_pointer_that_leads_nowhere_proves_nothing(pointer: str) -> None:
+    assert check({"b": [{"t": "x"}, {"t": "y"}]}, pointer=pointer, quote="z")[0] is False
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["/b/0/t", "b.0.t", "b[0].t", "#/b/0/t", "$.b[0].t", "/B/0/T", "/b/0", "/b/0/t/", " /b/0/t"],
+)
+def test_a_slip_in_the_spelling_of_a_pointer_is_repaired(pointer: str) -> None:
+    found = check_evidence(
+        {"b": [{"t": "x"}, {"t": "y"}]}, Evidence(pointer=pointer, quote="x"), pictures={}
+    )
+    assert (found.verified, found.pointer) == (True, "/b/0/t")
+
+
+def test_a_pointer_may_start_inside_an_app_and_lead_into_the_state_before() -> None:
+    state = {"shop": {"finalstate": {"cart": [{"item": "Lamp"}]}}}
+    inside = Evidence(pointer="/cart/0/item", quote="Lamp")
+    found = check_evidence(state, inside, pictures={}, roots=["/shop/finalstate"])
+    assert (found.verified, found.pointer) == (True, "/shop/finalstate/cart/0/item")
+    gone = Evidence(pointer="/cart/1/item", quote="Desk")
+    initial = {"cart": [{"item": "Lamp"}, {"item": "Desk"}]}
+    found = check_evidence({"cart": []}, gone, pictures={}, initial=initial)
+    assert (found.verified, found.status) == (True, "before the run")
+
+
+def test_a_quotation_is_never_moved_to_another_record() -> None:
+    state = {"b": [{"t": "8:30 PM"}, {"t": "6:00 PM"}]}
+    assert check(state, pointer="/b/1/t", quote="8:30 PM")[0] is False
+    assert check(state, pointer="/b/9/t", quote="8:30 PM")[0] is False
 
 
 @pytest.mark.parametrize(
@@ -92,20 +122,18 @@ def test_a_pointer_that_leads_nowhere_proves_nothing(pointer: str, status: str) 
     [
         ({"pointer": "/b"}, (True, "empty")),
         ({"pointer": "/n"}, (True, "empty")),
+        ({"pointer": "/r/7"}, (True, "nothing stands there")),
         ({"pointer": "/r"}, (False, "something stands there")),
-        ({"pointer": "/made/up"}, (False, "there is no such place to be empty")),
-        ({"pointer": "b", "quote": "sushi"}, (False, "no such pointer")),
+        ({"pointer": "/made/up"}, (False, "there is no such place")),
+        ({"pointer": "/made"}, (False, "there is no such place")),
         ({"pointer": "/r", "quote": "sushi"}, (True, "absent")),
         ({"pointer": "/r", "quote": "steak"}, (False, "it does stand there")),
-        ({"pointer": "/r", "quote": "8:30 PM"}, (False, "it does stand there")),
-        ({"pointer": "/r", "quote": "zebra"}, (False, "was not asked for")),
-        ({"pointer": "", "quote": "sushi"}, (False, "there is no such place to look in")),
+        ({"pointer": "", "quote": "sushi"}, (False, "the whole state is no place to look in")),
     ],
 )
 def test_absence_is_looked_up(evidence: dict[str, Any], expected: tuple[bool, str]) -> None:
     state = {"b": [], "n": None, "r": [{"food": "Steak", "at": "2026-01-11T20:30"}]}
-    asked = "Book sushi or steak at 8:30 PM"
-    assert check(state, asked, kind="absent", **evidence) == expected
+    assert check(state, kind="absent", **evidence) == expected
 
 
 def test_every_quoted_member_of_a_record_must_be_its_own() -> None:
@@ -118,8 +146,8 @@ def test_every_quoted_member_of_a_record_must_be_its_own() -> None:
 @pytest.mark.parametrize(
     ("region", "expected"),
     [
-        (None, (None, "whole picture, not checked")),
-        ("0,0,800,600", (None, "region, not checked")),
+        (None, (None, "whole picture, pixels not read")),
+        ("0,0,800,600", (None, "region, pixels not read")),
         ("10,10,800,600", (False, "the region is outside the picture")),
         ("top left", (False, "the region is not x,y,width,height")),
     ],
@@ -140,17 +168,27 @@ def test_a_true_quotation_always_holds(state: Any) -> None:
 def altered(quote: str, rng: random.Random) -> str:
     """Change a quotation by one random edit that makes it another text."""
     at = rng.randrange(len(quote) + 1)
-    other = rng.choice(string.ascii_letters + string.digits + " .,:-_$")
+    other = rng.choice(string.ascii_letters + string.digits)
     edits = [quote[:at] + other + quote[at:]]
     if at < len(quote):
         edits += [quote[:at] + quote[at + 1 :], quote[:at] + other + quote[at + 1 :]]
-        edits += [quote[:at] + quote[at].swapcase() + quote[at + 1 :]]
     if len(quote) > 2:
         middle = len(quote) // 2
         edits += [quote[middle:] + quote[:middle], quote[:middle], quote[::-1]]
     if any(each.isdigit() for each in quote):
         edits.append("".join(str((int(c) + 1) % 10) if c.isdigit() else c for c in quote))
     return rng.choice(edits)
+
+
+def same(value: Any, text: str, quote: str) -> bool:
+    """Whether a quotation says what a text says, as far as a program that is not the judge's can tell."""
+    one, other = (" ".join(each.casefold().split()) for each in (text, quote))
+    if one == other or (isinstance(value, str) and len(other) >= 12 and other in one):
+        return True
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return False
 
 
 def test_no_altered_quotation_is_accepted(recorded: tuple[JudgeCase, ...]) -> None:
@@ -160,11 +198,12 @@ def test_no_altered_quotation_is_accepted(recorded: tuple[JudgeCase, ...]) -> No
     for state, pointer, value in rng.choices(places, k=106_000):
         quote = value if isinstance(value, str) else json.dumps(value)
         wrong = altered(quote, rng)
-        if wrong == quote:
+        # other case, other spaces, another notation of the number and a whole part are no other text
+        if same(value, quote, wrong):
             continue
         tried += 1
         assert not check(state, pointer=pointer, quote=wrong)[0], (pointer, value, wrong)
-    assert tried >= 100_000
+    assert tried >= 95_000
 
 
 def test_no_quotation_from_elsewhere_is_accepted(recorded: tuple[JudgeCase, ...]) -> None:
@@ -177,7 +216,7 @@ def test_no_quotation_from_elsewhere_is_accepted(recorded: tuple[JudgeCase, ...]
             quote = other if isinstance(other, str) else json.dumps(other)
             held = check(case.state, pointer=pointer, quote=quote)[0]
             text = value if isinstance(value, str) else json.dumps(value)
-            assert held == (text == quote)
+            assert held == same(value, text, quote), (text, quote)
 
 
 def test_every_true_quotation_of_a_recorded_state_holds(recorded: tuple[JudgeCase, ...]) -> None:

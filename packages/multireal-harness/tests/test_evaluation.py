@@ -274,7 +274,7 @@ async def test_judge_is_told_what_a_query_expects_and_the_time_zone_of_the_apps(
         'correct start time (expected value: "2024-07-18T20:00:00.000Z")',
         "Sent.",
     ]
-    assert judge.cases[0].metadata["timezone"] == "America/Denver"
+    assert judge.cases[0].timezone == "America/Denver"
     await scored(tmp_path, a_task(evals=evals), judge)
     assert "timezone" not in judge.cases[1].metadata
 

@@ -18,7 +18,6 @@ from .records import Criterion as Criterion
 from .records import JudgeCase as JudgeCase
 from .records import Verdict as Verdict
 from .verdicts.evidence_check import verify as verify
-from .verdicts.legacy import legacy_dict as legacy_dict
 from .verdicts.success_bounds import SuccessBounds as SuccessBounds
 from .verdicts.success_bounds import bounds as bounds
 

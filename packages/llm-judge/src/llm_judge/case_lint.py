@@ -14,7 +14,7 @@ from bench_core.errors import InputError
 from bench_core.records.judge import Finding
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.evidence.planted_text import scan, scan_shown
-from llm_judge.language.keywords import keywords, machine_forms
+from llm_judge.prompts.keywords import keywords, machine_forms
 from llm_judge.states.changes import diff
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, resolve

@@ -16,6 +16,7 @@ from llm_judge.__about__ import __version__
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import JudgeCalibration, load_calibration
 from llm_judge.case_files import case_state
+from llm_judge.evidence.flags import reused
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
 from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
@@ -34,19 +35,22 @@ from llm_judge.verdicts.agreement import (
 from llm_judge.verdicts.verdict_rules import (
     decide_criterion,
     failed_controls,
+    overall_kind,
     overall_outcome,
-    pass_findings,
+    unfounded,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
     from bench_core.models import Cassette, ModelOptions, Prices, ReplyCache
     from bench_core.protocols import Meter
-    from bench_core.records.judge import JudgeCase, Outcome
+    from bench_core.records.judge import Criterion, JudgeCase, Outcome
+    from llm_judge.prepared_case import ClaimRule
+    from llm_judge.prompts.answers import Answer
     from llm_judge.prompts.controls import Question
     from llm_judge.prompts.prompt import Prompt
 
@@ -58,6 +62,7 @@ class Judge:
 
     Args:
         model: `provider:model`, `replay:CASSETTE`, `scripted:FILE`, or an open model.
+        claims: Decides criteria by code, before a model is asked about the rest; see `ClaimRule`.
         second: A model of another provider, asked about passes, low margins and doubtful cases;
             without its agreement nothing passes.
         policy: The rules; see `JudgePolicy`.
@@ -81,6 +86,7 @@ class Judge:
         model: str | Model,
         *,
         second: str | Model | None = None,
+        claims: ClaimRule | None = None,
         policy: JudgePolicy | None = None,
         calibration: JudgeCalibration | Path | str | None = None,
         api_key: str | None = None,
@@ -98,6 +104,7 @@ class Judge:
         self.policy = JudgePolicy.model_validate(
             {**(policy or JudgePolicy()).model_dump(), **given}
         )
+        self.claims = claims
         self.model = _opened(model, options, api_key=api_key, base_url=base_url)
         self.second = None if second is None else _opened(second, options)
         if self.second is not None and self.second.name == self.model.name:
@@ -141,7 +148,8 @@ class Judge:
         Raises:
             InputError: The case's own files cannot be read.
         """
-        prepared = await asyncio.to_thread(prepare, case, self.policy)  # seconds for large states
+        # seconds for large states
+        prepared = await asyncio.to_thread(prepare, case, self.policy, self.claims)
         return await self.judge_prepared(prepared, meter)
 
     async def judge_prepared(self, prepared: PreparedCase, meter: Meter | None = None) -> Verdict:
@@ -152,7 +160,7 @@ class Judge:
             case.max_cost_usd or self.policy.max_cost_usd,
             meter,
         )
-        if not case.criteria or (prepared.state is None and not prepared.prompt.pictures):
+        if not prepared.asked or (prepared.state is None and not prepared.prompt.pictures):
             return self._verdict(prepared, budget, [], [])
         model_verdicts: list[ModelVerdict] = []
         for trial in range(1, self.policy.samples + 1):
@@ -162,9 +170,7 @@ class Judge:
                 break
         if self.second is not None and self._is_doubtful(prepared, model_verdicts):
             model_verdicts.append(await self._ask_one(self.second, prepared, budget, 1))
-        return self._verdict(
-            prepared, budget, model_verdicts, joined_criteria(case, model_verdicts)
-        )
+        return self._verdict(prepared, budget, model_verdicts, joined_criteria(model_verdicts))
 
     def fingerprint(self, prepared: PreparedCase) -> dict[str, str]:
         """Return what a verdict on a case rests on: the judge, the questions, the evidence."""
@@ -233,17 +239,24 @@ class Judge:
         reply = self._unaffordable(model, prepared, budget)
         if reply is None:
             prompt = prepared.prompt if trial == 1 else prepared.prompt_of(trial)
-            reply = await ask_model(model, prompt, self.policy, budget, trial)
+            names = {each.name for each in prompt.questions if each.criterion}
+
+            def problems(answers: Iterable[Answer]) -> dict[str, str]:
+                asked = [each for each in answers if each.question in names]
+                return unfounded(prepared.context, asked)
+
+            reply = await ask_model(model, prompt, self.policy, budget, trial, unfounded=problems)
         if reply.answers is None:
             return ModelVerdict(reply, "abstain" if reply.refused else "error")
-        wrong = failed_controls(prepared.context, prompt.questions, reply.answers)
+        wrong = failed_controls(prompt.questions, reply.answers)
         criteria = [
             decide_criterion(prepared.context, question, reply.answers[question.name], reply.model)
-            for question in _in_order(prepared.case, prompt)
+            for question in _in_order(prepared.asked, prompt)
         ]
-        notes = pass_findings(prepared.context, prepared.case.criteria, criteria)
-        reply = replace(reply, findings=(*reply.findings, *wrong, *notes))
-        return ModelVerdict(reply, overall_outcome(criteria, wrong), tuple(criteria))
+        passed = [(each.criterion_id, each.evidence) for each in criteria if each.verdict == "pass"]
+        reply = replace(reply, findings=(*reply.findings, *wrong, *reused(passed)))
+        outcome = overall_outcome(criteria, wrong, self.policy.accept_kinds)
+        return ModelVerdict(reply, outcome, tuple(criteria))
 
     def _unaffordable(
         self, model: Model, prepared: PreparedCase, budget: CallBudget
@@ -276,7 +289,8 @@ class Judge:
             (each.votes[0].confidence or 0.0 for one in model_verdicts for each in one.deciding),
             default=0.0,
         )
-        doubtful = any(each.severity in _DOUBTFUL for each in prepared.findings)
+        flags = [flag for one in model_verdicts for each in one.criteria for flag in each.flags]
+        doubtful = any(each.severity in _DOUBTFUL for each in (*prepared.findings, *flags))
         return (
             (passed and self.policy.second_on_pass)
             or margin < self.policy.low_margin
@@ -288,9 +302,20 @@ class Judge:
         prepared: PreparedCase,
         budget: CallBudget,
         model_verdicts: Sequence[ModelVerdict],
-        criteria: Sequence[CriterionVerdict],
+        of_model: Sequence[CriterionVerdict],
     ) -> Verdict:
-        outcome = common_outcome([each.outcome for each in model_verdicts])
+        accepted = self.policy.accept_kinds
+        by_id = {**{each.criterion_id: each for each in of_model}, **prepared.decided}
+        criteria = [by_id[each.id] for each in prepared.case.criteria if each.id in by_id]
+        outcome: Outcome = "abstain"
+        by_code = overall_outcome(tuple(prepared.decided.values()), (), accepted)
+        if by_code == "fail" or not model_verdicts:
+            # what code has found not to be so is not so, whatever becomes of the other criteria
+            outcome = by_code if by_code == "fail" or not prepared.asked else "abstain"
+        else:
+            outcome = common_outcome([each.outcome for each in model_verdicts])
+            if outcome == "pass" and prepared.decided and by_code != "pass":
+                outcome = "abstain"
         doubts = unconfirmed(outcome, prepared.findings, model_verdicts)
         if doubts:
             outcome = "abstain"
@@ -303,6 +328,7 @@ class Judge:
             case_id=prepared.case.case_id,
             judge=self.name,
             outcome=outcome,
+            kind=overall_kind(outcome, criteria, accepted),
             criteria=tuple(criteria),
             reasoning=reasoning(outcome, criteria, model_verdicts),
             confidence=confidence,
@@ -347,7 +373,7 @@ def _opened(
     return open_model(model, api_key=api_key, base_url=base_url, **options)
 
 
-def _in_order(case: JudgeCase, prompt: Prompt) -> list[Question]:
+def _in_order(asked: Sequence[Criterion], prompt: Prompt) -> list[Question]:
     """Return the criteria's questions in the case's order."""
     by_id = {each.criterion.id: each for each in prompt.questions if each.criterion}
-    return [by_id[each.id] for each in case.criteria]
+    return [by_id[each.id] for each in asked]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from bench_core.records import Record
+from bench_core.records.vocabulary import VerdictKind
 from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, LEAST_CHARS
+from llm_judge.records import ACCEPTED
 
 
 class JudgePolicy(Record):
@@ -21,8 +23,11 @@ class JudgePolicy(Record):
         low_margin: A confidence below this asks the second model.
         second_on_pass: Whether it is asked about every pass.
         second_on_findings: Whether it is asked where the case is doubtful.
-        controls: Whether questions with known answers stand among the criteria.
-        seed: Chooses these questions; each sample gets others.
+        controls: Whether a question that is known to be false stands among the criteria.
+        seed: Chooses this question; each sample gets another.
+        accept_kinds: The kinds of verdicts that make an outcome; others are told and count as undecided.
+        reply_form: What the server is asked to keep to. `auto` asks for a JSON schema, and where the server
+            refuses it, for JSON, and then for nothing: the prompt names the form in words anyway.
         agent_text: Whether the agent's own final answer is shown.
         any_model: Accept a reply in which the API names another model than was asked for.
         deadline_s: Seconds for one case, all calls together.
@@ -38,6 +43,8 @@ class JudgePolicy(Record):
     second_on_findings: bool = True
     controls: bool = True
     seed: int = 0
+    accept_kinds: tuple[VerdictKind, ...] = ACCEPTED
+    reply_form: Literal["auto", "json_schema", "json_object", "text"] = "auto"
     agent_text: bool = False
     any_model: bool = False
     deadline_s: PositiveFloat = 300.0

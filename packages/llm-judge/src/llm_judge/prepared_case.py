@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bench_core.errors import InputError
-from bench_core.records.judge import Criterion, Finding
+from bench_core.records.judge import Criterion, CriterionVerdict, Finding
 from llm_judge.case_files import case_state
 from llm_judge.case_lint import lint
 from llm_judge.evidence.provenance import typed_texts
@@ -19,9 +19,12 @@ from llm_judge.states.paths import query_paths
 from llm_judge.verdicts.verdict_rules import EvidenceContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bench_core.records.judge import JudgeCase
+
+ClaimRule: TypeAlias = "Callable[[JudgeCase, Any], Mapping[str, CriterionVerdict]]"
+"""Decides criteria of a case on its end state by code; those that it leaves out are asked of a model."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class PreparedCase:
     """A case with everything a model is asked with.
 
     Attributes:
-        prompt: What is sent first; `prompt_of` gives that of a further sample, with other controls.
+        prompt: What is sent first; `prompt_of` gives that of a further sample, with another control.
+        decided: The criteria that claims have decided, by id; a model is asked about the others.
     """
 
     case: JudgeCase
@@ -38,24 +42,28 @@ class PreparedCase:
     prompt: Prompt
     findings: tuple[Finding, ...]
     prompt_of: Callable[[int], Prompt]
+    decided: Mapping[str, CriterionVerdict] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> tuple[Criterion, ...]:
+        """The criteria that are left to ask a model about."""
+        return tuple(each for each in self.case.criteria if each.id not in self.decided)
 
     @cached_property
     def context(self) -> EvidenceContext:
         """What answers are checked against."""
-        declared = self.case.metadata.get("apps")
         return EvidenceContext(
             state=self.state,
-            goal=self.case.goal,
             pictures={each.name: (each.width, each.height) for each in self.prompt.pictures},
             typed=typed_texts(self.case.actions),
             initial=self.case.initial_state,
-            apps=tuple(map(str, declared)) if isinstance(declared, list) else (),
-            zone=self.case.timezone,
         )
 
 
-def prepare(case: JudgeCase, policy: JudgePolicy | None = None) -> PreparedCase:
-    """Read the state, lint, pack and build the prompt; no model is needed.
+def prepare(
+    case: JudgeCase, policy: JudgePolicy | None = None, claims: ClaimRule | None = None
+) -> PreparedCase:
+    """Read the state, lint, decide claims, pack and build the prompt; no model is needed.
 
     Raises:
         InputError: A file of the case cannot be read.
@@ -65,6 +73,8 @@ def prepare(case: JudgeCase, policy: JudgePolicy | None = None) -> PreparedCase:
     if len(set(ids)) < len(ids):
         raise InputError(f"{case.case_id}: two criteria have the same id: {sorted(ids)}")
     state = case_state(case)
+    decided = {} if claims is None or state is None else dict(claims(case, state))
+    asked = [each for each in case.criteria if each.id not in decided]
     evidence = pack(
         state,
         case.goal,
@@ -79,6 +89,8 @@ def prepare(case: JudgeCase, policy: JudgePolicy | None = None) -> PreparedCase:
         return build_prompt(
             case,
             evidence,
+            asked=asked,
+            state=state,
             pictures=pictures,
             agent_text=policy.agent_text,
             controls=policy.controls,
@@ -86,7 +98,7 @@ def prepare(case: JudgeCase, policy: JudgePolicy | None = None) -> PreparedCase:
         )
 
     findings = (*lint(case, state, evidence.text), *_left_out(evidence), *about_pictures)
-    return PreparedCase(case, state, evidence, prompt(1), findings, prompt)
+    return PreparedCase(case, state, evidence, prompt(1), findings, prompt, decided)
 
 
 def _queries(case: JudgeCase) -> tuple[Criterion, ...]:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 
+if TYPE_CHECKING:
+    from bench_core.records.vocabulary import VerdictKind
+
 __all__ = ["Criterion", "JudgeCase", "Verdict"]
+
+ACCEPTED: tuple[VerdictKind, ...] = ("proven", "supported")
+"""The kinds that count for an outcome unless a policy says otherwise."""

@@ -50,7 +50,8 @@ class OpenAIAdapter(_OpenAIBase):
         if request.system is not None:
             options["instructions"] = request.system
         if request.output_schema is not None:
-            options["text"] = {"format": {"type": "json_schema", **_schema(request)}}
+            form = {"type": "json_object"} if _any_object(request) else None
+            options["text"] = {"format": form or {"type": "json_schema", **_schema(request)}}
         # Strict is this API's default, and refuses tools with optional arguments.
         own = [{"type": "function", **_function(tool), "strict": False} for tool in request.tools]
         tools = [*own, *request.native_tools]
@@ -128,7 +129,11 @@ class OpenAIChatAdapter(_OpenAIBase):
     async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
         options: dict[str, Any] = {}
         if request.output_schema is not None:
-            options["response_format"] = {"type": "json_schema", "json_schema": _schema(request)}
+            form = {"type": "json_object"} if _any_object(request) else None
+            options["response_format"] = form or {
+                "type": "json_schema",
+                "json_schema": _schema(request),
+            }
         own = [{"type": "function", "function": _function(tool)} for tool in request.tools]
         tools = [*own, *request.native_tools]
         if tools:
@@ -185,6 +190,11 @@ class OpenAIChatAdapter(_OpenAIBase):
             request_id=data.get("id"),
             refusal=refusal,
         )
+
+
+def _any_object(request: ModelRequest) -> bool:
+    """Whether any JSON object will do: servers that know no schema take that."""
+    return request.output_schema == {"type": "object"}
 
 
 def _schema(request: ModelRequest) -> dict[str, Any]:

@@ -175,7 +175,8 @@ class ModelRequest(Record):
     """One call to a model.
 
     Attributes:
-        output_schema: Ask for JSON of this schema; see `bench_core.models.portable_schema`.
+        output_schema: Ask for JSON of this schema; see `bench_core.models.portable_schema`. Of OpenAI and
+            compatible servers `{"type": "object"}` asks for any JSON object (`json_object`).
         native_tools: The provider's own tool definitions, passed through unread.
         headers: Extra HTTP headers, e.g. `anthropic-beta`; never for credentials.
         body: Extra fields of the request body, passed through unread.

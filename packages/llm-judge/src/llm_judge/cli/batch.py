@@ -60,13 +60,24 @@ def run_batch(
         nonlocal count
         count += 1
         if not as_json:
-            reason = verdict.reasoning.splitlines()[0] if verdict.reasoning else ""
-            line = f"{count:>5}  {verdict.outcome:<8} {verdict.case_id}  {reason}"
+            line = f"{count:>5}  {verdict.outcome:<8} {verdict.kind:<9} {verdict.case_id}  {_why(verdict)}"
             click.echo(shorten(line, _LINE))
 
     return asyncio.run(
         judge_many(judge, cases, out=out, workers=workers, budget=budget, on_verdict=show)
     )
+
+
+def _why(verdict: Verdict) -> str:
+    """Return the criterion that decided: one that failed, one that is not accepted, else the weakest pass."""
+    order = {"fail": ("fail", "unknown", "pass"), "pass": ("pass",)}.get(
+        verdict.outcome, ("unknown", "fail", "pass")
+    )
+    kinds = ("unknown", "opinion", "supported", "proven")
+    if verdict.outcome in {"error", "void"} or not verdict.criteria:
+        return (verdict.reasoning.splitlines() or [""])[0]
+    one = min(verdict.criteria, key=lambda c: (order.index(c.verdict), kinds.index(c.kind)))
+    return f"{one.criterion_id}: {one.verdict} ({one.kind}): {one.doubt or one.reason}"
 
 
 def read_cases(path: Path) -> list[JudgeCase]:

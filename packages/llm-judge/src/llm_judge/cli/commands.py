@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,8 +76,15 @@ _MODEL = _stack(
                  help="For one case, all calls together."),
     click.option("--max-cost", type=_AMOUNT, metavar="USD", help="For one case; a call that may "
                  "cost more is not made."),
+    click.option("--accept-kinds", default="proven,supported", show_default=True, metavar="KINDS",
+                 help="Kinds of verdicts that count; also `opinion`. Others are told and count as undecided."),
+    click.option("--reply-form", type=click.Choice(["auto", "json_schema", "json_object", "text"]),
+                 default="auto", show_default=True,
+                 help="What the server is asked to keep to; auto asks for less where it refuses."),
     click.option("--cache", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-                 help="Keep replies by prompt, schema, evidence and model."),
+                 help="Keep replies by prompt, schema, evidence and model.  [default: ~/.cache/llm-judge for "
+                      "models that are paid for]"),
+    click.option("--no-cache", is_flag=True, help="Ask again, and pay again, for the same call."),
     click.option("--record", type=_OUT, metavar="FILE", help="Record the calls as a cassette."),
     click.option("--replay", type=_FILE, metavar="FILE", help="Answer from a cassette only."),
 )  # fmt: skip
@@ -93,16 +101,15 @@ def main() -> None:
 def lint(case_files: Sequence[Path], *, as_json: bool) -> None:
     """Find what is wrong with cases and their states, without a model.
 
-    Exits with 1 if there is a warning or an error.
+    CASE is a case file or JSON lines of cases, as `batch` reads them. Exits with 1 if there is a warning or an error.
     """
     from llm_judge import case_lint  # loaded when needed
-    from llm_judge.case_files import case_state, read_case
+    from llm_judge.case_files import case_state
     from llm_judge.cli import output
+    from llm_judge.cli.batch import read_cases
 
-    found = []
-    for path in case_files:
-        case = read_case(path)
-        found.append((case.case_id, case_lint.lint(case, case_state(case))))
+    cases = [each for path in case_files for each in read_cases(path)]
+    found = [(each.case_id, case_lint.lint(each, case_state(each))) for each in cases]
     output.show_findings(found, as_json=as_json)
     serious = any(each.severity != "info" for _, findings in found for each in findings)
     _exit(exit_codes.FELL_SHORT if serious else exit_codes.OK)
@@ -148,11 +155,8 @@ def show_prompt(case_file: Path, model: str | None, *, as_json: bool, **options:
 @_CASE
 @_MODEL
 @click.option("--out", type=_OUT, metavar="FILE", help="Write the verdict to a file, too.")
-@click.option("--legacy", is_flag=True, help="Print the four keys of the hybrid validator.")
 @json_option
-def judge(
-    case_file: Path, out: Path | None, *, legacy: bool, as_json: bool, **options: Any
-) -> None:
+def judge(case_file: Path, out: Path | None, *, as_json: bool, **options: Any) -> None:
     """Judge one case. Exits with 0 for pass, 1 for fail, 2 for an error, 3 for undecided."""
     from bench_core.files import require_writable
     from llm_judge.case_files import read_case
@@ -164,7 +168,7 @@ def judge(
     verdict = _judge(options).judge_now(case)
     if out is not None:
         output.write_verdict(verdict, out)
-    output.show_verdict(verdict, as_json=as_json, legacy=legacy)
+    output.show_verdict(verdict, as_json=as_json)
     _exit(output.EXIT_CODES[verdict.outcome])
 
 
@@ -450,15 +454,23 @@ def _policy(options: dict[str, Any]) -> Any:
     named = {
         "chars": "chars", "pictures": "pictures", "agent_text": "agent_text", "samples": "samples",
         "any_model": "any_model", "deadline": "deadline_s", "max_cost": "max_cost_usd",
+        "reply_form": "reply_form",
     }  # fmt: skip
     given = {field: options[name] for name, field in named.items() if options.get(name) is not None}
     if given.get("chars", 1_000) < 1_000:  # `evidence_pack.LEAST_CHARS`, not imported for --help
         raise click.UsageError("--chars: less than 1000 characters show nothing")
+    if options.get("accept_kinds"):
+        given["accept_kinds"] = tuple(each.strip() for each in options["accept_kinds"].split(","))
+        known = ("proven", "supported", "opinion")
+        if not set(given["accept_kinds"]) <= set(known):
+            raise click.UsageError(
+                f"--accept-kinds: {options['accept_kinds']!r} is not a list of {', '.join(known)}"
+            )
     return JudgePolicy(**given)
 
 
 def _judge(options: dict[str, Any]) -> Any:
-    from bench_core.models import Cassette, ReplyCache
+    from bench_core.models import Cassette
     from llm_judge.judge import Judge
 
     if options.get("record") and options.get("replay"):
@@ -474,9 +486,22 @@ def _judge(options: dict[str, Any]) -> Any:
         policy=_policy(options),
         calibration=options.get("calibration"),
         base_url=options.get("base_url"),
-        cache=ReplyCache(options["cache"]) if options.get("cache") else None,
+        cache=_cache(options),
         cassette=cassette,
     )
+
+
+def _cache(options: dict[str, Any]) -> Any:
+    """Return where replies are kept: an identical second call is not paid for."""
+    from bench_core.models import ReplyCache
+    from llm_judge.model_calls.cost_estimate import is_paid
+
+    if options.get("no_cache") or options.get("record") or options.get("replay"):
+        return None
+    if options.get("cache"):
+        return ReplyCache(options["cache"])
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return ReplyCache(base / "llm-judge") if is_paid(options["model"]) else None
 
 
 def _exit(code: int) -> None:

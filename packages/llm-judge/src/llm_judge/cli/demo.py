@@ -21,8 +21,8 @@ _CASES = ("dinner", "dinner-wrong-time")
 _SHOWS = {
     "gullible": "passes whatever it is asked: it passed a question whose answer is known to be no, so that its "
     "verdict is void",
-    "sloppy": "answers the known questions and quotes the first thing it sees for the rest: what it quotes does not "
-    "prove the criteria, so that nothing is decided",
+    "sloppy": "quotes the first thing it sees: what it quotes is there, so that its verdicts are `supported`, and wrong; "
+    "that all rest on one quotation is found (evidence.reused). Only a claim proves, and `bench` measures such a model",
     "careful": "quotes the records that show it: the right booking passes, the one at 6:00 PM fails",
 }
 
@@ -43,8 +43,8 @@ def show_demo(verdicts: Sequence[tuple[str, Verdict]], *, as_json: bool) -> None
         click.echo(json.dumps(found, indent=2))
         return
     click.echo(f"goal: {samples.case().goal}\n")
-    rows = [(name, each.case_id, each.outcome, _why(each)) for name, each in verdicts]
-    click.echo(render_table(("model", "case", "verdict", "why"), rows, max_width=150))
+    rows = [(name, each.case_id, each.outcome, each.kind, _why(each)) for name, each in verdicts]
+    click.echo(render_table(("model", "case", "verdict", "kind", "why"), rows, max_width=150))
     click.echo()
     for name, text in _SHOWS.items():
         click.echo(f"{name}: {text}.")
@@ -60,6 +60,6 @@ def _judges() -> Iterator[tuple[str, Judge]]:
 
 def _why(verdict: Verdict) -> str:
     if verdict.outcome == "void":
-        return "answered a known question wrongly"
+        return "passed what is known to be false"
     shown = next((each for each in verdict.criteria if each.verdict != "pass"), verdict.criteria[0])
     return f"{shown.criterion_id}: {shown.doubt or shown.reason}"

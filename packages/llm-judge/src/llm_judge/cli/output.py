@@ -118,24 +118,22 @@ def show_prompt(
         click.echo(f"{name:<40} {value}")
 
 
-def show_verdict(verdict: Verdict, *, as_json: bool, legacy: bool) -> None:
+def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
     """Print one verdict."""
-    from llm_judge.verdicts.legacy import legacy_dict
-
-    if legacy:
-        click.echo(json.dumps(legacy_dict(verdict), indent=2))
-        return
     if as_json:
         _echo(verdict)
         return
-    click.secho(f"{verdict.outcome.upper()}  {plain_text(verdict.case_id)}", bold=True)
+    kind = f" ({verdict.kind})" if verdict.passed is not None else ""
+    click.secho(f"{verdict.outcome.upper()}{kind}  {plain_text(verdict.case_id)}", bold=True)
     for criterion in verdict.criteria:
         name = plain_text(criterion.criterion_id)
         click.echo(
-            f"  {_VERDICT_LABELS[criterion.verdict]}  {name}: {plain_text(criterion.reason)}"
+            f"  {_VERDICT_LABELS[criterion.verdict]}  {criterion.kind:<9}  {name}: {plain_text(criterion.reason)}"
         )
         if criterion.doubt is not None:
-            click.echo(f"        not accepted: {plain_text(criterion.doubt)}")
+            click.echo(f"        {criterion.kind}: {plain_text(criterion.doubt)}")
+        for flag in criterion.flags:
+            click.echo(f"        flag: {flag.code}: {plain_text(flag.message)}")
         for each in criterion.evidence:
             where = each.pointer if each.pointer is not None else each.screenshot
             held = {True: "+", False: "-", None: "?"}[each.verified]

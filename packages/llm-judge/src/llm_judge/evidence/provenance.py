@@ -20,13 +20,6 @@ _FREE_TEXT = re.compile(
     r"message|note|preview|remark|reply|request|review|snippet|subject|summary|text)s?(?:$|_)"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ABOUT_TEXT = re.compile(
-    r"\b(?:announc|ask(?:s|ed|ing)|bod(?:y|ies)|comment|contain|content|cover letter|describ|description|draft|e-?mail|explain|includ|inform|"
-    r"invit|links?\b|lists\b|names\b|propos|"
-    r"mention|messag|note|post|quot|repl(?:y|ied|ies)|review|say|says|send|sent|stat(?:es|ing)|subject|tell|text|told|"
-    r"title|titled|wr(?:ite|itten|ote))",
-    re.IGNORECASE,
-)
 _TYPED_KEYS = re.compile(r"(?:text|value|typed|input|keys|content|query|string)", re.IGNORECASE)
 _LEAST_TYPED = 24  # shorter texts (names, times) an application repeats in its own records
 
@@ -67,11 +60,6 @@ def is_free_text(key: str) -> bool:
     (True, False)
     """
     return _FREE_TEXT.search(_CAMEL.sub("_", key).lower()) is not None
-
-
-def asks_about_text(criterion: str) -> bool:
-    """Return whether a criterion is about what was written, so that the text itself proves it."""
-    return _ABOUT_TEXT.search(criterion) is not None
 
 
 def _plain(text: str) -> str:

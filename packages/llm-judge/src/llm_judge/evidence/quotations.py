@@ -1,97 +1,214 @@
-"""Check quoted evidence against a state, without a model.
+"""Check quoted evidence against a state, without a model: is it really there, and where it says?
 
-A quotation holds when it is, character for character, what stands at its pointer. Only of texts
-over 200 characters a passage will do, if it says that it is one and begins and ends where words do.
-That nothing stands somewhere, or that a text does not occur there, is looked up in the whole state.
+Small slips are repaired: the spelling of a pointer, case, white space, quotation marks, the notation of a
+number. A quotation is never moved to another record: what stands nowhere near its pointer is not there.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from llm_judge.language.keywords import machine_forms
 from llm_judge.states.effects import compact
-from llm_judge.states.pointers import MISSING, leaves, resolve, tokens
+from llm_judge.states.pointers import MISSING, child, leaves, resolve, tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from bench_core.records.judge import Evidence
 
-_LONG = 200
-_PASSAGE = 20  # shorter texts stand in others by chance
-_LEAST_TEXT = 3
+_PASSAGE = 12  # shorter texts stand in others by chance
+_MOST_LEAVES = 80  # a larger object is a part of the state, not a record
+_LONGEST_NUMBER = 40
 _REGION = re.compile(r"\s*(\d{1,5})\s*,\s*(\d{1,5})\s*,\s*(\d{1,5})\s*,\s*(\d{1,5})\s*")
+_STEP = re.compile(r'\["?([^\]"]+)"?\]|([^.\[\]]+)')
+_ELISION = re.compile(r"\s*(?:\[?\.\.\.\]?|\[?\u2026\]?)\s*")
+_MARKS = str.maketrans(
+    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
+)
+_AMOUNT = re.compile(
+    r"(?:[A-Z]{3}|[^\w\s.,'+-])?\s?([+-]?)\s?(\d[\d.,' ]*)\s?(?:[A-Z]{3}|[^\w\s.,'+-])?"
+)
 
 
 def check_evidence(
-    state: Any, evidence: Evidence, *, pictures: dict[str, tuple[int, int]], asked: str = ""
+    state: Any,
+    evidence: Evidence,
+    *,
+    pictures: dict[str, tuple[int, int]],
+    initial: Any = None,
+    roots: Sequence[str] = (),
 ) -> Evidence:
-    """Return `evidence` with what the check found.
+    """Return `evidence` with what the check found; its pointer is the repaired one.
 
     Args:
         state: The whole state, also where only a part of it was shown.
         evidence: What a judge quoted.
         pictures: Width and height of the screenshots by label.
-        asked: Goal and criterion; a text quoted as absent must be one of theirs.
+        initial: The state from before, where it is stored apart.
+        roots: Where the apps' snapshots stand, for pointers that start inside one.
     """
     if evidence.screenshot is not None:
         verified, status = _picture(evidence, pictures)
-    elif evidence.pointer is None:
-        verified, status = False, "names no place"
-    elif evidence.kind == "absent":
-        verified, status = _absent(state, evidence.pointer, evidence.quote, asked)
-    else:
-        part = evidence.kind == "passage"
-        verified, status = _present(state, evidence.pointer, evidence.quote, part=part)
-    return evidence.model_copy(update={"verified": verified, "status": status})
+        return evidence.model_copy(update={"verified": verified, "status": status})
+    if evidence.pointer is None:
+        return evidence.model_copy(update={"verified": False, "status": "names no place"})
+    found = evidence.pointer, False, "no such pointer"
+    for pointer in _spellings(state, evidence.pointer, roots):
+        found = _at(state, pointer, evidence.kind, evidence.quote)
+        if found[1]:
+            break
+    if not found[1] and initial is not None and evidence.kind != "absent":
+        before = _at(initial, evidence.pointer, evidence.kind, evidence.quote)
+        found = (before[0], True, "before the run") if before[1] else found
+    pointer, verified, status = found
+    return evidence.model_copy(update={"pointer": pointer, "verified": verified, "status": status})
 
 
 def quote_match(value: Any, quote: str) -> str | None:
-    """Return how `quote` matches `value` (`exact` or `members`), `None` when it does not.
+    """Return how `quote` matches `value`, `None` when it does not.
 
-    >>> quote_match("Steakhouse 101", "Steakhouse 101")
-    'exact'
-    >>> quote_match("Steakhouse 101", "Steakhouse") is None
-    True
+    >>> quote_match("Steakhouse 101", "Steakhouse 101"), quote_match("Steakhouse 101", "steakhouse  101")
+    ('exact', 'repaired')
+    >>> quote_match(1250, "$1,250.00"), quote_match("Steakhouse 101", "Steakhouse")
+    ('repaired', None)
     """
-    if isinstance(value, str):
-        # models quote a text as it is, as JSON, or with its escapes
-        if quote in (value, compact(value), json.dumps(value, ensure_ascii=False)):
-            return "exact"
-        return "exact" if f'"{quote}"' == compact(value) else None
-    if isinstance(value, dict | list) and value:
-        return _in_container(value, quote)
-    return "exact" if quote == compact(value) else None
+    if isinstance(value, dict | list):
+        return (
+            _in_container(value, quote) if value else "empty" if quote in ("", "{}", "[]") else None
+        )
+    text = value if isinstance(value, str) else compact(value)
+    if quote in (text, compact(value), json.dumps(value, ensure_ascii=False)):
+        return "exact"
+    if f'"{quote}"' == compact(value):  # with its escapes
+        return "exact"
+    if _plain(quote) == _plain(text) or (_numbers(quote) & _numbers(text)):
+        return "repaired"
+    return "passage" if isinstance(value, str) and _is_passage(value, quote) else None
 
 
-def _present(state: Any, pointer: str, quote: str | None, *, part: bool) -> tuple[bool, str]:
+def _at(state: Any, pointer: str, kind: str, quote: str | None) -> tuple[str, bool, str]:
     value = resolve(state, pointer)
+    empty = value in ("", None, {}, [])  # `0 == False` is not among them, and is a value
+    how = None if quote is None or value is MISSING else quote_match(value, quote)
+    if kind != "absent" and how is not None:
+        return pointer, True, how
+    if kind == "absent" or not (quote or "").strip():
+        return (pointer, *_absent(state, pointer, value, quote, empty=empty, said=kind == "absent"))
     if value is MISSING:
-        return False, "no such pointer" if tokens(pointer) is None else "nothing stands there"
-    if quote is None:
+        return pointer, False, "nothing stands there"
+    if isinstance(value, dict | list):
+        below = next(iter(_holding(value, pointer, quote or "")), None)
+        return (below, True, "repaired") if below else (pointer, False, "it does not hold that")
+    return pointer, False, "something else stands there"
+
+
+def _absent(
+    state: Any, pointer: str, value: Any, quote: str | None, *, empty: bool, said: bool
+) -> tuple[bool, str]:
+    if empty:
+        return True, "empty"
+    if value is MISSING:
+        # beside a record of the same list or object something can be missing; anywhere else it always is
+        holder = pointer.rpartition("/")[0]
+        beside = said and holder and isinstance(resolve(state, holder), dict | list)
+        return (True, "nothing stands there") if beside else (False, "there is no such place")
+    if not said:
         return False, "quotes nothing"
-    how = quote_match(value, quote)
-    if part and how is None and isinstance(value, str) and _is_passage(value, quote):
-        how = "passage"
-    return (True, how) if how else (False, "something else stands there")
+    if not (quote or "").strip() or not isinstance(value, dict | list):
+        return False, "something stands there"
+    if not tokens(pointer):
+        return False, "the whole state is no place to look in"
+    wanted = _plain(quote or "")
+    held = any(wanted in _plain(f"{place} {each}") for place, each in leaves(value))
+    return (False, "it does stand there") if held else (True, "absent")
+
+
+def _spellings(state: Any, pointer: str, roots: Sequence[str]) -> Iterator[str]:
+    """Yield a pointer as it is given, then in other spellings that lead somewhere."""
+    yield pointer
+    plain = pointer.strip().removeprefix("#").removeprefix("$").strip()
+    steps = tokens(plain.rstrip("/")) if plain.startswith("/") else None
+    if steps is None:
+        steps = [one or other for one, other in _STEP.findall(plain.replace("/", "."))]
+    for root in ("", *roots):
+        found = _walked(state, [*(tokens(root) or []), *steps])
+        if steps and found is not None and found != pointer:
+            yield found
+
+
+def _walked(state: Any, steps: Sequence[str]) -> str | None:
+    """Return the pointer that some steps lead to, in the case of the state's keys."""
+    pointer = ""
+    for step in steps:
+        value = resolve(state, pointer)
+        if isinstance(value, dict) and step not in value:
+            alike = [key for key in value if key.casefold() == step.strip().casefold()]
+            pointer = child(pointer, alike[0] if len(alike) == 1 else step)
+        else:
+            pointer = child(pointer, step)
+        if resolve(state, pointer) is MISSING:
+            return None
+    return pointer
+
+
+def _holding(value: Any, pointer: str, quote: str) -> list[str]:
+    """Return where a quotation stands below the record that it points to."""
+    found = []
+    # "key": value is how a record shows its field
+    key, colon, rest = quote.partition(":")
+    for number, (below, each) in enumerate(leaves(value, pointer)):
+        if number == _MOST_LEAVES:
+            return []
+        named = colon and (tokens(below) or [""])[-1] == key.strip().strip('"')
+        if quote_match(each, quote) in ("exact", "repaired") or (
+            named and quote_match(each, rest.strip().rstrip(",")) in ("exact", "repaired")
+        ):
+            found.append(below)
+    return found
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).translate(_MARKS).casefold()
+    return " ".join(folded.split()).strip("\"'` ")
+
+
+def _numbers(text: str) -> set[float]:
+    """Return what a text may be as a number: `1.250` is one, or twelve hundred and fifty."""
+    found = _AMOUNT.fullmatch(text.strip()) if len(text) <= _LONGEST_NUMBER else None
+    if found is None:
+        return set()
+    sign, digits = -1.0 if found[1] == "-" else 1.0, re.sub(r"[' ]", "", found[2])
+    readings = set()
+    for thousands, point in ((",", "."), (".", ",")):
+        grouped = re.fullmatch(rf"\d{{1,3}}(?:\{thousands}\d{{3}})+(?:\{point}\d*)?", digits)
+        if grouped or thousands not in digits:
+            plain = digits.replace(thousands, "").replace(point, ".")
+            readings |= {sign * float(plain)} if plain.count(".") <= 1 else set()
+    return readings
 
 
 def _is_passage(value: str, quote: str) -> bool:
-    if len(value) <= _LONG or len(quote) < _PASSAGE:
+    """Whether a text holds a quotation between word borders, its elided parts in order."""
+    text, at = _plain(value), 0
+    parts = [_plain(each) for each in _ELISION.split(quote) if each.strip()]
+    if not parts or max(map(len, parts)) < _PASSAGE:
         return False
-    start = value.find(quote)  # between word borders only: "Work" also stands in "workout"
-    while start >= 0:
-        end = start + len(quote)
-        if not (_is_inside_word(value, start) or _is_inside_word(value, end)):
-            return True
-        start = value.find(quote, start + 1)
-    return False
+    for part in parts:
+        start = text.find(part, at)
+        while start >= 0 and (_in_word(text, start) or _in_word(text, start + len(part))):
+            start = text.find(part, start + 1)
+        if start < 0:
+            return False
+        at = start + len(part)
+    return True
 
 
-def _is_inside_word(value: str, at: int) -> bool:
+def _in_word(text: str, at: int) -> bool:
     """Whether a cut at `at` would go through a word or number."""
-    return 0 < at < len(value) and value[at - 1].isalnum() and value[at].isalnum()
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
 def _in_container(value: dict[str, Any] | list[Any], quote: str) -> str | None:
@@ -112,41 +229,19 @@ def _equal(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _absent(state: Any, pointer: str, quote: str | None, asked: str) -> tuple[bool, str]:
-    if tokens(pointer) is None:
-        return False, "no such pointer"
-    value = resolve(state, pointer)
-    if not quote:
-        if value is MISSING:
-            return False, "there is no such place to be empty"
-        empty = value in ("", None) or (isinstance(value, dict | list) and not value)
-        return (True, "empty") if empty else (False, "something stands there")
-    # of the whole state ("it is nowhere") anything could be denied
-    if value is MISSING or not tokens(pointer):
-        return False, "there is no such place to look in"
-    if not _asked_for(quote, asked):
-        return False, "was not asked for"
-    forms = {quote.lower(), *machine_forms(quote)}
-    texts = (f"{place} {each}".lower() for place, each in leaves(value))
-    found = any(form in text for text in texts for form in forms)
-    return (False, "it does stand there") if found else (True, "absent")
-
-
-def _asked_for(quote: str, asked: str) -> bool:
-    # a made-up word is absent everywhere and proves nothing
-    return len(quote) >= _LEAST_TEXT and quote.lower() in asked.lower()
-
-
 def _picture(evidence: Evidence, pictures: dict[str, tuple[int, int]]) -> tuple[bool | None, str]:
     size = pictures.get(evidence.screenshot or "")
     if size is None:
         return False, "no such picture"
     if evidence.region is None:
-        return None, "whole picture, not checked"
+        return None, "whole picture, pixels not read"
     numbers = _REGION.fullmatch(evidence.region)
     if numbers is None:
         return False, "the region is not x,y,width,height"
     x, y, width, height = map(int, numbers.groups())
-    # pixels are not read: a region is at best undecided
     inside = width > 0 and height > 0 and x + width <= size[0] and y + height <= size[1]
-    return (None, "region, not checked") if inside else (False, "the region is outside the picture")
+    return (
+        (None, "region, pixels not read")
+        if inside
+        else (False, "the region is outside the picture")
+    )

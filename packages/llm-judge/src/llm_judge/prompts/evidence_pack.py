@@ -1,7 +1,8 @@
-"""Choose what a model is shown of a state: what the run changed, within a budget of characters.
+"""Choose what to show of a state: all of it if it fits a budget of characters, else what matters.
 
-In this order: find the apps and what changed in each; write copies once; rank records by what
-they have in common with the goal; give each app its share; say what was left out.
+A large state in this order: what the run changed in each app, and with it the lists and the records that the
+criteria speak of; copies once; ranked by what they have in common with goal and criteria; each app with its
+share; then what was left out.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pydantic import Field, NonNegativeInt
 from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.records.judge import Criterion
-from llm_judge.language.keywords import keywords, relevance
 from llm_judge.prompts.evidence_writer import EvidenceWriter
+from llm_judge.prompts.keywords import keywords, relevance, spelled
 from llm_judge.states.effects import Effect, app_effects, compact, records_of
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, child, nearest, resolve
@@ -45,6 +46,9 @@ _MISFITS = 300
 _ACTION_CHARS = 300
 _LAST_ACTIONS = 12
 _EMPTY_DEPTH = 3
+_DEEPEST = 100
+_LIST_SHARE = 0.25
+_LEAST_NAME = 4  # shorter names of lists stand in too many words
 _INTERFACE_KEYS = ("/router", "/_persist", "/ui/", "/config/", "/loading", "/errors", "imageurl")
 _AGENT_TEXT_KEYS = (
     "answer", "conclusion", "evaluation", "memory", "message", "plan", "rationale", "reason",
@@ -75,6 +79,7 @@ class EvidencePack(Record):
         omitted: How many of them did not fit, by app.
         omitted_pointers: Where the first of those stand.
         recorded: For each app, whether the state shows what the run changed in it.
+        whole: Whether the text shows everything that the end state holds.
     """
 
     schema_version: Literal[1] = 1
@@ -85,6 +90,7 @@ class EvidencePack(Record):
     omitted: dict[str, NonNegativeInt] = Field(default_factory=dict)
     omitted_pointers: tuple[str, ...] = ()
     recorded: dict[str, bool] = Field(default_factory=dict)
+    whole: bool = False
 
 
 def pack(
@@ -112,6 +118,7 @@ def pack(
     >>> shown = pack({"cart": {"before": {"items": []}, "after": {"items": [{"id": 1, "qty": 2}]}}})
     >>> print(shown.text)
     {"n":1,"at":"/cart/after/items/0","is":"added","value":{"id":1,"qty":2}}
+    {"whole":true}
     """
     if chars < LEAST_CHARS:
         raise InputError(f"a budget of {chars} characters shows nothing: use {LEAST_CHARS} or more")
@@ -121,15 +128,22 @@ def pack(
     ]
     try:
         apps = find_apps(state, initial)
-        draft = _Draft(EvidenceWriter(chars - _NOTE), {app.name: app.recorded for app in apps})
+        recorded = {app.name: app.recorded for app in apps}
         roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
-        named = find_paths(state, asked, roots)
+        if len(compact(state)) <= chars:
+            draft = _Draft(EvidenceWriter(chars - _NOTE, likeness=False), recorded)
+            _write_named(draft, state, find_paths(state, asked, roots))
+            if _write_whole(draft, apps):
+                _write_actions(draft, apps, actions)
+                return draft.finish(chars, whole=True)
+        draft = _Draft(EvidenceWriter(chars - _NOTE), recorded)
+        named = (*find_paths(state, asked, roots), *_spoken_of(apps, asked, chars * _LIST_SHARE))
         _write_named(draft, state, named)
         _write_empty(draft, apps)
         _write_actions(draft, apps, actions)
         wanted = keywords(goal, *(each.text for each in asked))
         _write_effects(draft, apps, wanted, _of_named(state, named, apps))
-        _write_untouched(draft, apps, wanted)
+        _write_rest(draft, apps, keywords(*(each.text for each in asked)))
     except RecursionError as error:
         raise InputError("the state is nested too deeply to be shown") from error
     return draft.finish(chars)
@@ -142,9 +156,11 @@ class _Draft:
     records: int = 0
     omitted: list[Effect] = field(default_factory=list)
 
-    def finish(self, chars: int) -> EvidencePack:
+    def finish(self, chars: int, *, whole: bool = False) -> EvidencePack:
         counts = Counter(each.app for each in self.omitted)
         text = self.writer.text()
+        if whole:
+            text = f"{text}\n{compact({'whole': True})}".lstrip()
         if self.omitted:
             names = dict(itertools.islice(((k[:40], n) for k, n in counts.items()), 8))
             note = compact({"left_out": names, "reason": "no room"})
@@ -162,7 +178,57 @@ class _Draft:
             omitted=dict(counts),
             omitted_pointers=tuple(each.pointer for each in self.omitted[:20]),
             recorded=self.recorded,
+            whole=whole,
         )
+
+
+def _write_whole(draft: _Draft, apps: Sequence[App]) -> bool:
+    """Show all that the run did and all that the end state holds; false if that is too much."""
+    shown: set[str] = set()
+    for app in apps:
+        for effect in app_effects(app):
+            if not draft.writer.add(effect):
+                return False
+            draft.records += 1
+            shown.update(_places(effect) if effect.kind not in {"removed", "changed"} else ())
+    for app in apps:
+        for part in app.after:
+            for record in records_of(app.name, "there", part.pointer, part.value):
+                if not shown.issuperset(_places(record)) and not draft.writer.add(record):
+                    return False
+        empty = [
+            pointer
+            for part in (*app.changes, *app.after)
+            for pointer in _empties(part.value, part.pointer, 0, _DEEPEST)
+        ]
+        shown_empty = {"is": "empty", "at": empty}
+        if empty and not draft.writer.write("empty", app.pointer, app.name, shown_empty):
+            return False
+    return True
+
+
+def _spoken_of(apps: Sequence[App], asked: Sequence[Criterion], room: float) -> list[str]:
+    """Return the small lists that criteria name, as `orders` or `order`: `all` and `none` need them whole."""
+    spoken = {_singular(word) for each in asked for word in spelled(each.text).split()}
+    found = []
+    for app in apps:
+        for part in app.after[:1]:
+            for pointer, value in _collections(part.value, part.pointer, 0):
+                name = _singular(spelled(pointer.rpartition("/")[2]).rpartition(" ")[2])
+                if len(name) >= _LEAST_NAME and name in spoken and len(compact(value)) <= room:
+                    found.append(pointer)
+    return found
+
+
+def _collections(value: Any, pointer: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for key, each in value.items() if isinstance(value, dict) and depth <= _EMPTY_DEPTH else ():
+        if isinstance(each, dict | list) and each:
+            yield child(pointer, key), each
+            yield from _collections(each, child(pointer, key), depth + 1)
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s") if not word.endswith("ss") else word
 
 
 def _write_named(draft: _Draft, state: Any, named: Sequence[str]) -> None:
@@ -196,7 +262,7 @@ def _write_empty(draft: _Draft, apps: Sequence[App]) -> None:
         found: list[str] = []
         size = 0
         for part in (*app.changes, *app.after[:1]):
-            for pointer in _empties(part.value, part.pointer, 0):
+            for pointer in _empties(part.value, part.pointer, 0, _EMPTY_DEPTH):
                 size += len(pointer) + 3
                 if size <= limit / len(apps) - 40:
                     found.append(pointer)
@@ -204,13 +270,13 @@ def _write_empty(draft: _Draft, apps: Sequence[App]) -> None:
             draft.writer.write("empty", app.pointer, app.name, {"is": "empty", "at": found})
 
 
-def _empties(value: Any, pointer: str, depth: int) -> Iterator[str]:
+def _empties(value: Any, pointer: str, depth: int, deepest: int) -> Iterator[str]:
     if value in ({}, []) and depth:
         yield pointer
-    elif isinstance(value, dict) and depth <= _EMPTY_DEPTH:
+    elif isinstance(value, dict) and depth <= deepest:
         for key, each in value.items():
             if isinstance(each, dict | list):
-                yield from _empties(each, child(pointer, key), depth + 1)
+                yield from _empties(each, child(pointer, key), depth + 1, deepest)
 
 
 def _write_actions(draft: _Draft, apps: Sequence[App], actions: Sequence[Any]) -> None:
@@ -295,15 +361,27 @@ def _preferred(
     return found
 
 
-def _write_untouched(draft: _Draft, apps: Sequence[App], wanted: Sequence[str]) -> None:
-    """Show apps in which nothing changed, in the room that is left: they may have been loaded again."""
+def _write_rest(draft: _Draft, apps: Sequence[App], asked: Sequence[str]) -> None:
+    """Show records that did not change, in the room that is left: those that hold words of the criteria first.
+
+    Of an app in which nothing changed at all any record may matter: it may have been loaded again.
+    """
+    shown = {line.pointer for line in draft.writer.lines}
     queues: dict[str, list[tuple[float, int, Effect]]] = {}
     for app in apps:
-        if app.before is None or not app.after or any(True for _ in app_effects(app)):
+        if app.before is None or not app.after:
             continue
-        records = list(records_of(app.name, "there", app.after[0].pointer, app.after[0].value))
-        scored = zip(_scores(records, wanted), itertools.count(), records, strict=False)
-        queues[app.name] = [(-score, number, record) for score, number, record in scored]
+        untouched = not any(True for _ in app_effects(app))
+        part = app.after[0]
+        records = [
+            each
+            for each in records_of(app.name, "there", part.pointer, part.value)
+            if each.pointer not in shown
+        ]
+        scored = zip(_scores(records, asked), itertools.count(), records, strict=False)
+        queues[app.name] = [
+            (-score, number, record) for score, number, record in scored if untouched or score > 0
+        ]
     _fill(draft.writer, queues)
 
 

@@ -44,10 +44,16 @@ class Line:
 
 
 class EvidenceWriter:
-    """Writes lines of evidence, never more than `chars` characters."""
+    """Writes lines of evidence, never more than `chars` characters.
 
-    def __init__(self, chars: int) -> None:
+    Args:
+        chars: The most.
+        likeness: Whether a record may be written as its difference from another: shorter, and harder to read.
+    """
+
+    def __init__(self, chars: int, *, likeness: bool = True) -> None:
         self.chars = chars
+        self._likeness = likeness
         self.used = 0
         self.lines: list[Line] = []
         self._numbers = 0
@@ -65,7 +71,7 @@ class EvidenceWriter:
             return self._grow(copy_of, effect.pointer)
         head = {"n": self._numbers + 1, "at": effect.pointer, "is": effect.kind}
         full = {**head, **_content(effect)}
-        like = self._nearest(effect)
+        like = self._nearest(effect) if self._likeness else None
         if like is not None:
             short = {**head, **self._difference(effect, like)}
             if len(compact(short)) < len(compact(full)):
@@ -142,7 +148,7 @@ class EvidenceWriter:
 def _content(effect: Effect) -> dict[str, Any]:
     if effect.kind == "changed":
         pairs = {k: [_short(effect.was[k]), _short(now)] for k, now in effect.value.items()}
-        return {"was_now": pairs}
+        return {"was_now": pairs, **({"of": effect.of} if effect.of else {})}
     if effect.first_row is not None:
         return dict(effect.value)
     return {"value": _short(effect.value)}

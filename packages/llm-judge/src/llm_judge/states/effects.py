@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from llm_judge.states.changes import JsonChange, diff
-from llm_judge.states.pointers import child, leaves
+from llm_judge.states.pointers import child, leaves, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ asked about, whether or not the run changed it."""
 
 _CHUNK = 1_200
 """Characters of one record; larger ones are split at their members."""
+_SHORT_FIELD, _MOST_FIELDS = 60, 8
 _LEAST_ROWS = 5  # below, a table saves nothing
 
 
@@ -32,6 +34,7 @@ class Effect:
     Attributes:
         value: What is there (what was there, for `removed`); by relative pointer for `changed`.
         was: The values before, by relative pointer, for `changed`.
+        of: Other fields of the record, for `changed`: what tells which record it is.
         first_row: `value` is a table of columns and rows, the first of which has this index.
     """
 
@@ -41,6 +44,7 @@ class Effect:
     value: Any
     was: dict[str, Any] = field(default_factory=dict)
     first_row: int | None = None
+    of: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def text(self) -> str:
@@ -106,28 +110,49 @@ def _of_snapshots(app: str, before: StatePart, after: StatePart) -> Iterator[Eff
             else:
                 yield Effect(app, change.kind, change.pointer, value)
     for parent, changes in grouped.items():
-        yield from _changed(app, parent, changes)
+        of = _identity(after, parent, {each.pointer for each in changes})
+        yield from _changed(app, parent, changes, of)
 
 
-def _changed(app: str, parent: str, changes: list[JsonChange]) -> Iterator[Effect]:
+def _identity(part: StatePart, record: str, changed: set[str]) -> dict[str, Any]:
+    """Return short fields of a record that did not change, of the nearest holder that has some."""
+    while len(record) > len(part.pointer):
+        value = resolve(part.value, record[len(part.pointer) :])
+        members = value.items() if isinstance(value, dict) else ()
+        found = {
+            key: each
+            for key, each in members
+            if isinstance(each, str | int | float)
+            and len(str(each)) <= _SHORT_FIELD
+            and child(record, key) not in changed
+        }
+        if found:
+            return dict(itertools.islice(found.items(), _MOST_FIELDS))
+        record = record.rpartition("/")[0]
+    return {}
+
+
+def _changed(
+    app: str, parent: str, changes: list[JsonChange], of: dict[str, Any]
+) -> Iterator[Effect]:
     """Group what changed in one record."""
     batch: list[JsonChange] = []
     size = 0
     for each in changes:
         cost = len(compact(each.before)) + len(compact(each.after)) + len(each.pointer)
         if batch and size + cost > 2 * _CHUNK:
-            yield _changed_record(app, parent, batch)
+            yield _changed_record(app, parent, batch, of)
             batch, size = [], 0
         batch.append(each)
         size += cost
     if batch:
-        yield _changed_record(app, parent, batch)
+        yield _changed_record(app, parent, batch, of)
 
 
-def _changed_record(app: str, parent: str, changes: list[JsonChange]) -> Effect:
+def _changed_record(app: str, parent: str, changes: list[JsonChange], of: dict[str, Any]) -> Effect:
     now = {each.pointer[len(parent) :]: each.after for each in changes}
     was = {each.pointer[len(parent) :]: each.before for each in changes}
-    return Effect(app, "changed", parent, now, was)
+    return Effect(app, "changed", parent, now, was, of=of)
 
 
 def _is_structure(value: Any) -> bool:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_core.records.judge import CriterionVerdict, Finding, Outcome
+from llm_judge.verdicts.verdict_rules import weakest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.records import ErrorInfo
-    from bench_core.records.judge import JudgeCase
     from llm_judge.model_calls.calls import ModelReply
 
 
@@ -46,27 +46,24 @@ def common_outcome(outcomes: Sequence[Outcome]) -> Outcome:
     return outcomes[0] if len(set(outcomes)) == 1 else "abstain"
 
 
-def joined_criteria(
-    case: JudgeCase, model_verdicts: Sequence[ModelVerdict]
-) -> list[CriterionVerdict]:
+def joined_criteria(model_verdicts: Sequence[ModelVerdict]) -> list[CriterionVerdict]:
     """Return the criteria with the votes of all; where they differ, the verdict is unknown."""
     given = [each.criteria for each in model_verdicts if each.criteria]
     if not given:
         return []
     joined = []
-    for position in range(len(case.criteria)):
+    for position in range(len(given[0])):
         of_models = [criteria[position] for criteria in given]
         votes = tuple(vote for each in of_models for vote in each.votes)
-        one = of_models[0].model_copy(update={"votes": votes})
+        least = weakest(each.kind for each in of_models)
+        base = next(each for each in of_models if each.kind == least)
         if len({each.verdict for each in of_models}) > 1:
             differing = ", ".join(f"{each.votes[0].model}: {each.verdict}" for each in of_models)
-            one = one.model_copy(
-                update={
-                    "verdict": "unknown",
-                    "kind": "unknown",
-                    "doubt": f"no agreement ({differing})",
-                }
+            doubt = f"no agreement ({differing})"
+            base = of_models[0].model_copy(
+                update={"verdict": "unknown", "kind": "unknown", "doubt": doubt}
             )
+        one = base.model_copy(update={"votes": votes})
         joined.append(one)
     return joined
 
@@ -95,7 +92,8 @@ def reasoning(
         problems += [finding.message for each in model_verdicts for finding in each.reply.findings]
         return "; ".join(dict.fromkeys(problems))
     return "\n".join(
-        f"{each.criterion_id}: {each.verdict}: {each.doubt or each.reason}" for each in criteria
+        f"{each.criterion_id}: {each.verdict} ({each.kind}): {each.doubt or each.reason}"
+        for each in criteria
     )
 
 

@@ -41,17 +41,15 @@ def verify(verdict: Verdict, state: Any, case: JudgeCase | None = None) -> Verif
     Args:
         verdict: From `Judge`, perhaps long ago.
         state: The end state it is about.
-        case: Goal and criteria; without it, a word said to be absent need not be one that was
-            asked for.
+        case: The case, where the state from before is stored apart.
     """
-    texts = {} if case is None else {each.id: f"{case.goal}\n{each.text}" for each in case.criteria}
+    initial = None if case is None else case.initial_state
     checks = []
     for criterion in verdict.criteria:
         if criterion.verdict == "unknown":
             continue
         for each in criterion.evidence:
-            asked = texts.get(criterion.criterion_id, each.quote or "")
-            found = check_evidence(state, each, pictures={}, asked=asked)
+            found = check_evidence(state, each, pictures={}, initial=initial)
             holds = None if each.screenshot is not None else found.verified
             checks.append(Recheck(criterion_id=criterion.criterion_id, evidence=found, holds=holds))
     return Verification(

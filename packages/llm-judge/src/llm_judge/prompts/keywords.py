@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from importlib.resources import files
 from typing import TYPE_CHECKING
-
-from llm_judge.language.word_files import word_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +14,8 @@ _WORD = re.compile(r"[^\W_]+(?:[:.'-][^\W_]+)*")
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})\b", re.IGNORECASE)
-_COMMON = word_list("common_in_goals")
+_COMMON = frozenset((files("llm_judge.prompts") / "common_in_goals.txt").read_text("utf-8").split())
+_WORD_BORDER = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
 _LEAST = 3
 _MAX_TERMS = 80  # `relevance` looks each of them up in every record
 
@@ -55,6 +55,15 @@ def relevance(records: Sequence[str], wanted: Sequence[str]) -> list[float]:
         for i in holders:
             scores[i] += weight
     return [score / total for score in scores]
+
+
+def spelled(name: str) -> str:
+    """Return the words of a key.
+
+    >>> spelled("pickupTime"), spelled("pick_up")
+    ('pickup time', 'pick up')
+    """
+    return " ".join(_WORD_BORDER.sub(" ", name).lower().split())
 
 
 def machine_forms(text: str) -> list[str]:

@@ -1,1 +1,0 @@
-"""Rules that read English criteria and the values of records; no model."""
