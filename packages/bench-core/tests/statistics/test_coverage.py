@@ -11,7 +11,9 @@ from simulations.populations import (
     interval_ends,
     simulate_coverage,
     simulate_scores,
+    simulate_uneven_trials,
 )
+from simulations.unequal import Design, simulate_cells
 
 from bench_core.statistics import macro_average_interval, success_rate_interval
 
@@ -128,3 +130,51 @@ def test_the_template_sizes_are_those_of_all_tasks_and_of_the_hard_ones(
     tasks_of: str, templates: int, tasks: int
 ) -> None:
     assert (len(template_sizes(tasks_of)), sum(template_sizes(tasks_of))) == (templates, tasks)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rate", "alike"),
+    [
+        ([24, 19, 19, 5, 4, 3, 3, 21, 24, 17, 13, 2], 0.1, 0.6),
+        ([13, 13, *[1] * 37], 0.5, 0.3),
+        ([30 // n for n in range(1, 31)], 0.8, 1.0),
+        ([6, *[1] * 24], 0.2, 0.3),
+    ],
+    ids=["WAA's domains", "two large templates", "Zipf", "one large template"],
+)
+def test_statements_about_templates_of_unequal_size_hold_and_are_not_wide(
+    sizes: list[int], rate: float, alike: float
+) -> None:
+    design = Design(sizes, Population(rate, alike, alike))
+    cells = [
+        cell for _, cell in simulate_cells(design, trials=(1, 3), replications=300, seed=3)
+        if cell.covered is not None and cell.effective_clusters >= 8
+    ]  # fmt: skip
+    assert cells
+    for cell in cells:
+        assert cell.covered > 0.9, cell
+        assert cell.width < 1.4 * cell.ideal, cell
+
+
+def test_two_of_three_templates_of_most_tasks_are_refused() -> None:
+    design = Design([40, 40, *[1] * 20], Population(0.5, 0.3, 0.3))
+    cells = [cell for _, cell in simulate_cells(design, trials=(1,), replications=10, seed=3)]
+    refused = {cell.statement: cell.covered is None for cell in cells}
+    assert refused == {"rate": True, "difference": True, "joint": True, "macro average": False}
+
+
+@pytest.mark.parametrize("single", ["drawn", "noisiest", "alone"])
+def test_tasks_with_one_trial_leave_the_interval_for_the_same_tasks_right(single: str) -> None:
+    covered = simulate_uneven_trials(
+        Population(0.1, 0.5), tasks=30, trials=3, single=single, replications=400, seed=3
+    )
+    assert covered > 0.91
+
+
+@pytest.mark.parametrize("tasks", [12, 30])
+def test_two_trials_of_the_same_tasks_are_enough(tasks: int) -> None:
+    found = simulate_coverage(
+        Population(0.2, 0.9), sizes=[1] * tasks, trials=2, estimand="same_tasks",
+        replications=2_000, seed=3,
+    )  # fmt: skip
+    assert found.covered > 0.93

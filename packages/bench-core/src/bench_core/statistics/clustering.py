@@ -92,6 +92,9 @@ class WeightedMean(NamedTuple):
         them; its chance is the one nearest to 1/2 of those that their rate allows. A few tasks with noise
         look too certain whenever they agree with themselves: one more task with the noise of a fair
         coin counts, unless there is none at all.
+
+        Raises:
+            NotEstimableError: Scores are beyond 0 to 1, and one task has a single trial.
         """
         each = [(w * w, task) for w, task in zip(self.weights, self.tasks, strict=True)]
         found = math.fsum(s * task.variance / task.trials for s, task in each if task.variance)
@@ -105,8 +108,12 @@ class WeightedMean(NamedTuple):
                 low, high = wilson_limits(mean, number, _ALLOWED)
                 chance = min(max(low, 0.5), high)
                 found += total * chance * (1.0 - chance)
+            elif len(single) > 1:
+                found += total * variance(value for _, value in single)
             else:
-                found += total * _between(single)
+                raise NotEstimableError(
+                    "one task has one trial, and scores beyond 0 to 1 say nothing of its noise: run it again"
+                )
         return found
 
     def effective_n_bounds(self) -> tuple[float, float]:
@@ -215,11 +222,6 @@ def macro_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     _require_some(tasks)
     sizes = Counter(task.cluster for task in tasks)
     return _weighted(tasks, [1.0 / (len(sizes) * sizes[task.cluster]) for task in tasks])
-
-
-def _between(single: Sequence[tuple[float, float]]) -> float:
-    """Return how scores beyond 0 to 1 of tasks with one trial differ, which is at least their mean noise."""
-    return variance(value for _, value in single) if len(single) > 1 else math.inf
 
 
 def _require_some(tasks: Sequence[TaskMean]) -> None:

@@ -118,14 +118,11 @@ def group_slices(entries: Iterable[Entry], level: float) -> dict[str, tuple[Slic
             for value in dict.fromkeys(values):
                 members[group][value].append(entry)
     kept: dict[frozenset[frozenset[tuple[str, str]]], str] = {}
-    for group, values in sorted(members.items()):
-        kept.setdefault(
-            frozenset(frozenset(e.key for e in each) for each in values.values()), group
-        )
+    for group, named in sorted(members.items()):
+        parts = frozenset(frozenset(entry.key for entry in each) for each in named.values())
+        kept.setdefault(parts, group)
     return {
-        group: tuple(
-            slice_of(name, values, level) for name, values in sorted(members[group].items())
-        )
+        group: tuple(slice_of(name, each, level) for name, each in sorted(members[group].items()))
         for group in kept.values()
     }
 
