@@ -17,6 +17,7 @@ from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import JudgeCalibration, load_calibration
 from llm_judge.case_files import case_state
 from llm_judge.evidence.flags import reused
+from llm_judge.claims.decisions import ClaimFile
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
 from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
@@ -62,7 +63,8 @@ class Judge:
 
     Args:
         model: `provider:model`, `replay:CASSETTE`, `scripted:FILE`, or an open model.
-        claims: Decides criteria by code, before a model is asked about the rest; see `ClaimRule`.
+        claims: A file of claims, or another `ClaimRule`: decides criteria by code, before a model is asked about
+            the rest.
         second: A model of another provider, asked about passes, low margins and doubtful cases;
             without its agreement nothing passes.
         policy: The rules; see `JudgePolicy`.
@@ -86,7 +88,7 @@ class Judge:
         model: str | Model,
         *,
         second: str | Model | None = None,
-        claims: ClaimRule | None = None,
+        claims: ClaimRule | Path | str | None = None,
         policy: JudgePolicy | None = None,
         calibration: JudgeCalibration | Path | str | None = None,
         api_key: str | None = None,
@@ -104,7 +106,7 @@ class Judge:
         self.policy = JudgePolicy.model_validate(
             {**(policy or JudgePolicy()).model_dump(), **given}
         )
-        self.claims = claims
+        self.claims = ClaimFile.read(Path(claims)) if isinstance(claims, str | Path) else claims
         self.model = _opened(model, options, api_key=api_key, base_url=base_url)
         self.second = None if second is None else _opened(second, options)
         if self.second is not None and self.second.name == self.model.name:

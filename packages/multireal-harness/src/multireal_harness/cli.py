@@ -98,6 +98,8 @@ _judge_options = stacked(
     option("Results", "--judge-base-url", metavar="URL", help="URL of the judge's model; no key is needed then."),
     option("Results", "--judge-samples", type=click.IntRange(min=1), metavar="N",
            help="How many answers of the judge's model must agree."),
+    option("Results", "--judge-claims", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+           help="File of claims (`llm-judge claims compile`) that decide criteria before the judge's model is asked."),
     option("Results", "--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
            help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
     option("Results", "--judge-max-cost", "judge_max_cost_usd", type=FiniteRange(min=0, min_open=True), metavar="USD",

@@ -18,7 +18,7 @@ def load_judge(name: str, model: str | None = None, **options: Any) -> Judge:
         name: An entry point of `bench_core.judges`, or `my_package.my_module:MyJudge`.
         model: `provider:model`, `replay:CASSETTE` or `scripted:FILE`.
         options: Its other options, those that are None left out: `llm-judge` has `second`, `base_url`,
-            `samples`, `calibration` and `max_cost_usd`.
+            `samples`, `claims`, `calibration` and `max_cost_usd`.
 
     Raises:
         UnknownPluginError: No installed distribution offers it; `llm-judge` is one.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from multireal_harness.models import ModelConfig
 
 
-_JUDGE_SETTINGS = ("second", "base_url", "samples", "calibration", "max_cost_usd")
+_JUDGE_SETTINGS = ("second", "base_url", "samples", "claims", "calibration", "max_cost_usd")
 
 DEFAULT_LIMITS = Limits(max_steps=50, time_limit_s=600)
 """The limits of every agent where neither options nor the model's config set others."""
@@ -92,6 +92,7 @@ class RuleOptions(Record):
     judge_second: str | None = None
     judge_base_url: str | None = None
     judge_samples: PositiveInt | None = None
+    judge_claims: Path | None = None
     judge_calibration: Path | None = None
     judge_max_cost_usd: PositiveFloat | None = None
     audit_passes: float = Field(default=0.0, ge=0, le=1)
