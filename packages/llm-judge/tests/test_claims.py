@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import JudgeCase
+from llm_judge import Judge
 from llm_judge.claims.compiler import compile_claims, compile_request, place_words, read_claims
 from llm_judge.claims.decisions import ClaimFile, read_claim_file, task_digest
 from llm_judge.claims.evaluation import states_of
@@ -208,3 +209,34 @@ def test_the_commands_show_check_approve_and_decide(model: Model, tmp_path: Path
     assert run("approve", str(claims), "c1", "--by", "Ann")[0] == 0
     assert read_claim_file(claims)[0].claims[0].approved_by == "Ann"
     assert read_claim_file(claims)[0].task == task_digest(case(RIGHT))
+
+
+def test_a_judge_asks_its_model_only_about_what_no_claim_decides(
+    model: Model, tmp_path: Path
+) -> None:
+    claims = tmp_path / "claims.jsonl"
+    compile_file([case(RIGHT, "good")], [model, model], claims, {"good": True})
+    sent: list[str] = []
+
+    def answer(request: ModelRequest) -> str:
+        sent.append(request.model_dump_json())
+        return "{}"
+
+    judge = Judge(Model(ScriptedAdapter(answer)), claims=claims)
+    verdict = judge.judge_now(case(WRONG))
+    decided = {each.criterion_id: each for each in verdict.criteria}
+    assert (decided["c1"].verdict, decided["c1"].kind) == ("fail", "proven")
+    assert (verdict.outcome, verdict.kind) == ("fail", "proven")
+    before = len(sent)
+    both = case(RIGHT)
+    judge.judge_now(both)
+    assert len(sent) > before
+    assert all("The agent was polite" in one for one in sent)
+    assert not any(both.criteria[0].text in one for one in sent)
+    # a file of claims or a record in the case, it is the same
+    assert (
+        ClaimFile([])(both.model_copy(update={"claims": read_claim_file(claims)[0]}), RIGHT)[
+            "c1"
+        ].verdict
+        == "pass"
+    )

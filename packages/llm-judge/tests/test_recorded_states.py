@@ -21,7 +21,7 @@ from test_support.scripted_judges import (
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import Judge, JudgePolicy, lint
-from llm_judge.meta_evaluation.mutations import changed_leaves, mutants
+from llm_judge.states.mutations import changed_leaves, mutants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from test_support.scripted_judges import gullible_believer, honest, rubber_stamp
 
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, pack, stress
-from llm_judge.meta_evaluation.mutations import OPERATORS, changed_leaves, harmless
 from llm_judge.meta_evaluation.stress import StressReport, payloads, plant
+from llm_judge.states.mutations import OPERATORS, changed_leaves, harmless
 
 if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llm_judge import prepare, visibility
-from llm_judge.meta_evaluation.mutations import changed_leaves, mutants, replaced
 from llm_judge.meta_evaluation.visibility import visible
+from llm_judge.states.mutations import changed_leaves, mutants, replaced
 from llm_judge.states.paths import query_paths
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from llm_judge.__about__ import __version__
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import JudgeCalibration, load_calibration
 from llm_judge.case_files import case_state
-from llm_judge.evidence.flags import reused
 from llm_judge.claims.decisions import ClaimFile
+from llm_judge.evidence.flags import reused
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
 from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid

@@ -29,7 +29,7 @@ from llm_judge.claims.evaluation import States, decide, states_of
 from llm_judge.claims.mutated_states import Read, bad_value, mutated, reads_of, split_records
 from llm_judge.claims.values import CLOCK, folded, moment_readings, number_readings
 from llm_judge.claims.witnesses import inside, paths_of, witness
-from llm_judge.meta_evaluation.mutations import (
+from llm_judge.states.mutations import (
     OPERATORS,
     changed_leaves,
     harmless,

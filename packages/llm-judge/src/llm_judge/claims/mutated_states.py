@@ -22,7 +22,7 @@ from bench_core.records.claims import (
 )
 from llm_judge.claims.evaluation import States
 from llm_judge.claims.witnesses import append, moment_like, paths_of, renamed, without, written_like
-from llm_judge.meta_evaluation.mutations import (
+from llm_judge.states.mutations import (
     OPERATORS,
     replaced,
     value_at,

@@ -29,11 +29,11 @@ from bench_core.records.claims import (
     members,
 )
 from llm_judge.claims.evaluation import States, decide
-from llm_judge.meta_evaluation.mutations import (
+from llm_judge.states.changes import _ID_KEYS
+from llm_judge.states.mutations import (
     replaced,
     value_at,
 )
-from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.pointers import MISSING
 
 if TYPE_CHECKING:

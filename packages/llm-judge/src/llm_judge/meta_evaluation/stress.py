@@ -16,7 +16,7 @@ from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Outcome
 from bench_core.statistics import Interval, wilson
 from llm_judge.case_files import case_state
-from llm_judge.meta_evaluation.mutations import (
+from llm_judge.states.mutations import (
     Mutant,
     changed_leaves,
     harmless,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from llm_judge.judge import Judge
-    from llm_judge.meta_evaluation.mutations import Leaf
+    from llm_judge.states.mutations import Leaf
 
 _PLACES = ("note", "title", "key")
 Family = Literal["unchanged", "harmless", "violating", "injection"]
