@@ -122,6 +122,12 @@ def test_a_ledger_that_is_gone_is_told_by_the_results_of_a_killed_run(spending: 
     assert "events.jsonl has fewer lines than the 1 that session 1 left" in reasons(spending)
 
 
+def test_a_byte_of_a_name_that_is_no_text_is_damage(spending: Path) -> None:
+    events = spending / "events.jsonl"
+    events.write_bytes(events.read_bytes().replace(b'"kind"', b'"k\xd5nd"', 1))
+    assert "events.jsonl, line 1 is damaged" in reasons(spending)
+
+
 def test_lines_that_no_session_of_an_older_run_json_wrote_are_told(spending: Path) -> None:
     older = (spending / "run.json").read_bytes()
     with RunFolder.resume(spending) as run:

@@ -136,7 +136,8 @@ def walk_lines(
                 yield number, start, found
                 continue
             bad.append(_changed(path, number, start, line))
-        except (ValidationError, msgspec.DecodeError, RecursionError):
+        # a byte that is no UTF-8 is told otherwise in a name than in a value
+        except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Lines of older versions take the slow way, through `decode`.
             record = _record_or_problem(path, model, (number, start, line), written_by, bad)
             if record is not None:
