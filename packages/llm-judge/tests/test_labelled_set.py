@@ -251,10 +251,24 @@ def test_labels_are_asked_for_at_the_terminal_and_kept(
     assert "Book a table" in html.read_text(encoding="utf-8")
 
 
-def test_scores_are_bounds_between_what_is_proven_and_what_is_not_disproven() -> None:
+def test_scores_are_bounds_between_what_passed_and_what_did_not_fail() -> None:
     given = ("pass", "fail", "abstain", "error")
     found = bounds(
         Verdict.model_validate({"case_id": str(n), "judge": "j", "outcome": each})
         for n, each in enumerate(given)
     )
-    assert (found.proven, found.not_disproven, found.unknown) == (0.25, 0.75, 0.5)
+    assert (found.passed, found.not_failed, found.unknown) == (0.25, 0.75, 0.5)
+
+
+def test_rates_come_with_what_the_verdicts_rest_on() -> None:
+    criteria = [
+        {"criterion_id": "a", "verdict": "pass", "kind": "proven"},
+        {"criterion_id": "b", "verdict": "fail", "kind": "supported"},
+        {"criterion_id": "c", "verdict": "unknown"},
+    ]
+    given = {"case_id": "1", "judge": "j", "outcome": "fail", "criteria": criteria}
+    assert bounds([Verdict.model_validate(given)]).kinds == {
+        "proven": 1,
+        "supported": 1,
+        "unknown": 1,
+    }

@@ -10,6 +10,7 @@ from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.trial import Evaluation as TrialEvaluation
 from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH, TRAFFIC_FAULT
 from multireal_harness.eval_rules.decisions import CONFIDENCE
+from multireal_harness.eval_rules.judge_checks import reason_of
 from multireal_harness.evaluation import EvaluationRules, StateEvidence
 from multireal_harness.stored_judgements import store_judgements, stored_grades, stored_judgement
 from multireal_harness.traffic_faults import AppTrafficFault
@@ -131,6 +132,9 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
     return {
         "name": verdict.judge,
         "outcome": verdict.outcome,
+        "kind": verdict.kind,
+        # also of a verdict that decided nothing: scored again, its reason must not be lost
+        "reason": reason_of(verdict),
         "confidence": verdict.confidence,
         "model": verdict.model,
         "model_reported": verdict.model_reported,

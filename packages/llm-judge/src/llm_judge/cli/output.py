@@ -263,7 +263,10 @@ def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
     summary = ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "nothing judged"
     click.echo(f"{summary}; {result.resumed} of them earlier; {out}")
     if result.verdicts:
-        click.echo(f"success rate, [proven, not disproven]: {bounds(result.verdicts)}")
+        rate = bounds(result.verdicts)
+        click.echo(f"success rate, [passed, not failed]: {rate}")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(rate.kinds.items()))
+        click.echo(f"criteria by what their verdicts rest on: {kinds or 'none'}")
     if result.left:
         click.echo(f"{len(result.left)} left: {result.stopped_by}; run the same again for the rest")
 

@@ -1,12 +1,14 @@
-"""Success rates as bounds: what the evidence proves, and what it does not disprove."""
+"""Success rates as bounds, and what the verdicts behind them rest on."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import NonNegativeInt
+from pydantic import Field, NonNegativeInt
 
 from bench_core.records import Record
+from bench_core.records.vocabulary import VerdictKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,21 +20,21 @@ class SuccessBounds(Record):
     """A success rate as far as the evidence shows.
 
     Attributes:
-        proven: Share of cases that are proven successes.
-        not_disproven: Share that is not proven to fail; what lies between is unknown.
+        passed: Share of cases that pass.
+        not_failed: Share that does not fail; what lies between is unknown.
         unknown: Share that is neither.
-        criteria_unknown: Share of single criteria that are neither.
+        kinds: Criteria by what their verdicts rest on.
     """
 
     schema_version: Literal[1] = 1
     n: NonNegativeInt
-    proven: float
-    not_disproven: float
+    passed: float
+    not_failed: float
     unknown: float
-    criteria_unknown: float | None = None
+    kinds: dict[VerdictKind, NonNegativeInt] = Field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"[{self.proven:.1%}, {self.not_disproven:.1%}], {self.unknown:.1%} unknown"
+        return f"[{self.passed:.1%}, {self.not_failed:.1%}], {self.unknown:.1%} unknown"
 
 
 def bounds(verdicts: Iterable[Verdict]) -> SuccessBounds:
@@ -47,11 +49,10 @@ def bounds(verdicts: Iterable[Verdict]) -> SuccessBounds:
     n = max(1, len(found))
     passed = sum(each.outcome == "pass" for each in found)
     failed = sum(each.outcome == "fail" for each in found)
-    criteria = [one.verdict for each in found for one in each.criteria]
     return SuccessBounds(
         n=len(found),
-        proven=passed / n,
-        not_disproven=1 - failed / n,
+        passed=passed / n,
+        not_failed=1 - failed / n,
         unknown=(len(found) - passed - failed) / n,
-        criteria_unknown=criteria.count("unknown") / len(criteria) if criteria else None,
+        kinds=dict(Counter(one.kind for each in found for one in each.criteria)),
     )
