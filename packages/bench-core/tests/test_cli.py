@@ -169,10 +169,17 @@ def test_a_rescore_shows_what_differs(invoke: Any, tmp_path: Path) -> None:
     (tmp_path / "run" / "trials" / "1" / "quick-2" / "answer.txt").write_text("wrong")
     done = invoke("rescore", tmp_path / "run", "--name", "again")
     assert done.exit_code == 0
-    assert "2 trials scored again" in done.stdout
-    assert "1 of them differ" in done.stdout
+    assert "1 trials scored again" in done.stdout
+    assert "1 of them differ; 1 could not be scored" in done.stdout
     assert "quick-2" in done.stdout
     assert "quick-1" not in done.stdout
+
+
+def test_a_rescore_that_can_score_nothing_falls_short(invoke: Any, tmp_path: Path) -> None:
+    invoke("run", "--task", "quick-2", "--out", tmp_path / "run")
+    (tmp_path / "run" / "trials" / "1" / "quick-2" / "answer.txt").write_text("wrong")
+    done = invoke("rescore", tmp_path / "run", "--name", "again")
+    assert (done.exit_code, "0 trials scored again" in done.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,15 @@ def test_the_reporter_is_found_by_its_name(run: Callable[..., Path], tmp_path: P
     assert [each.name for each in files] == ["index.html", "report.md", "report.json"]
 
 
+def test_a_baseline_may_be_of_another_world_than_the_run(
+    run: Callable[..., Path], tmp_path: Path
+) -> None:
+    (found,) = entry_points(group="bench_core.reporters", name="waa-baseline")
+    runs = [run("vanilla", world="real"), run("ours", world="built-in")]
+    (document,) = found.load()().report(runs, tmp_path / "out")
+    assert "Conclusion" in document.read_text("utf-8")
+
+
 @pytest.mark.parametrize("name", ["comparison", "waa-baseline", "webarena"])
 def test_documents_are_reporters_of_their_own(
     name: str, run: Callable[..., Path], tmp_path: Path

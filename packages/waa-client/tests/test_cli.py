@@ -100,7 +100,9 @@ def test_a_plan_is_refused_as_its_run_would_be(folder: Path, vm: FakeVm) -> None
     command = ["run", "--tasks-dir", folder, "--dry-run", "--agent", "do-nothing"]
     refused = invoke(*command)
     assert (refused.exit_code, "no VM is given" in refused.stderr) == (2, True)
-    found = invoke(*command, "--vm", vm.url)
+    unscored = invoke(*command, "--vm", vm.url)
+    assert (unscored.exit_code, "--evaluate URL" in unscored.stderr) == (2, True)
+    found = invoke(*command, "--vm", vm.url, "--without-scores")
     assert found.exit_code == 0
     assert "waa: 2 tasks x 1 = 2 trials" in found.output
 
@@ -171,7 +173,7 @@ def test_vms_none_of_which_answers_are_refused(tmp_path: Path, folder: Path, vm:
     assert "waa-client probe --vm http://127.0.0.1:1,http://127.0.0.1:2" in found.output
     assert not (tmp_path / "run").exists()
 
-    found = invoke(*run, "--vm", f"127.0.0.1:1,{vm.url}", "--task", "0a1b2c3d")
+    found = invoke(*run, "--vm", f"127.0.0.1:1,{vm.url}", "--task", "0a1b2c3d", "--without-scores")
     assert "Warning: " in found.output
     assert (tmp_path / "run").exists()
 

@@ -25,18 +25,21 @@ class _DocumentReporter:
     """Writes one document about run folders, `<name>.md`, into a folder."""
 
     name: str
+    mix = False
+    """Whether it is for runs that differ in what made them."""
 
     def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
         """Write the document into `out` and return the files."""
         from bench_report.exports import export
 
-        return export(self.name, runs, out / f"{self.name}.md")
+        return export(self.name, runs, out / f"{self.name}.md", mix=self.mix)
 
 
 class BaselineReporter(_DocumentReporter):
     """Two harnesses on the same Windows Agent Arena tasks, and whether their rates match."""
 
     name = "waa-baseline"
+    mix = True  # another harness, evaluator or world is what it compares with
 
 
 class ComparisonReporter(_DocumentReporter):

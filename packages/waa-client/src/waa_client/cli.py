@@ -176,6 +176,8 @@ def _show_health(
     _vm_options,
     option("Where it runs", "--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
            help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON."),
+    option("Results", "--without-scores", is_flag=True,
+           help="Run trials on --vm without --evaluate: none of them gets a score."),
     _episode_options,
     agent="vision",
 )  # fmt: skip
@@ -320,9 +322,9 @@ def compare(
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    if report_folder:
-        write_report([baseline, new], report_folder)
     click.echo(found.model_dump_json(indent=2) if as_json else comparison_text(found))
+    if report_folder:  # after the verdict, which is there whatever becomes of the document
+        write_report([baseline, new], report_folder)
     if found.verdict == "differs":
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
     if found.verdict == "undecided":

@@ -117,6 +117,8 @@ def execute_rescore(
             benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
         )
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
+    if outcome.unscored == outcome.rescored > 0:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
 def _warn(warning: str) -> None:
@@ -207,8 +209,9 @@ def _dollars(dollars: float | None) -> str | None:
 def _rescore_text(outcome: RescoreOutcome) -> str:
     lines = [
         (
-            f"{outcome.rescored} trials scored again into {outcome.folder}, "
+            f"{outcome.rescored - outcome.unscored} trials scored again into {outcome.folder}, "
             f"{len(outcome.changes)} of them differ"
+            + (f"; {outcome.unscored} could not be scored" if outcome.unscored else "")
         )
     ]
     if outcome.changes:

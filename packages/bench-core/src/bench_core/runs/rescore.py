@@ -48,6 +48,7 @@ class RescoreOutcome(Record):
 
     Attributes:
         rescored: Trials that were evaluated again.
+        unscored: Those of them that have no score now.
         left_out: Trials that never got as far as an evaluation.
         changes: The trials that differ, in the order of the run.
     """
@@ -55,6 +56,7 @@ class RescoreOutcome(Record):
     rescore_id: str
     folder: str
     rescored: NonNegativeInt
+    unscored: NonNegativeInt = 0
     left_out: NonNegativeInt
     changes: tuple[Change, ...] = ()
 
@@ -111,6 +113,7 @@ async def rescore_run(
         rescore_id=rescore_id,
         folder=str(folder.path),
         rescored=len(after),
+        unscored=sum(each.score is None for each in after.values()),
         left_out=len(run.results) - len(after),
         changes=changes,
     )
