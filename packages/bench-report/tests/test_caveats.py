@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.records import AgentCode, Attempt
+from bench_core.records import AgentCode, Attempt, LeftOut
 from bench_report.analysis.caveats import caveats
+from bench_report.html_page.evidence import evidence_of
+from bench_report.html_page.steps import StepReader
 from bench_report.terminal import report_lines
 
 if TYPE_CHECKING:
@@ -294,3 +296,27 @@ def test_a_run_whose_agent_perhaps_did_not_receive_its_task_says_so_first(
         assert 'class="banner not-received"' in built.html
         assert shown in built.markdown.partition("## ")[0].replace("\\", "")
         assert any(shown in line for line in report_lines(built.report))
+
+
+@pytest.mark.parametrize(
+    ("files", "told", "shown"),
+    [
+        (1, "1 file that agents left in 1 trial is not kept", "Not kept: 1 file, a/b (is a link)."),
+        (3, "3 files that agents left in 1 trial are not kept", "Not kept: 3 files, such as a/b (is a link)."),
+    ],
+)  # fmt: skip
+def test_files_that_are_not_kept_are_told_in_every_format_and_with_their_trial(
+    files: int, told: str, shown: str, scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    left_out = (LeftOut(why="is a link", first="a/b", files=files),)
+    results = [scored_result("0", 1, 1.0, left_out=left_out), scored_result("1", 1, 1.0)]
+    built = build(scored_run({"0": [1], "1": [1]}, results=results), formats=("html", "md", "json"))
+
+    assert told in text_of(built, "files_left_out")
+    assert told in built.html
+    assert told in built.markdown
+    assert [row["left_out"] for row in built.json["runs"][0]["trials"]] == [files, 0]
+    assert [evidence_of(each, None, StepReader(lambda *_: "")).get("note") for each in results] == [
+        shown,
+        None,
+    ]

@@ -85,6 +85,7 @@ class TrialRow:
     integrity: str | None = None
     findings: tuple[str, ...] = ()
     sealed: bool | None = None
+    left_out: NonNegativeInt = 0
 
 
 class TaskEntry(Record):

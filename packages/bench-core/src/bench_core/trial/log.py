@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -29,20 +29,27 @@ class _PlainFormatter(logging.Formatter):
         return _COLOURS.sub("", super().format(record))
 
 
+class _FileHandler(logging.FileHandler):
+    """Leaves out what a full disk does not take: where no result can be written either, the run says so."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        del record
+
+
 class _TrialFile:
     """The file of one trial, which is made with its first line."""
 
     def __init__(self, folder: Path, redactor: Redactor | None) -> None:
         self._folder = folder
         self._redactor = redactor
-        self._handler: logging.FileHandler | None = None
+        self._handler: _FileHandler | None = None
         self._closed = False
 
     def handle(self, record: logging.LogRecord) -> None:
         if self._closed:  # by what an abandoned agent left behind: the trial is written down
             return
         if self._handler is None:
-            self._handler = logging.FileHandler(
+            self._handler = _FileHandler(
                 self._folder / LOG, encoding="utf-8", errors="backslashreplace"
             )
             self._handler.setFormatter(_PlainFormatter(_FORMAT))
@@ -53,7 +60,8 @@ class _TrialFile:
     def close(self) -> None:
         self._closed = True
         if self._handler is not None:
-            self._handler.close()
+            with suppress(OSError):  # what the disk did not take before
+                self._handler.close()
 
 
 class _ToTrialFiles(logging.Handler):
@@ -64,7 +72,8 @@ class _ToTrialFiles(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if (file := _current.get()) is not None:
-            file.handle(record)
+            with suppress(OSError):  # the folder is gone, or its disk is full
+                file.handle(record)
 
 
 _current: ContextVar[_TrialFile | None] = ContextVar("trial", default=None)

@@ -238,6 +238,17 @@ def _flagged(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="flags", severity="info", text=f"Trials carry flags: {listed}{more}.")
 
 
+def _left_out(run: RunReport) -> Iterator[Caveat]:
+    trials = [row.left_out for row in run.trials if row.left_out]
+    if trials:
+        files = sum(trials)
+        text = (
+            f"{count(files)} {'file' if files == 1 else 'files'} that agents left in {count(len(trials))} "
+            f"{'trial' if len(trials) == 1 else 'trials'} {'is' if files == 1 else 'are'} not kept; each trial says why."
+        )
+        yield Caveat(code="files_left_out", severity="info", text=text)
+
+
 def _size(run: RunReport) -> Iterator[Caveat]:
     success, macro = run.summary.success, run.summary.macro_average
     tasks = success.tasks
@@ -388,6 +399,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _integrity,
     _unscored_tasks,
     _flagged,
+    _left_out,
     _size,
     _repetition,
     _drift,

@@ -59,7 +59,7 @@ _TRIALS = {
     "status": str, "score": float, "success": bool, "failure_mode": str, "method": str,
     "confidence": float, "flags": str, "suspect": str, "steps": int, "input_tokens": int, "output_tokens": int,
     "cost_usd": float, "time_s": float, "attempts": int, "folder": str, "integrity": str, "findings": str,
-    "sealed": bool,
+    "sealed": bool, "left_out": int,
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from bench_report.text.untrusted import clip, inline, shown_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.records import Check, TrialResult
+    from bench_core.records import Check, LeftOut, TrialResult
     from bench_report.html_page.steps import StepReader
 
 __all__ = ["TrialFolder", "evidence_of"]
@@ -66,6 +66,7 @@ def evidence_of(
         found["details"] = (
             text if is_flat else clip(to_json(result.details, indent=1).decode(), 4 * _TEXT)
         )
+    notes = [_why_not_kept(each) for each in result.left_out]
     if folder is not None:
         calls = read_calls(folder.path)
         sent = () if calls is None or isinstance(calls, str) else calls
@@ -78,11 +79,19 @@ def evidence_of(
         stored = {
             "files": [[_name(each), artifact_link(folder.href, each)] for each in there],
             "network": summary_of(calls),
-            "note": " ".join(filter(None, (note, folder.note))) or None,
             "steps": steps,
         }
         found |= {name: value for name, value in stored.items() if value}
+        notes = [*filter(None, (note, folder.note)), *notes]
+    if notes:
+        found["note"] = " ".join(notes)
     return found
+
+
+def _why_not_kept(some: LeftOut) -> str:
+    many = "1 file" if some.files == 1 else f"{some.files:,} files"
+    which = f"such as {inline(some.first, _LINE)}" if some.files > 1 else inline(some.first, _LINE)
+    return f"Not kept: {many}, {which} ({inline(some.why, _LINE)})."
 
 
 @lru_cache(maxsize=4096)

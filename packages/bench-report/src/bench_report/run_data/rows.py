@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DIGEST = 16
 # One call for all fields: a report may have a hundred thousand rows.
-_NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed"}
+_NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed", "left_out"}
 _SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))
 """What a row shows of a trial, in the order of its fields."""
 
@@ -52,6 +52,7 @@ def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
             row.findings = tuple(str(each.code) for each in result.integrity.findings)
         if result.sealing is not None:
             row.sealed = result.sealing.sealed
+        row.left_out = sum(each.files for each in result.left_out)
         rows.append(row)
     return tuple(rows)
 

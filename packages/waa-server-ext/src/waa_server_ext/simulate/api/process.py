@@ -20,7 +20,7 @@ from bench_core.errors import EnvironmentFaultError
 from waa_server_ext.simulate.api.limits import ProgramLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from waa_server_ext.simulate.scene import Scene
 
@@ -82,7 +82,9 @@ class DesktopProcess(Closing):
             if texts["PATH_INFO"] == _RESET and answer[0].startswith("200"):
                 self._forget()
             elif texts["REQUEST_METHOD"] != "GET":
-                pickle.dump(asked, self._done)
+                with _written_down():
+                    pickle.dump(asked, self._done)
+                    self._done.flush()
         return answer
 
     def reset(self, scene: Scene | None = None) -> None:
@@ -136,14 +138,16 @@ class DesktopProcess(Closing):
             raise ConnectionResetError("the simulated desktop is closed")
         self._disconnect()
         self._start()
-        self._done.seek(0)
+        with _written_down():
+            self._done.seek(0)
         with contextlib.suppress(EOFError):
             while True:
                 self._exchange(pickle.load(self._done))  # noqa: S301  # of this process
 
     def _forget(self) -> None:
-        self._done.seek(0)
-        self._done.truncate()
+        with _written_down():
+            self._done.seek(0)
+            self._done.truncate()
 
     def _exchange(self, message: tuple[Any, ...]) -> Any:
         data = pickle.dumps(message)  # what cannot be sent is found before anything was
@@ -156,6 +160,17 @@ class DesktopProcess(Closing):
         if error is not None:
             raise error
         return came
+
+
+@contextlib.contextmanager
+def _written_down() -> Iterator[None]:
+    """Let the connection end, as that to a machine that is gone, where what is done cannot be kept to be done again."""
+    try:
+        yield
+    except OSError as error:
+        raise ConnectionResetError(
+            f"what is done to a simulated desktop cannot be written down: {error}"
+        ) from error
 
 
 class _ForkServer:
