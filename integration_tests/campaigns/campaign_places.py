@@ -32,7 +32,7 @@ from bench_core.files import remove_folder
 from bench_core.run_folder import check_run, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 WORLDS = {
     "waa": ("waa-client", "chrome/2ae9ba84-3a0d-4d4c-8338-3a1478dc5fe3-wos"),
@@ -47,6 +47,7 @@ INSIDE = "PROCTOR_CAMPAIGN_INSIDE"
 LONGEST_S = 400.0
 ENDS = {exit_codes.FELL_SHORT, exit_codes.USAGE, exit_codes.ABORTED, exit_codes.INTERRUPTED}
 MB = 1 << 20
+SHARED = ("/dev/shm", "/var/tmp", "/tmp")  # noqa: S108  # looked at
 SHIM = Path(__file__).with_name("failing_disk.c")
 
 
@@ -241,7 +242,7 @@ def _(place: Place) -> Iterator[None]:
     yield
 
 
-@named("/dev/shm of 64 KB")
+@named("/dev/shm of 64 KB")  # noqa: S108  # what is tried
 def _(place: Place) -> Iterator[None]:
     del place
     with mounted(Path("/dev/shm"), "size=64k"):  # noqa: S108  # what is tried
@@ -249,7 +250,7 @@ def _(place: Place) -> Iterator[None]:
         yield
 
 
-@named("/dev/shm and /var/tmp read-only")
+@named("/dev/shm and /var/tmp read-only")  # noqa: S108  # what is tried
 def _(place: Place) -> Iterator[None]:
     del place
     with mounted(Path("/dev/shm"), "ro"), mounted(Path("/var/tmp"), "ro"):  # noqa: S108  # what is tried
@@ -350,7 +351,7 @@ def _(place: Place) -> None:
 @named("folder is a link to nowhere")
 def _(place: Place) -> None:
     (place.here / "link").symlink_to(place.here / "missing")
-    place.out = place.here / "link"
+    place.out, place.reached = place.here / "link", False
 
 
 @named("folder is a link to itself")
@@ -462,18 +463,19 @@ def _(place: Place) -> None:
 # languages, the environment, streams
 
 
-def variables(**values: str | None) -> Maker:  # type: ignore[valid-type]  # as above
+def variables(*, reached: bool = True, **values: str | None) -> Maker:  # type: ignore[valid-type]  # as above
     """Have variables in the environment, or not."""
 
     def make(place: Place) -> None:
         place.variables.update(values)
+        place.reached = reached
 
     return make
 
 
 PLACES["LC_ALL=C"] = variables(LC_ALL="C", LANG=None, PYTHONUTF8=None)
 PLACES["LC_ALL=POSIX without UTF-8"] = variables(
-    LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    reached=False, LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
 )
 PLACES["latin1"] = variables(LC_ALL="C.UTF-8", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
 PLACES["unknown language"] = variables(LC_ALL="xx_YY.UTF-8", PYTHONUTF8=None)
@@ -553,71 +555,71 @@ PLACES["Ctrl-Z and on"] = signals(signal.SIGTSTP, signal.SIGCONT, apart_s=2)
 PLACES["SIGUSR1 to the children"] = signals(signal.SIGWINCH, signal.SIGURG)
 
 CHEAPEST = [
-    ("waa", "disk of 1 MB"),
-    ("waa", "read-only disk"),
-    ("waa", "24 open files"),
-    ("waa", "folder below a file"),
-    ("waa", "folder not UTF-8"),
-    ("waa", "folder of too long a path"),
-    ("waa", "folder is a link to itself"),
-    ("waa", "folder not writable"),
-    ("waa", "TMPDIR not UTF-8"),
-    ("waa", "TMPDIR missing"),
-    ("waa", "LC_ALL=POSIX without UTF-8"),
-    ("waa", "working directory removed"),
+    "disk of 1 MB",
+    "read-only disk",
+    "disk without inodes",
+    "24 open files",
+    "folder below a file",
+    "folder not UTF-8",
+    "folder of too long a path",
+    "folder is a link to nowhere",
+    "folder not writable",
+    "TMPDIR not UTF-8",
+    "LC_ALL=POSIX without UTF-8",
+    "working directory not readable",
 ]
-"""Cells that a test runs: most of them end before anything is started."""
+"""Places that a test tries, in one world: most end a run before anything is started."""
 
 
-def command(world: str, place: Place, *words: str | Path) -> list[str]:
-    """Return a command of a world, started as the place has it."""
-    return [*place.before, str(BIN / WORLDS[world][0]), *map(str, words)]
-
-
-def run_cell(world: str, name: str, expected: Mapping[str, float | None]) -> tuple[str, list[str]]:
+def run_cell(
+    world: str, name: str, expected: Mapping[str, float | None], *, briefly: bool
+) -> tuple[str, list[str]]:
     """Return how the run ended, and what is not as it should be."""
     here = Path(tempfile.mkdtemp(prefix="pl-"))
     place = Place(here, here / "run", here / "t")
     for each in (place.temporary, here / "home"):
         each.mkdir()
-    found: list[str] = []
     made = PLACES[name](place)
     try:
-        if made is not None:
-            next(made)
-        if INSIDE not in os.environ:
-            before = set(os.listdir("/dev/shm"))  # noqa: S108  # looked at
-        else:
-            before = set()
+        next(made or iter((None,)))
+        before = set() if INSIDE in os.environ else names_in(SHARED)
         code, said = start(world, place, "run", *asked(world, place.out), during=place.during)
-        found += list(ending(code, said, place))
-        found += list(scores(place, expected, whole=code == exit_codes.OK))
-        if code == exit_codes.OK:
-            for words in (("rescore", place.out), ("results", place.out)):
-                if words[0] == "results":
-                    again, text = start("report", place, "build", place.out, "--out", here / "page")
-                else:
-                    again, text = start(world, place, *words)
-                found += [f"{words[0]}: {each}" for each in ending(again, text, place)]
-        ended = f"{code}: {last_sentence(said)}"
-        found += list(left(place, before))
-        if made is not None:
-            with contextlib.suppress(StopIteration):
-                next(made)
-        if code != exit_codes.OK and place.reached:
-            place.during = None
-            place.before = () if made is None else place.before
-            again, text = start(world, place, "run", *asked(world, place.out))
-            if again != exit_codes.OK:
-                found.append(f"cannot go on, {again}: {last_sentence(text)}")
-            else:
-                found += [f"gone on: {each}" for each in scores(place, expected, whole=True)]
+        found = list(ending(code, said, place))
+        found += scores(place, expected, whole=code == exit_codes.OK)
+        if code == exit_codes.OK and not briefly:
+            found += read_on(world, place)
+        found += left(place, before)
+        next(made or iter((None,)), None)
+        if code != exit_codes.OK and place.reached and not briefly:
+            found += gone_on(world, place, expected)
     finally:
         if made is not None:
             made.close()
         end_processes(str(here))
         remove_folder(here)
-    return ended, found
+    return f"{code}: {last_sentence(said)}", found
+
+
+def read_on(world: str, place: Place) -> Iterator[str]:
+    """Yield what is wrong with rescoring the run, and with its report."""
+    code, said = start(world, place, "rescore", place.out)
+    yield from (f"rescore: {each}" for each in ending(code, said, place))
+    code, said = start("report", place, "build", place.out, "--out", place.here / "page")
+    yield from (f"report: {each}" for each in ending(code, said, place))
+
+
+def gone_on(world: str, place: Place, expected: Mapping[str, float | None]) -> Iterator[str]:
+    """Yield what is wrong with the same command once the place is whole."""
+    code, said = start(world, place, "run", *asked(world, place.out))
+    if code != exit_codes.OK:
+        yield f"cannot go on, {code}: {last_sentence(said)}"
+        return
+    yield from (f"gone on: {each}" for each in scores(place, expected, whole=True))
+
+
+def names_in(folders: Iterable[str]) -> set[str]:
+    """Return the paths of what is in some folders."""
+    return {str(each) for folder in folders for each in Path(folder).iterdir()}
 
 
 def asked(world: str, out: Path) -> list[str]:
@@ -745,9 +747,8 @@ def left(place: Place, before: set[str]) -> Iterator[str]:
         yield from (f"{each.name} is left in TMPDIR" for each in place.temporary.iterdir()
                     if "locks" not in each.name and each.name != ".filling")  # fmt: skip
     if INSIDE in os.environ:
-        for root in ("/dev/shm", "/var/tmp", "/tmp"):  # noqa: S108  # looked at
-            yield from (f"{each} is left" for each in Path(root).iterdir()
-                        if each.name not in before and each != place.here and "locks" not in each.name)  # fmt: skip
+        yield from (f"{each} is left" for each in names_in(SHARED) - before
+                    if each != str(place.here) and "locks" not in each)  # fmt: skip
     yield from (f"{name} is left in {folder}" for folder, _, names in os.walk(place.out)
                 for name in names if name.endswith(".tmp"))  # fmt: skip
     home = place.here / "home"
@@ -758,9 +759,12 @@ def left(place: Place, before: set[str]) -> Iterator[str]:
     )  # which is GTK's in Chromium
 
 
-def enter(world: str, name: str, expected: Mapping[str, float | None]) -> tuple[str, list[str]]:
+def enter(
+    world: str, name: str, expected: Mapping[str, float | None], *, briefly: bool
+) -> tuple[str, list[str]]:
     """Run a cell in a process with mounts of its own, where this machine lets it."""
     line = [sys.executable, __file__, "--cell", world, name, json.dumps(expected)]
+    line += ["--briefly"] * briefly
     inside = dict(os.environ)
     for prefix in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
         if shutil.which("unshare") and subprocess.run(
@@ -781,10 +785,10 @@ def enter(world: str, name: str, expected: Mapping[str, float | None]) -> tuple[
     return str(ended), list(found)
 
 
-def cell(world: str, name: str, expected: Mapping[str, float | None]) -> int:
+def cell(world: str, name: str, expected: Mapping[str, float | None], *, briefly: bool) -> int:
     """Run a cell in this process and print what came of it as JSON."""
     try:
-        print(json.dumps(run_cell(world, name, expected)))
+        print(json.dumps(run_cell(world, name, expected, briefly=briefly)))
     except SkipError as error:
         print(json.dumps((f"skipped: {error}", [])))
     return 0
@@ -795,21 +799,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES))
-    parser.add_argument("--cheapest", action="store_true", help="the cells that a test runs")
+    parser.add_argument("--cheapest", action="store_true", help="the places that a test tries")
+    parser.add_argument("--briefly", action="store_true", help="do not go on, rescore or report")
     parser.add_argument("--lanes", type=int, default=2, help="cells at once")
     parser.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
         world, name, expected = options.cell
-        return cell(world, name, json.loads(expected))
-    cells = CHEAPEST if options.cheapest else [
-        (world, name) for world in options.worlds for name in options.places
-    ]  # fmt: skip
+        return cell(world, name, json.loads(expected), briefly=options.briefly)
+    places = CHEAPEST if options.cheapest else options.places
+    cells = [(world, name) for world in options.worlds for name in places]
     counts: Counter[str] = Counter()
     with ThreadPoolExecutor(options.lanes) as lanes:
         expectations = {world: {WORLDS[world][1]: 1.0} for world in WORLDS}
         for (world, name), (ended, found) in zip(
-            cells, lanes.map(lambda each: enter(*each, expectations[each[0]]), cells), strict=True
+            cells,
+            lanes.map(
+                lambda each: enter(*each, expectations[each[0]], briefly=options.briefly), cells
+            ),
+            strict=True,
         ):
             kind = "BROKEN" if found else "skipped" if ended.startswith("skipped") else "ok"
             counts[kind] += 1

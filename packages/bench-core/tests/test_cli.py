@@ -19,6 +19,7 @@ from bench_core.cli import Check, common_command, execute_doctor, render_table, 
 from bench_core.cli.doctor import CheckResult, agent_checks, failed, ok, warned
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models import price_checks
+from bench_core.run_folder import read_run
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -221,6 +222,7 @@ def group_that_raises(error: BaseException) -> click.Group:
         (EnvironmentFaultError("the site is down \x1b[31m"), 1),
         (PermissionError(13, "Permission denied", "/nowhere/x"), 2),
         (ConnectionRefusedError(111, "Connection refused"), 1),
+        (MemoryError(), 1),
         (KeyboardInterrupt(), 130),
     ],
     ids=lambda value: type(value).__name__,
@@ -263,6 +265,38 @@ def test_a_file_that_cannot_be_used_is_named() -> None:
     error = PermissionError(13, "Permission denied", "/nowhere/x")
     done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
     assert done.stderr == "Error: cannot use /nowhere/x: Permission denied\n"
+
+
+def test_a_link_to_nowhere_is_told(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "missing")
+    error = FileExistsError(17, "File exists", str(link))
+    done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
+    assert done.stderr == f"Error: cannot use {link}: it is a link to what is not there\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX closes the streams")
+@pytest.mark.parametrize("streams", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_needs_no_streams(streams: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    environment = {**os.environ, "PROCTOR_LOCK_DIR": str(tmp_path / "locks")}
+    command = f'"{sys.executable}" "{RUNNER}" run --task quick-1 --out "{out}" {streams}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert {each.score for each in read_run(out).results.values()} == {1.0}
+
+
+def test_what_a_stream_cannot_say_is_written_out(tmp_path: Path) -> None:
+    out = tmp_path / "l\u0142\u2026"
+    done = subprocess.run(
+        [sys.executable, RUNNER, "run", "--task", "quick-1", "--out", out],
+        capture_output=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PROCTOR_LOCK_DIR": str(tmp_path / "locks")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert b"l\\u0142\\u2026" in done.stdout + done.stderr
 
 
 def test_the_version_is_shown() -> None:

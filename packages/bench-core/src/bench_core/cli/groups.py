@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import signal
@@ -77,6 +78,7 @@ class BenchGroup(click.Group):
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the command line; a further Ctrl-C does not change how an interrupted one ends."""
+        _provide_streams()
         try:
             return super().main(*args, **settings)
         except SystemExit as left:
@@ -101,7 +103,7 @@ class BenchGroup(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except (BenchError, OSError) as error:
+        except (BenchError, OSError, MemoryError) as error:
             # click itself ends without a message where the reader has gone.
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
@@ -181,7 +183,25 @@ def _remember_debug(
     ctx.meta[_DEBUG] = value
 
 
+def _provide_streams() -> None:
+    """Let nothing that is opened take the place of a closed stream, and no character end a command."""
+    for number, (name, mode) in enumerate([("stdin", "r"), ("stdout", "w"), ("stderr", "w")]):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        stream = getattr(sys, name)
+        if stream is None:  # pythonw has none either
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _message_of(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "there is no memory left: allow more (`ulimit -v`, a container's limit) and run the same command again"
+    if isinstance(error, FileExistsError) and Path(error.filename or "").is_symlink():
+        return f"cannot use {error.filename}: it is a link to what is not there"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot use {error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

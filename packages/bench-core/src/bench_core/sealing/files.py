@@ -69,7 +69,11 @@ def _runs_beside(run: Path) -> Iterator[Path]:
     with os.scandir(run.parent) as entries:
         for each in entries:
             path = Path(each.path)
-            if path != run and each.is_dir() and (path / "run.json").exists():
+            try:
+                is_run = path != run and each.is_dir() and (path / "run.json").exists()
+            except PermissionError:  # it may be one
+                is_run = True
+            if is_run:
                 yield path
 
 

@@ -32,7 +32,7 @@ class _PlainFormatter(logging.Formatter):
 class _FileHandler(logging.FileHandler):
     """Leaves out what a full disk does not take: where no result can be written either, the run says so."""
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+    def handleError(self, record: logging.LogRecord) -> None:
         del record
 
 
