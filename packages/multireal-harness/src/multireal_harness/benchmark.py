@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
-from bench_core.trial import IntegrityWatch
+from bench_core.trial import Evaluation, Evidence, IntegrityWatch
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
@@ -19,12 +19,10 @@ from multireal_harness.tasks import BENCHMARK, load_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.runs import PreparedRun, Purpose, RunOptions
-    from bench_core.trial import Evaluation, Evidence
     from multireal_harness.label_files import LabelFiles
 
 __all__ = ["MultiRealBenchmark"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from bench_core.browser import ChromiumOptions, Places, SharedBrowser, open_own_browser
+from bench_core.browser import (
+    ChromiumOptions,
+    Places,
+    SharedBrowser,
+    TrialBrowser,
+    open_own_browser,
+)
+from bench_core.records import IntegrityCode
 from multireal_harness.guard import is_guarded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from bench_core.browser import TrialBrowser
-    from bench_core.records import IntegrityCode
 
 __all__ = ["BrowserSettings", "Browsers"]
 

@@ -10,6 +10,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    Check,
     FiniteRange,
     PanelCommand,
     common_command,
@@ -32,7 +33,6 @@ from multireal_harness.cli_states import check_state, compare, export, validate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bench_core.cli import Check
     from bench_core.progress import Progress
     from bench_core.runs import Prepare
     from multireal_harness.demo import JudgedDemoRun

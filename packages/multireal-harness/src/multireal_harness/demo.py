@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from bench_core.records import Limits
-from bench_core.records.judge import CriterionVerdict, Verdict
+from bench_core.records.judge import CriterionVerdict, JudgeCase, Verdict
 from bench_core.run_folder import read_json, read_run
 from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
 from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from bench_core.progress import Progress
     from bench_core.protocols import Judge
-    from bench_core.records.judge import JudgeCase
     from multireal_harness.world.faults import AppFault
 
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.browser import browser_checks
 from bench_core.cli.doctor import (
@@ -19,23 +19,17 @@ from bench_core.cli.doctor import (
 )
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, InputError
-from bench_core.models import paid_checks, price_checks
+from bench_core.models import Model, paid_checks, price_checks
 from bench_core.play import play_checks
+from bench_core.records import Task
 from bench_core.run_folder import package_versions
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
-from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
+from multireal_harness.preflight import AppStatus, check_apps, origins_of, reachable_tasks
 from multireal_harness.provenance import PACKAGES
 from multireal_harness.states.schemas import shipped_schemas
 from multireal_harness.tasks import load_definitions, load_tasks, resolve_tasks_dir, task_set_hash
 from multireal_harness.world.launch import built_in_world
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_core.models import Model
-    from bench_core.records import Task
-    from multireal_harness.preflight import AppStatus
 
 _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-judge"}
 

@@ -9,14 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import BenchError, BrowserError, EnvironmentFaultError
-from bench_core.protocols import BrowserHandle
-from bench_core.records import IntegrityCode
+from bench_core.protocols import BrowserHandle, TrialContext
+from bench_core.records import AgentEnding, IntegrityCode
 from bench_core.run_folder import TrialArtifacts
-from bench_core.trial import TrialEnvironment
+from bench_core.trial import IntegrityWatch, TrialEnvironment
 from multireal_harness.guard import PathGuard
 from multireal_harness.interactions import InteractionWatch
 from multireal_harness.reset import reset_app
 from multireal_harness.states.capture import (
+    Capture,
     CaptureSettings,
     capture_states,
     close_pages,
@@ -25,21 +26,16 @@ from multireal_harness.states.capture import (
 from multireal_harness.states.health import RunSpan, check_states
 from multireal_harness.traffic_faults import AppWatch
 from multireal_harness.world.authorship import changing_actions, unaccounted
-from multireal_harness.world.replay import disagreements, read_beginning
+from multireal_harness.world.replay import Beginning, disagreements, read_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.browser import TrialBrowser
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
-    from bench_core.trial import IntegrityWatch
     from multireal_harness.app_browser import AppBrowser
     from multireal_harness.browsers import BrowserSettings
     from multireal_harness.definitions import Definition
-    from multireal_harness.states.capture import Capture
-    from multireal_harness.world.replay import Beginning
 
 __all__ = ["STATE_HEALTH", "TRAFFIC_FAULT", "AppEnvironment", "EnvironmentSettings"]
 

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, JsonValue, NonNegativeFloat
 
 from bench_core.errors import EvaluationError
-from bench_core.records import Check, ErrorInfo, Record, Status, Usage
+from bench_core.records import Check, ErrorInfo, Record, Status, Task, Usage
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.run_folder import FINISH_STATE
-from multireal_harness.definitions import Definition, scoring_state
-from multireal_harness.eval_rules.decisions import Confidence, decide, with_grades
+from multireal_harness.definitions import Definition, Eval, scoring_state
+from multireal_harness.eval_rules.decisions import (
+    Confidence,
+    EvalDecision,
+    StateHealth,
+    decide,
+    with_grades,
+)
 from multireal_harness.eval_rules.judge_checks import (
     criterion_id,
     graded_check,
@@ -31,9 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.protocols import Judge, Meter
-    from bench_core.records import Task
-    from multireal_harness.definitions import Eval
-    from multireal_harness.eval_rules.decisions import EvalDecision, StateHealth
 
 __all__ = ["Evaluation", "EvaluationRules", "StateEvidence", "evaluate", "judged_case"]
 

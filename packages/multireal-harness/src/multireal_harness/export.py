@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.run_folder import FINISH_STATE, read_json, read_run, trial_files
+from bench_core.records import TrialResult
+from bench_core.run_folder import FINISH_STATE, RunView, read_json, read_run, trial_files
 from multireal_harness.tasks import BENCHMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import TrialResult
-    from bench_core.run_folder import RunView
 
 _WORDS = ("high", "medium", "low")
 _METHODS = ("jmespath", "llm_judge", "hybrid")

@@ -7,13 +7,11 @@ read the state that is scored, change an app's settings or submit a state.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 GUARDED = frozenset({"finish", "config", "submit"})
 """Last parts of paths that only the harness may open."""

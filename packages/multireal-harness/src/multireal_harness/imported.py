@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import NonNegativeInt
 
 from bench_core.errors import EvaluationError, InputError, RefusedFileError
 from bench_core.files import read_inside
-from bench_core.records import AgentEnding, ErrorInfo, Record, Status, TrialKey, TrialResult
+from bench_core.records import AgentEnding, ErrorInfo, Record, Status, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode_json
 from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
 from bench_core.run_folder import (
     REPORTED_ONLY,
+    BrowserGymExperiment,
     RunFolder,
     TrialArtifacts,
     browsergym_experiments,
@@ -27,15 +29,8 @@ from bench_core.run_folder import (
 )
 from bench_core.trial import rescore_trial
 from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.tasks import BENCHMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import Task
-    from bench_core.run_folder import BrowserGymExperiment
-    from multireal_harness.evaluation import EvaluationRules
 
 _STATE = "finish_state.json"
 _MOST_STATE = 256 * 1024 * 1024

@@ -11,12 +11,10 @@ import contextlib
 import json
 import secrets
 from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+from typing import Any
 
 TYPED = 20_000
 """Characters of a field that are recorded."""

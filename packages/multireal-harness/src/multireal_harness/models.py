@@ -10,7 +10,7 @@ import re
 from datetime import date
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
@@ -20,18 +20,18 @@ from bench_core.models import (
     PROVIDERS,
     MissingKeyError,
     Model,
+    ModelRequest,
     PriceList,
     PriceRow,
+    Prices,
+    Reply,
     open_model,
     parse_yaml,
     published_prices,
 )
+from bench_core.protocols import Meter, TrialContext
 from bench_core.records import Limits, Record
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from bench_core.models import ModelRequest, Prices, Reply
-    from bench_core.protocols import Meter, TrialContext
 
 # a key is often put where the name of its variable belongs
 _KEY_SHAPED = re.compile(r"(?:sk-|AIza)[\w-]{8,}")

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
-from bench_core.records import Limits, Record
+from bench_core.records import Limits, Record, Task
 from bench_core.runs import RunOptions, TaskOptions
 from multireal_harness.browsers import BrowserSettings
 from multireal_harness.evaluation import EvaluationRules
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bench_core.protocols import Judge
-    from bench_core.records import Task
     from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig
 

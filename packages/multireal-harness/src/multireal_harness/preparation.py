@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
-from bench_core.run_spec import TaskFilter, Timeouts
+from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
 from bench_core.run_spec import select_tasks as take_tasks
-from bench_core.runs import PreparedRun, Purpose, RunEnvironment
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
 from bench_core.scheduling import NoLocks
 from bench_core.workers import Recipe
 from multireal_harness.agents.guide import solution_for
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Judge
     from bench_core.records import Task
-    from bench_core.run_spec import RunSpec
-    from bench_core.runs import RunOptions
     from multireal_harness.evaluation import EvaluationRules
     from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig

@@ -8,12 +8,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.errors import EvaluationError, RecordError
 from bench_core.records.judge import Verdict
-from bench_core.run_folder import read_json
+from bench_core.run_folder import TrialArtifacts, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.run_folder import TrialArtifacts
     from multireal_harness.evaluation import Evaluation
 
 T = TypeVar("T")

@@ -6,8 +6,9 @@ import hashlib
 import importlib.util
 import json
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import PositiveInt, ValidationError
 
@@ -15,9 +16,6 @@ from bench_core.errors import InputError
 from bench_core.records import Record, Task
 from bench_core.records.problems import problems_of
 from multireal_harness.definitions import Definition, definition_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "BENCHMARK",

@@ -8,15 +8,13 @@ and the requests of scripts.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from bench_core.records import Record
 from bench_core.records.vocabulary import SuspectCause
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _NEEDED = frozenset({"document", "script", "xhr", "fetch"})
 _TOO_MANY, _SERVER_ERROR = 429, 500

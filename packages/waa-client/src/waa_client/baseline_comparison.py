@@ -6,13 +6,15 @@ The statistics are bench-core's; bench-report writes the document.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
 from bench_core.cli import render_table
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError, NotEstimableError
-from bench_core.records import Record
-from bench_core.run_folder import read_run
+from bench_core.records import Record, TrialResult
+from bench_core.run_folder import RunView, read_run
 from bench_core.statistics import (
     Accuracy,
     Comparison,
@@ -24,13 +26,6 @@ from bench_core.statistics import (
     units_needed,
 )
 from waa_client.vanilla import VanillaAverages, averages
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import TrialResult
-    from bench_core.run_folder import RunView
 
 
 class Published(Record):

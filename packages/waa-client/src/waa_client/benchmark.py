@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import os
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
-from waa_client.environment import Conditions, EnvironmentSettings, open_environment
-from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient
+from waa_client.environment import (
+    Conditions,
+    DesktopEnvironment,
+    EnvironmentSettings,
+    open_environment,
+)
+from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient, Verdict
 from waa_client.results import as_evaluation, kept_transcript, kept_verdict, not_evaluated
 from waa_client.tasks import BENCHMARK, TASKS_VARIABLE, load_tasks, task_folders
-from waa_client.timing import RealClock
+from waa_client.timing import RealClock, SleepClock
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
-    from waa_client.environment import DesktopEnvironment
-    from waa_client.evaluation import Verdict
     from waa_client.pool import VmSource
-    from waa_client.timing import SleepClock
 
 __all__ = ["WaaBenchmark"]
 

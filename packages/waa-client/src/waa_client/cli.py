@@ -10,6 +10,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    Check,
     CommandUndecided,
     FiniteRange,
     common_command,
@@ -30,7 +31,6 @@ from waa_client.cli_vm import vm
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bench_core.cli import Check
     from bench_core.progress import Progress
     from bench_core.records import Task, World
     from bench_core.runs import DemoRun, Prepare

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from bench_core.progress import Progress
 from bench_core.records import Limits
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
@@ -11,12 +13,6 @@ from waa_client.benchmark import WaaBenchmark
 from waa_client.provenance import provenance
 from waa_client.tasks import load_tasks, resolve_task_id
 from waa_client.world.launch import BuiltInDesktops, built_in_world
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.progress import Progress
 
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
 """The score that each agent must get on every task of the simulated desktop."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bench_core.agents import (
+    Action,
     ActionResult,
     Click,
+    Element,
     ElementRef,
     Observation,
     PointerPosition,
     ReadPage,
     SwitchTab,
+    Target,
     TypeText,
     Wait,
     Zoom,
@@ -32,6 +36,7 @@ from waa_client.actions import OFFERS, Block, DesktopScreen, UntranslatableError
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
 from waa_client.observations import (
+    NestedElement,
     TreeError,
     control_at,
     controls_of,
@@ -41,17 +46,9 @@ from waa_client.observations import (
     numbered,
     same_control,
 )
-from waa_client.timing import TIMINGS, RealClock
-from waa_client.vm import calls
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from bench_core.agents import Action, Element, Target
-    from waa_client.observations import NestedElement
-    from waa_client.timing import SleepClock, Timing
-    from waa_client.vm import VmClient, VmPicture, WindowView
-    from waa_client.vm.wire import VmCall
+from waa_client.timing import TIMINGS, RealClock, SleepClock, Timing
+from waa_client.vm import VmClient, VmPicture, WindowView, calls
+from waa_client.vm.wire import VmCall
 
 __all__ = ["Performed", "View", "WaaDesktop"]
 

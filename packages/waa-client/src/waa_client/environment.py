@@ -15,31 +15,25 @@ from pydantic import PositiveFloat, PositiveInt
 
 from bench_core.agents import serve_environment
 from bench_core.errors import EnvironmentFaultError
-from bench_core.protocols import DesktopHandle
-from bench_core.records import Record, Status, Step
+from bench_core.protocols import Agent, DesktopHandle, TrialContext
+from bench_core.records import AgentEnding, Record, Status, Step, Task
 from bench_core.run_folder import TRAJECTORY, TrialArtifacts
 from bench_core.trial import TrialEnvironment
-from waa_client.desktop import View, WaaDesktop
+from waa_client.desktop import Performed, View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
-from waa_client.evaluation import EvaluationClient, new_key, world_of_vm
+from waa_client.evaluation import EvaluationClient, SetupReport, Verdict, new_key, world_of_vm
 from waa_client.reset import reset, wait_for_vm
 from waa_client.results import HISTORY, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
-from waa_client.timing import timing_of
-from waa_client.vm import VmClient, calls
+from waa_client.timing import SleepClock, Timing, timing_of
+from waa_client.vm import VmClient, VmOptions, calls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import AgentEnding, Task
     from bench_core.redaction import Redactor
     from waa_client.demonstrations import Demonstration
-    from waa_client.desktop import Performed
-    from waa_client.evaluation import SetupReport, Verdict
     from waa_client.pool import LeasedVm
-    from waa_client.timing import SleepClock, Timing
-    from waa_client.vm import VmOptions
 
 __all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 

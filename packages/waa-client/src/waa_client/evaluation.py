@@ -13,21 +13,16 @@ import json
 import os
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
+from typing_extensions import Self
 
 from bench_core.errors import EvaluationError, InputError
-from bench_core.records import Check, Record
+from bench_core.records import Check, Record, World
 from waa_client.errors import EvaluatorDownError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Self
-
-    from bench_core.records import World
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 EVALUATORS_VARIABLE = "WAA_EVALUATE"

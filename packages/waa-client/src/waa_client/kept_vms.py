@@ -6,15 +6,20 @@ import asyncio
 import contextlib
 import statistics
 import time
+from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from pydantic import NonNegativeFloat
+from pydantic import JsonValue, NonNegativeFloat
 
 from bench_core.errors import InputError
 from bench_core.machines import (
     INITIAL,
+    JournaledProvider,
+    Lease,
     Leases,
+    Machine,
     MachineBusyError,
     MachineError,
     Owner,
@@ -25,14 +30,6 @@ from bench_core.machines import (
     spec_digest,
 )
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.machines import JournaledProvider, Lease, Machine
 
 _OTHER_RUNS = 100
 # a Windows that boots in a container takes 2 to 5 minutes, and longer while others do

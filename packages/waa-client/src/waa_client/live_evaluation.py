@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from waa_client.evaluation import EvaluationClient
+from bench_core.records import Task
+from waa_client.evaluation import EvaluationClient, Verdict
 from waa_client.tasks import resolve_task_id
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import Task
-    from waa_client.evaluation import Verdict
 
 
 def evaluate_now(

@@ -8,7 +8,9 @@ from, so what it reports is kept and marked. Links are not followed, and no file
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError, RefusedFileError, UnknownTaskError
 from bench_core.files import read_inside
@@ -32,10 +34,6 @@ from bench_core.run_folder import (
     describe_run,
 )
 from waa_client.tasks import BENCHMARK, resolve_task_id
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _METADATA = "metadata.json"
 _TASKS = "tasks"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from typing_extensions import Self
 
 from bench_core.errors import InputError
 from bench_core.machines import INITIAL
+from bench_core.records import Task
 from bench_core.runs import RunOptions, TaskOptions
 from waa_client.demonstrations import Demonstrations
 from waa_client.environment import EnvironmentSettings
@@ -15,14 +19,6 @@ from waa_client.pool import vm_urls
 from waa_client.provided import provided_vms
 from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
 from waa_client.world.launch import built_in_world
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing_extensions import Self
-
-    from bench_core.records import Task
-
 
 _SNAPSHOT = "snapshot"
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.records import Resource
-from bench_core.scheduling import FileLocks
+from bench_core.records import Resource, Task
+from bench_core.scheduling import FileLocks, MachineLocks
 from waa_client.vm import vm_url
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from bench_core.records import Task
-    from bench_core.scheduling import MachineLocks
 
 __all__ = ["LeasedVm", "VmPool", "VmSource"]
 

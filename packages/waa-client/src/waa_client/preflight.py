@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
 from bench_core.models import model_of
-from bench_core.protocols import TrialContext
-from bench_core.run_spec import select_tasks
-from bench_core.trial import refuse_misfit
+from bench_core.protocols import Agent, TrialContext
+from bench_core.records import Task, World
+from bench_core.run_spec import RunSpec, select_tasks
+from bench_core.trial import Benchmark, refuse_misfit
 from waa_client.agents.guide import GUIDE
 from waa_client.task_health import task_warnings
-from waa_client.world.launch import look_around
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.protocols import Agent
-    from bench_core.records import Task, World
-    from bench_core.run_spec import RunSpec
-    from bench_core.trial import Benchmark
-    from waa_client.world.launch import ServerAnswers
+from waa_client.world.launch import ServerAnswers, look_around
 
 _OVER_MODELS = frozenset({"computer-use", "tool-calling", "vision"})
 

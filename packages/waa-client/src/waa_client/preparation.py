@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from bench_core.errors import InputError
 from bench_core.machines import INITIAL, spec_digest
 from bench_core.models import price_row
-from bench_core.runs import PreparedRun, Purpose, RunEnvironment
+from bench_core.records import World
+from bench_core.run_spec import RunSpec
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
 from bench_core.workers import Recipe
+from waa_client.demonstrations import Demonstrations
 from waa_client.desktop import View
 from waa_client.evaluation import EVALUATORS_VARIABLE
 from waa_client.options import WaaRunOptions
-from waa_client.pool import VmPool, vm_resource
+from waa_client.pool import VmPool, VmSource, vm_resource
 from waa_client.preflight import preflight
 from waa_client.provenance import provenance
 from waa_client.provided import ProvidedVms, read_vm_spec
 from waa_client.tasks import BENCHMARK
 from waa_client.vm.calls import Backend
 from waa_client.world.launch import BuiltInDesktops
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from bench_core.records import World
-    from bench_core.run_spec import RunSpec
-    from bench_core.runs import RunOptions
-    from waa_client.demonstrations import Demonstrations
-    from waa_client.pool import VmSource
 
 VMS_VARIABLE = "WAA_VM"
 """The environment variable with the VMs' addresses, separated by commas, for `bench-core run waa`, which

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bench_core.agents import Move, Point
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
@@ -17,9 +17,6 @@ from waa_client.observations import TreeError, elements_of
 from waa_client.pool import vm_urls
 from waa_client.timing import TIMINGS
 from waa_client.vm import SyncVmClient, VmOptions, calls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # One try, because a user waits for each answer.
 _OPTIONS = VmOptions(tries=1)

@@ -18,7 +18,10 @@ from bench_core.discovery import find_plugins
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.machines import (
     INITIAL,
+    JournaledProvider,
+    Lease,
     Leases,
+    Machine,
     MachineError,
     Owner,
     QuarantinedError,
@@ -26,7 +29,7 @@ from bench_core.machines import (
 )
 from bench_core.scheduling import NoLocks
 from waa_client.kept_vms import give_back, open_vms, start_vm, vm_key
-from waa_client.pool import VmPool
+from waa_client.pool import LeasedVm, VmPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,10 +37,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.machines import JournaledProvider, Lease, Machine
     from bench_core.records import Task
     from bench_core.runs import KeepEvent
-    from waa_client.pool import LeasedVm
 
 __all__ = ["ProvidedVms", "provided_vms", "read_vm_spec"]
 

@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from waa_client.errors import VmAnswerError, VmUnreachableError, WrongWorldError
-from waa_client.vm import calls
+from waa_client.vm import ServerInfo, VmClient, calls
 
 if TYPE_CHECKING:
     from bench_core.records import World
     from waa_client.timing import SleepClock, Timing
-    from waa_client.vm import ServerInfo, VmClient
 
 _HOOK_S = 1800.0
 _SHOWN = 500

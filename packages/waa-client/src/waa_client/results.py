@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import ErrorInfo, Status
 from bench_core.records.vocabulary import FailureMode, SuspectCause
-from bench_core.run_folder import read_json
-from bench_core.trial import Evaluation
+from bench_core.run_folder import TrialArtifacts, read_json
+from bench_core.trial import Evaluation, Evidence
 from waa_client.evaluation import Verdict
 from waa_client.task_health import task_flags
 from waa_client.tasks import is_infeasible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.run_folder import TrialArtifacts
-    from bench_core.trial import Evidence
 
 HISTORY = "action_history.json"
 """The file with every action as vanilla records it, which is evaluated beside the VM's state."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.runs import run_prepared
+from bench_core.runs import RunOutcome, run_prepared
 from waa_client.benchmark import WaaBenchmark
 
 if TYPE_CHECKING:
     from bench_core.progress import Progress
-    from bench_core.runs import RunOutcome
     from waa_client.options import WaaRunOptions
 
 

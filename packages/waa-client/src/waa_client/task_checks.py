@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import httpx
 
 from bench_core.errors import EvaluationError
+from bench_core.records import Task
 from waa_client.evaluation import EvaluationClient
-from waa_client.task_health import HealthNote, files_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.records import Task
-    from waa_client.task_health import NoteKind
+from waa_client.task_health import HealthNote, NoteKind, files_of
 
 __all__ = ["check_files", "check_idle"]
 

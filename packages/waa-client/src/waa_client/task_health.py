@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from bench_core.cli import render_table
-from bench_core.records import Record
+from bench_core.records import Record, Task
 from waa_client.tasks import is_infeasible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from bench_core.records import Task
 
 __all__ = [
     "MEANINGS",

@@ -19,13 +19,12 @@ import httpx
 
 from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.evaluation import SetupReport, SetupStep
-from waa_client.vm import calls
+from waa_client.vm import SetupOutcome, VmClient, calls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from waa_client.timing import SleepClock
-    from waa_client.vm import SetupOutcome, VmClient
     from waa_client.vm.wire import VmCall
 
 # As vanilla, which then abandons the task.

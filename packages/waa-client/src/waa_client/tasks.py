@@ -10,14 +10,12 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.errors import InputError, RecordError, UnknownTaskError
 from bench_core.records import Record, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
     "BENCHMARK",

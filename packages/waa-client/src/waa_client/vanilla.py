@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files import file_inside, plain_files, read_inside
@@ -37,10 +38,6 @@ from bench_core.run_folder import (
 )
 from waa_client.actions.code import SPECIAL
 from waa_client.tasks import BENCHMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 _RESULT_FILES = ("result.txt", "results.json", "traj.jsonl", "traj.html", "traj.md", "error.txt")
 _MOST_BYTES = 64 * 1024 * 1024

@@ -7,17 +7,15 @@ they do what they are for was seen on Linux, and *not verified on Windows*.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue, PositiveInt
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _SERVER = "http://127.0.0.1:{port:5000}"
 _EVALUATOR = "http://127.0.0.1:{port:5050}"

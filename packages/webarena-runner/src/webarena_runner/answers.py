@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
 from webarena_runner.patterns import is_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 AGENT_STATUSES = (
     "SUCCESS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,28 +16,25 @@ from webarena_runner.environment import (
     RECORDING_FULL,
     Conditions,
     EnvironmentSettings,
+    SiteEnvironment,
     open_environment,
 )
 from webarena_runner.evaluation import ANSWER_FILE, RECORD_FILE, evaluate, write_config
-from webarena_runner.extraction import restated
+from webarena_runner.extraction import Extraction, Restated, restated
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
-from webarena_runner.world.launch import real_environment
+from webarena_runner.world.launch import Environment, real_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.environment import SiteEnvironment
     from webarena_runner.evaluators import Evaluator
-    from webarena_runner.extraction import Extraction, Restated
-    from webarena_runner.world.launch import Environment
 
 __all__ = ["WebArenaBenchmark"]
 

@@ -11,6 +11,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    Check,
     common_command,
     demo_workers_option,
     execute_rescore,
@@ -30,7 +31,6 @@ from webarena_runner.cli_sites import SITES, auth, config, environment_options, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bench_core.cli import Check
     from bench_core.progress import Progress
     from bench_core.runs import DemoRun, Prepare
     from webarena_runner.imported import ImportedFolder

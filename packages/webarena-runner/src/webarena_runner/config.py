@@ -7,11 +7,13 @@ recognise the sites in recorded traffic.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validator, model_validator
+from typing_extensions import Self
 
 from bench_core.errors import InputError
 from bench_core.models import parse_yaml
@@ -19,11 +21,6 @@ from bench_core.records import Record
 from bench_core.records.problems import problems_of
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from typing_extensions import Self
 
 __all__ = [
     "Credentials",

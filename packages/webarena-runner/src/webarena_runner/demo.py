@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from bench_core.progress import Progress
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
@@ -13,11 +14,6 @@ from webarena_runner.tasks import parse_ids
 from webarena_runner.world import scripted_task_ids
 from webarena_runner.world.launch import built_in_world, environment_of
 from webarena_runner.world.scripts import demo_task_ids
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_core.progress import Progress
 
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
 """The score that each agent must get on every task of the built-in world."""

@@ -9,7 +9,6 @@ import tempfile
 from functools import partial
 from importlib.metadata import requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.browser import ChromiumOptions, browser_checks, launch_chromium
 from bench_core.cli.doctor import (
@@ -28,7 +27,7 @@ from bench_core.play import play_checks
 from bench_core.protocols import TrialContext
 from bench_core.run_folder import package_versions
 from webarena_runner.capacity import default_workers
-from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.config import EnvironmentConfig, shared_cookie_hosts
 from webarena_runner.login.http_login import log_in
 from webarena_runner.provenance import PACKAGES
 from webarena_runner.recording import HarRecorder
@@ -40,9 +39,6 @@ from webarena_runner.tasks import load_tasks
 from webarena_runner.world.launch import built_in_world, environment_of, real_environment
 from webarena_runner.world.messages import Request, Response, html
 from webarena_runner.world.server import SiteServer
-
-if TYPE_CHECKING:
-    from webarena_runner.config import EnvironmentConfig
 
 _GIB = 1024**3
 # Measured: the folder of a trial has 1 to 5 MB, mostly screenshots and recorded traffic.

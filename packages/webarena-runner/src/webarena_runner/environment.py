@@ -15,10 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser import ChromiumOptions, Places, open_own_browser
+from bench_core.browser import (
+    ChromiumOptions,
+    Places,
+    SharedBrowser,
+    TrialBrowser,
+    open_own_browser,
+)
 from bench_core.errors import BrowserError, EnvironmentFaultError
-from bench_core.protocols import BrowserHandle
-from bench_core.records import IntegrityCode
+from bench_core.protocols import BrowserHandle, TrialContext
+from bench_core.records import AgentEnding, IntegrityCode, Task
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
@@ -26,7 +32,7 @@ from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, recording_fault, w
 from webarena_runner.extraction import Extraction, restated
 from webarena_runner.login.browser_login import inject_cookies, log_in_live
 from webarena_runner.login.http_login import cdp_cookies, enter_all
-from webarena_runner.recording import HarRecorder, RecordingLimits
+from webarena_runner.recording import Har, HarRecorder, RecordingLimits
 from webarena_runner.recording.link import CONNECTION_ERRORS
 from webarena_runner.site_checks import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
@@ -41,12 +47,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.agents import BrowserEnvironment
-    from bench_core.browser import SharedBrowser, TrialBrowser
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentEnding, Task
     from bench_core.redaction import Redactor
     from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.recording import Har
 
 __all__ = [
     "CONTACT_PROBE",

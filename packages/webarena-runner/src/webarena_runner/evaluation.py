@@ -10,14 +10,15 @@ or the evaluator is the cause: the trial gets no score, and the official one sta
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import FiniteFloat, JsonValue
 
 from bench_core.errors import EvaluationError
-from bench_core.records import Check, Record
+from bench_core.records import Check, Record, Task
 from bench_core.records.codec import decode_json
 from webarena_runner.answers import (
     AgentAnswer,
@@ -27,17 +28,11 @@ from webarena_runner.answers import (
     without_patterns,
 )
 from webarena_runner.config import EnvironmentConfig
-from webarena_runner.evaluators import InstalledEvaluator
+from webarena_runner.evaluators import Evaluator, InstalledEvaluator
 from webarena_runner.expectations import expected_requests
 from webarena_runner.tasks import task_sites
 from webarena_runner.traffic_faults import TrafficFault, traffic_fault_in
 from webarena_runner.unreadable import unreadable_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bench_core.records import Task
-    from webarena_runner.evaluators import Evaluator
 
 ANSWER_FILE = "agent_response.json"
 HAR_FILE = "network.har"

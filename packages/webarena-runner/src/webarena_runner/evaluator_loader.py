@@ -11,15 +11,13 @@ import importlib.util
 import logging
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LOGGERS = ("WebArena-Verified", "webarena_verified")
 _one_at_a_time = threading.RLock()

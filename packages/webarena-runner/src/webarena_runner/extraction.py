@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import JsonValue, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.records import Record, Status
+from bench_core.records import AgentEnding, Record, Status
 from bench_core.records.codec import decode_json
 from webarena_runner.agents.declaration import Declaration
 from webarena_runner.answers import AGENT_STATUSES, read_answer
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from bench_core.models import Model
     from bench_core.protocols import Meter, TrialContext
-    from bench_core.records import AgentEnding
 
 NO_MODEL = "--extract model needs a model: add --extract-model provider:model"
 

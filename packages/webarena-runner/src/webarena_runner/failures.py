@@ -27,10 +27,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import Status
+from bench_core.records import Check, Status
 
 if TYPE_CHECKING:
-    from bench_core.records import Check
     from webarena_runner.evaluation import Evaluation
     from webarena_runner.traffic_faults import TrafficFault
 

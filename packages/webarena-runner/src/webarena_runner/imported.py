@@ -11,8 +11,10 @@ import asyncio
 import math
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import NonNegativeInt
 
@@ -23,6 +25,7 @@ from bench_core.records import (
     ErrorInfo,
     Record,
     Status,
+    Task,
     TrialKey,
     TrialResult,
 )
@@ -31,6 +34,7 @@ from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
 from bench_core.run_folder import (
     REPORTED_ONLY,
+    BrowserGymExperiment,
     RunFolder,
     browsergym_experiments,
     describe_artifacts,
@@ -38,16 +42,9 @@ from bench_core.run_folder import (
 )
 from bench_core.trial import rescore_trial
 from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluation import ANSWER_FILE, CONFIG_FILE, HAR_FILE, write_config
 from webarena_runner.tasks import BENCHMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from bench_core.records import Task
-    from bench_core.run_folder import BrowserGymExperiment
-    from webarena_runner.config import EnvironmentConfig
 
 _RESULT_FILE = "eval_result.json"
 _MOST_HAR = 256 * 1024 * 1024

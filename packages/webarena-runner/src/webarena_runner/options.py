@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import PositiveInt
+from typing_extensions import Self
 
+from bench_core.records import Task
 from bench_core.runs import RunOptions, TaskOptions
 from webarena_runner.environment import CONTACT_PROBE
 from webarena_runner.tasks import BENCHMARK, TaskQuery, select_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing_extensions import Self
-
-    from bench_core.records import Task
-
 
 _BUILT_IN = "the built-in world"
 

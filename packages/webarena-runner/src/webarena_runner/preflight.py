@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.agent_process import agent_of
 from bench_core.browser import find_chromium
 from bench_core.errors import InputError
 from bench_core.models import check_model_of
 from bench_core.protocols import TrialContext
-from bench_core.run_spec import select_tasks
-from webarena_runner.config import shared_cookie_hosts
+from bench_core.run_spec import RunSpec, select_tasks
+from webarena_runner.config import EnvironmentConfig, shared_cookie_hosts
 from webarena_runner.extraction import NO_MODEL
-from webarena_runner.reference_solutions.scorability import installed_notes
+from webarena_runner.reference_solutions.scorability import Kind, installed_notes
 from webarena_runner.site_checks import check_sites
 from webarena_runner.site_copies import copy_configs
 from webarena_runner.tasks import load_tasks, task_sites
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.run_spec import RunSpec
-    from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.reference_solutions.scorability import Kind
 
 _MEANINGS: dict[Kind, str] = {
     "never": "cannot score 1.0 with any traffic",

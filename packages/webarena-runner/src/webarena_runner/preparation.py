@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.models import price_row
-from bench_core.runs import PreparedRun, Purpose, RunEnvironment
+from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
 from bench_core.scheduling import FileLocks, NoLocks
 from bench_core.workers import Recipe
 from webarena_runner.capacity import default_workers
@@ -24,11 +25,6 @@ from webarena_runner.world.launch import (
     real_environment,
     with_resets,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from bench_core.runs import RunOptions
 
 
 @contextmanager

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.records import ErrorInfo, IntegrityCode, IntegrityFinding, Status
+from bench_core.records.integrity import IntegrityOutcome
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.trial import Evaluation as TrialEvaluation
+from webarena_runner.evaluation import Evaluation
 from webarena_runner.failures import classify_failure, suspect_cause
 from webarena_runner.reference_solutions.scorability import installed_notes
-
-if TYPE_CHECKING:
-    from bench_core.records.integrity import IntegrityOutcome
-    from webarena_runner.evaluation import Evaluation
 
 _MOST, _DETAIL = 20, 300
 

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bench_core.errors import InputError
 from bench_core.machines import (
+    JournaledProvider,
     Leases,
+    Machine,
     MachineBusyError,
     MachineError,
     Owner,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.machines import JournaledProvider, Machine
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from bench_core.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
 
 _SETTLE_S = 10.0
 _POLL_S = 0.05

@@ -6,17 +6,15 @@ more than a second, reading its JSON a fiftieth of that.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Limits, Record, Resource, Task
 from bench_core.records.codec import decode_json
 from webarena_runner.evaluator_loader import evaluator_folder
 from webarena_runner.site_facts import SITES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 BENCHMARK = "webarena"
 

@@ -14,7 +14,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
 from webarena_runner.recording.entries import UNFINISHED
-from webarena_runner.site_facts import SITE_FACTS
+from webarena_runner.site_facts import SITE_FACTS, SiteFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.expectations import ExpectedRequest
-    from webarena_runner.site_facts import SiteFacts
 
 Kind = Literal["login_lost", "site_error", "navigation_blocked"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.records.codec import decode_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def unreadable_requests(har: Path) -> tuple[str, ...]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import urldefrag, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 
 def unserved(har: Mapping[str, Any], served: Collection[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -10,16 +10,13 @@ import http.client
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from bench_core.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Cookie", "FetchedPage", "WebClient", "parse_cookie"]
 

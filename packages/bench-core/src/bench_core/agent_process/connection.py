@@ -8,18 +8,14 @@ import logging
 import os
 import queue
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import IO, Any, Protocol
 
 from bench_core.agent_process.messages import checked_hello, hello, spend_line
 from bench_core.child_process.framing import FrameError, encode_line, read_frame_from
 from bench_core.errors import BudgetExceededError
 from bench_core.processes import ProcessGroups
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import IO
-
-    from bench_core.records import Usage
+from bench_core.records import Usage
 
 _ORPHANED = 70
 _LOG_TEXT = 8_000

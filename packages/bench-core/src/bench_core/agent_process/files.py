@@ -7,14 +7,11 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.files.removal import remove_folder
+from bench_core.records import LeftOut
+from bench_core.redaction import Redactor
 from bench_core.run_folder.left_files import keep_files
-
-if TYPE_CHECKING:
-    from bench_core.records import LeftOut
-    from bench_core.redaction import Redactor
 
 _STAGE = "agent-files"
 _NAMED_BY = 3  # trials/<trial>/<task> is how a recording finds the trial that it is of

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.__about__ import __version__
 from bench_core.agent_process.uv_environments import environment_of
@@ -20,7 +20,6 @@ from bench_core.records import AgentProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
 
     from bench_core.run_spec import AgentProcessSpec
     from bench_core.sealing.files import SealedFiles

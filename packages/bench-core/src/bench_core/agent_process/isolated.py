@@ -15,7 +15,12 @@ from pydantic import ValidationError
 
 from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
-from bench_core.agent_process.model_calls import ReportsOnce, after_calls, without_server
+from bench_core.agent_process.model_calls import (
+    ModelProxy,
+    ReportsOnce,
+    after_calls,
+    without_server,
+)
 from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.child_process.framing import FrameError, decode_line, encode_line
@@ -29,8 +34,8 @@ from bench_core.errors import (
 from bench_core.faults import FAULTS
 from bench_core.guides import guide_places
 from bench_core.processes import is_below
-from bench_core.protocols import AgentProcessError
-from bench_core.records import AgentCode, AgentOutcome, ErrorInfo, Record
+from bench_core.protocols import AgentProcessError, EnvironmentHandle, TrialContext
+from bench_core.records import AgentCode, AgentOutcome, AgentTask, ErrorInfo, Record
 from bench_core.redaction import Redactor
 from bench_core.trial.results import CLAIMS_FAULT
 
@@ -40,10 +45,7 @@ if TYPE_CHECKING:
 
     from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
-    from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.child_process.process import ChildProcess, Exit
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
 
 OUTPUT = "agent_output.txt"
 """What an agent printed in a process of its own."""

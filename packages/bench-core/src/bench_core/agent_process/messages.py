@@ -21,18 +21,16 @@ the worker  `error`                `kind`, `message`, `traceback`, `claims`, `fa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from bench_core.__about__ import __version__
 from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.protocols import Meter
 from bench_core.records import ErrorInfo, Record, Usage
 from bench_core.trial.agent_work import error_info
-
-if TYPE_CHECKING:
-    from bench_core.protocols import Meter
 
 __all__ = [
     "Spend",

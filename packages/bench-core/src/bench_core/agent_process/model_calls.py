@@ -6,19 +6,15 @@ its trial, and no key.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.faults import FaultEvidence, fault_of
-from bench_core.protocols import AgentProcessError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bench_core.protocols import Meter, TrialContext
-    from bench_core.records import Usage
+from bench_core.protocols import AgentProcessError, Meter, TrialContext
+from bench_core.records import Usage
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,12 @@ import functools
 import hashlib
 import io
 import zipfile
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.__about__ import __version__
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ROOT = Path(__file__).parents[1]
 _OLDEST = (1980, 1, 1, 0, 0, 0)

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agent_process.foreign import foreign_program
+from bench_core.agent_process.foreign import ForeignProgram, foreign_program
 from bench_core.agent_process.program import is_proctors, survey_agent
 from bench_core.agent_process.variables import agent_variables
 from bench_core.discovery import load_agent
@@ -20,7 +20,6 @@ from bench_core.sealing.machine import how_to_seal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.agent_process.isolated import IsolatedAgent, Isolation
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import Agent

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import locate_plugin
-from bench_core.records import GitState
+from bench_core.records import AgentCode, GitState
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS, git_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bench_core.agent_process.foreign import ForeignProgram
-    from bench_core.records import AgentCode
 
 _KINDS = frozenset(
     {

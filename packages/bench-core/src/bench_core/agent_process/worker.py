@@ -15,12 +15,13 @@ import os
 import pickle  # only what the run itself sends is unpickled
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 from pydantic import TypeAdapter
 
 from bench_core.agent_process.connection import (
     Connection,
+    Outgoing,
     PipeMeter,
     ReportedLog,
     ReportedProcesses,
@@ -32,16 +33,10 @@ from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.child_process.pipes import own_pipes
 from bench_core.discovery import load_agent
 from bench_core.guides import add_guide
-from bench_core.protocols import EnvironmentHandle, TrialContext
+from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
 from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.trial.agent_work import awaitable_of
-
-if TYPE_CHECKING:
-    from typing import IO
-
-    from bench_core.agent_process.connection import Outgoing
-    from bench_core.protocols import Agent
 
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
 _ASKED = ("view", "check", "check_environment", "check_model")

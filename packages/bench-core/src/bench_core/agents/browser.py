@@ -16,6 +16,7 @@ from bench_core.agents.page_reading import PageReader, zoomed
 from bench_core.agents.page_scripts import script
 from bench_core.agents.records import (
     AIMED,
+    Action,
     ActionResult,
     ActivateTab,
     Back,
@@ -47,6 +48,7 @@ from bench_core.agents.records import (
     ScrollTo,
     SetValue,
     SwitchTab,
+    Target,
     TypeText,
     Wait,
     Zoom,
@@ -59,7 +61,6 @@ from bench_core.playwright_driver import open_playwright
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from bench_core.agents.records import Action, Target
     from bench_core.protocols import BrowserHandle
 
 _TIMEOUT_MS = 20_000

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 from bench_core.agents.page_nodes import NoSuchTargetError
 from bench_core.agents.records import Tab
 from bench_core.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 _TITLE_S = 2.0
 _MOST_TABS = 100

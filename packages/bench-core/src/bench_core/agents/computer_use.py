@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agents.dialects import dialect_for, dialect_named
-from bench_core.agents.handles import connect
+from bench_core.agents.dialects import Dialect, dialect_for, dialect_named
+from bench_core.agents.handles import Connect, connect
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
-    from bench_core.agents.dialects import Dialect
-    from bench_core.agents.handles import Connect
     from bench_core.models.client import Model
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask

@@ -14,6 +14,8 @@ from bench_core.models.records import (
     Message,
     ModelRequest,
     OpaquePart,
+    Part,
+    Reply,
     TextPart,
     ToolCall,
     ToolResult,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from bench_core.agents.dialects import Declaration
     from bench_core.models.client import Model
-    from bench_core.models.records import Part, Reply
     from bench_core.protocols import TrialContext
 
 _MOST_OUTPUT, _LEAST_OUTPUT = 16_000, 1_024

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bench_core.agents.records import ElementRef, Point
+from bench_core.agents.records import Action, Element, ElementRef, Point, Target
 from bench_core.errors import AgentError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents.records import Action, Element, Target
 
 _BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _NUMBERED = re.compile(r"(.+)#([1-9][0-9]*)", re.DOTALL)

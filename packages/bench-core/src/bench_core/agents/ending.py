@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import JsonValue
 
 from bench_core.models.records import Tool
 from bench_core.models.schema import parse_json
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-    from bench_core.records import AgentTask
+from bench_core.records import AgentTask
 
 _ANY: dict[str, JsonValue] = {"description": "what was asked for; null if nothing"}
 _MOST_SHOWN = 400

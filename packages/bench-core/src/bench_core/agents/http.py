@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from bench_core.agents.handles import Connect
 from bench_core.agents.loop import LoopAgent
-from bench_core.agents.records import Decision
+from bench_core.agents.records import Decision, Observation
 from bench_core.agents.remote_environment import post_json
 from bench_core.errors import AgentError, EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from bench_core.agents.handles import Connect
-    from bench_core.agents.records import Observation
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentTask
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentTask
 
 # A proxy in front of the agent answers these: the agent itself was not reached.
 _GATEWAY = frozenset({502, 503, 504})

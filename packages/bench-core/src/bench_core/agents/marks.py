@@ -10,7 +10,7 @@ import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bench_core.agents.environment import offered
+from bench_core.agents.environment import Environment, offered
 from bench_core.errors import EnvironmentFaultError, MissingExtraError
 from bench_core.models.records import ImagePart
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from PIL import ImageDraw, ImageFont
 
-    from bench_core.agents.environment import Environment
     from bench_core.agents.handles import Connect
     from bench_core.agents.records import Action, ActionResult, Element, Observation
     from bench_core.protocols import EnvironmentHandle

@@ -8,35 +8,32 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench_core.agents.conversation import COMPACTED, Conversation
-from bench_core.agents.dialects import Answered, Screen, keeps_thinking
+from bench_core.agents.dialects import Answered, Dialect, Screen, keeps_thinking
 from bench_core.agents.dialects.coordinates import fitted, magnified
-from bench_core.agents.environment import offered
+from bench_core.agents.environment import Environment, offered
 from bench_core.agents.observation_text import UNCHANGED, changed_parts
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import (
     EARLIER_FAILED,
+    Action,
     Decision,
     Done,
     Fail,
     Observation,
     Screenshot,
+    Tab,
 )
 from bench_core.agents.tools import InvalidCallError
 from bench_core.budgets import USAGE_UNKNOWN
 from bench_core.errors import AgentError
-from bench_core.models.records import ImagePart, OpaquePart, TextPart
-from bench_core.records import RefusedCall
+from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, TextPart, ToolCall
+from bench_core.records import AgentTask, RefusedCall
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from bench_core.agents.dialects import Dialect
-    from bench_core.agents.environment import Environment
-    from bench_core.agents.records import Action, Tab
     from bench_core.models.client import Model
-    from bench_core.models.records import Part, Reply, ToolCall
     from bench_core.protocols import TrialContext
-    from bench_core.records import AgentTask
 
 _MOST_BAD_REPLIES = 3
 _MOST_SAID = 1000

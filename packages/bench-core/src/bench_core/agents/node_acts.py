@@ -13,17 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.agents.observation_text import typed_text
-from bench_core.agents.page_nodes import Held, NoSuchTargetError
+from bench_core.agents.page_nodes import Held, Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import script
-from bench_core.agents.records import ElementRef, TypeText
+from bench_core.agents.records import Button, ElementRef, SetValue, TypeText
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bench_core.agents.browser_input import Pointer
     from bench_core.agents.browser_tabs import Tabs
-    from bench_core.agents.page_nodes import Nodes
-    from bench_core.agents.records import Button, SetValue
 
 _PATIENCE_S = 1.0
 """So long may a node move, be covered or be disabled before that is said."""

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
-from bench_core.agents.records import shortened
-from bench_core.models.records import TextPart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents.records import ActionResult, Click, Observation, TypeText
-    from bench_core.models.records import ImagePart
+from bench_core.agents.records import ActionResult, Click, Observation, TypeText, shortened
+from bench_core.models.records import ImagePart, TextPart
 
 SCREEN_BEGINS = "--- the screen begins here"
 SCREEN_ENDS = "--- the screen ends here"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from bench_core.agents.browser_tabs import title_of
-
-if TYPE_CHECKING:
-    from bench_core.agents.browser_tabs import Tabs
-    from bench_core.agents.page_nodes import Nodes
+from bench_core.agents.browser_tabs import Tabs, title_of
+from bench_core.agents.page_nodes import Nodes
 
 _MOST_WORDS = 500
 _MOST_DIALOGS = 10

@@ -6,23 +6,18 @@ import asyncio
 import base64
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from bench_core.agents.browser_input import ask_browser
 from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS, lines_from
-from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
+from bench_core.agents.page_nodes import Nodes, NoSuchTargetError, Placed
 from bench_core.agents.page_scripts import script
-from bench_core.agents.records import Element, shortened
+from bench_core.agents.records import Element, ReadPage, Zoom, shortened
 from bench_core.models.records import ImagePart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents.page_nodes import Placed
-    from bench_core.agents.records import ReadPage, Zoom
 
 _MOST_SHOWN = 20_000
 """Characters of a page that an observation has; about 5,000 tokens."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bench_core.agents.computer_use import computer_use_agent, dialect_of
 from bench_core.agents.dialects import dialect_named
@@ -11,12 +11,8 @@ from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.models.checking import check_model_of
 from bench_core.models.factory import model_of
-from bench_core.protocols import BrowserHandle, DesktopHandle
-from bench_core.records import AgentOutcome
-
-if TYPE_CHECKING:
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
+from bench_core.protocols import BrowserHandle, DesktopHandle, EnvironmentHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask
 
 __all__ = [
     "ComputerUsePlugin",

@@ -10,22 +10,18 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.agents.environment import CLASSIC, offered
+from bench_core.agents.environment import CLASSIC, Environment, offered
 from bench_core.agents.records import Action, ActionResult, Observation
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
 from bench_core.records.codec import decode_json
 from bench_core.serving import BoundedHandler, BoundedServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bench_core.agents.environment import Environment
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _UNAVAILABLE = 503

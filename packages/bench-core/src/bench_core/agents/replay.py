@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench_core.agents.handles import Connect
 from bench_core.agents.loop import LoopAgent
-from bench_core.agents.records import Action, Decision
+from bench_core.agents.records import Action, Decision, Observation
 from bench_core.errors import AgentError, RecordError
 from bench_core.files import read_inside
 from bench_core.records import Step
 from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents.handles import Connect
-    from bench_core.agents.records import Observation
 
 _ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
 

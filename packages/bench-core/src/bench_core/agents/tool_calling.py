@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agents.dialects import Answered, Declaration, Dialect, all_dialects, reply_to
+from bench_core.agents.dialects import (
+    Answered,
+    Declaration,
+    Dialect,
+    Screen,
+    all_dialects,
+    reply_to,
+)
 from bench_core.agents.ending import ending_tools
-from bench_core.agents.handles import connect
+from bench_core.agents.handles import Connect, connect
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
@@ -15,14 +22,11 @@ from bench_core.agents.observation_text import as_shown, observation_parts, resu
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.tools import tools_for
 from bench_core.errors import InputError
-from bench_core.models.records import ImagePart, TextPart
+from bench_core.models.records import ImagePart, Part, TextPart
 
 if TYPE_CHECKING:
-    from bench_core.agents.dialects import Screen
-    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Observation
     from bench_core.models.client import Model
-    from bench_core.models.records import Part
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 

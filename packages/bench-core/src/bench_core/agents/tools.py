@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.ending import answer_of
 from bench_core.agents.records import Action, Done
-from bench_core.models.records import Tool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.models.records import ToolCall
-    from bench_core.records import AgentTask
+from bench_core.models.records import Tool, ToolCall
+from bench_core.records import AgentTask
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _TEXT = {"type": "string"}

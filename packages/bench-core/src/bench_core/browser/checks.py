@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.browser.chromium import launch_chromium
 from bench_core.browser.executable import find_chromium, install_command
@@ -12,9 +12,6 @@ from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, BrowserError, MissingExtraError
 from bench_core.files.temporary import temporary_folder
 from bench_core.playwright_driver import driver_problem, require_playwright
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def browser_checks() -> list[Check]:

@@ -7,8 +7,10 @@ import contextlib
 import os
 import sys
 from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.browser import supervisor
 from bench_core.browser.executable import find_chromium
@@ -25,10 +27,6 @@ from bench_core.errors import BrowserError
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import create_profile, folder_for_sockets, sweep_leftovers
 from bench_core.sealing.machine import Ability, how_to_seal, sealed_command
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 _LOG_LINES = 400
 _LOG_TAIL = 8

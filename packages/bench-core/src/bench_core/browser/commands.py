@@ -6,11 +6,9 @@ import json
 import re
 import time
 from collections import Counter, deque
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from typing import Any
 
 _RECENT = 1000
 _NAMES = 500

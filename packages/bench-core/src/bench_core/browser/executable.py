@@ -6,14 +6,11 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import BrowserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 

@@ -17,10 +17,11 @@ import re
 import socket
 import threading
 import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from bench_core.browser.commands import (
@@ -30,19 +31,12 @@ from bench_core.browser.commands import (
     command_of_message,
     command_of_request,
 )
-from bench_core.browser.frames import FrameError, FrameReader, encode_frame
-from bench_core.browser.rules import REQUESTS, RuleBook
+from bench_core.browser.frames import Frame, FrameError, FrameReader, encode_frame
+from bench_core.browser.rules import REQUESTS, Decision, RuleBook
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
 from bench_core.serving import RefusedRequestError, refusal
-from bench_core.serving.streams import read_head
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
-    from bench_core.browser.frames import Frame
-    from bench_core.browser.rules import Decision
-    from bench_core.serving.streams import Head
+from bench_core.serving.streams import Head, read_head
 
 _run_loop: Callable[[Coroutine[Any, Any, None]], None]
 try:  # on asyncio's own loop, steps without a pause take 16% longer than without a gateway

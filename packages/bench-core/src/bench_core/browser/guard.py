@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser.connection import CdpConnection
-from bench_core.browser.places import is_local_page
+from bench_core.browser.places import Places, is_local_page
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from bench_core.browser.places import Places
 
 # what Chromium shows for a page that is down, for a page's own `print()`, as parts of itself (the list below
 # the address bar, say), and for files, which were refused

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bench_core.records.integrity import IntegrityCode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"})
 """Schemes that an agent may open; `about:` only for pages without content."""

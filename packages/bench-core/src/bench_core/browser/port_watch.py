@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.records.integrity import IntegrityCode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 _TABLES = ("net/tcp", "net/tcp6")
 _PROC = Path("/proc/self")

@@ -7,15 +7,13 @@ and never reaches Chromium; what is rewritten reaches it in another form.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.browser.places import Places
 from bench_core.records.integrity import IntegrityCode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _REFUSED = -32000  # DevTools' own code for errors of the server
 _TEXT = 200

@@ -6,18 +6,14 @@ It has a fresh browser context for each, in which there is nothing of the others
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench_core.browser.chromium import launch_chromium
+from bench_core.browser.chromium import Chromium, launch_chromium
+from bench_core.browser.options import ChromiumOptions
 from bench_core.errors import BrowserError
 from bench_core.playwright_driver import open_playwright, require_playwright
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from bench_core.browser.chromium import Chromium
-    from bench_core.browser.options import ChromiumOptions
 
 __all__ = ["SharedChromium", "attached_chromium", "require_playwright"]
 

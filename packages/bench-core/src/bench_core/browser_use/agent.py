@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import JsonValue
 
 from bench_core.agents.ending import answer_form, answer_from_text
 from bench_core.browser_use.attempt import Attempt
@@ -15,16 +18,8 @@ from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.models.factory import cassette_of, model_of
 from bench_core.models.prices import published_prices
-from bench_core.protocols import BrowserHandle
-from bench_core.records import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentOutcome, AgentTask
+from bench_core.protocols import BrowserHandle, EnvironmentHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask, Limits
 
 
 def _unchanged(answer: JsonValue) -> JsonValue:

@@ -24,7 +24,7 @@ from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_name
-from bench_core.records import AgentOutcome, ErrorInfo, Status
+from bench_core.records import AgentOutcome, ErrorInfo, Limits, Status
 from bench_core.running_time import RUNNING_TIME
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from bench_core.models.prices import Prices
     from bench_core.protocols import BrowserHandle, TrialContext
-    from bench_core.records import Limits
 
 _CANCEL_S = 4.0
 _STEP_S = 3600  # browser-use's own limits must not bite before ours

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.watch import Patience, usage_of
 from bench_core.errors import InputError
+from bench_core.models.cassettes import Cassette
 from bench_core.models.checking import check_opened
+from bench_core.models.client import Model
 from bench_core.models.factory import PROVIDERS, open_model
 from bench_core.models.kept_calls import Answered, KeptCalls, sent_by, text_part
 from bench_core.models.prices import published_prices
-from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
+from bench_core.models.records import ImagePart, Message, ModelRequest, Reply, TextPart
 from bench_core.models.retries import RetryPolicy
 from bench_core.models.schema import portable_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.models.cassettes import Cassette
-    from bench_core.models.client import Model
-    from bench_core.models.records import Reply
 
 _POLICY = RetryPolicy(attempts=8)
 """A provider that restarts within half a minute costs a trial time, not its result."""

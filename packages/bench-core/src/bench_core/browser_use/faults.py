@@ -7,19 +7,15 @@ be read from the cause and the words. Whose fault a failing call is, `bench_core
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from bench_core.errors import BenchError
-from bench_core.faults import error_kind
+from bench_core.faults import ErrorKind, error_kind
 from bench_core.models.errors import ModelError, answer_was_lost, was_sent
 from bench_core.models.wire import provider_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.faults import ErrorKind
 
 # What browser-use's chat classes say when the server answered but the answer was no use.
 _BAD_ANSWER = re.compile(

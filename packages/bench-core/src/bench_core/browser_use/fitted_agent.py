@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)

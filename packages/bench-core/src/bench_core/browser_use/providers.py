@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class _Provider(NamedTuple):

@@ -6,14 +6,12 @@ import importlib
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import MutableMapping
+from typing import Any, NamedTuple
 
 from bench_core.errors import InputError
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import lasting_folder
-
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
 
 QUIET_ENVIRONMENT = {
     "ANONYMIZED_TELEMETRY": "false",

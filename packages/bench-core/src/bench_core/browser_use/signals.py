@@ -7,13 +7,11 @@ browser-use 0.13 has `enable_signal_handler=False`; 0.11.13 needs this.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser_use.patch import SharedPatch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

@@ -8,14 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import SeenElement, Step, StepView
+from bench_core.records import SeenElement, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench_core.browser_use.watch import ModelWatch
-    from bench_core.records import Usage
 
 _KEPT_ELEMENTS = 500
 _KEPT_NAME = 200

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 from bench_core.records.codec import decode_json
-
-if TYPE_CHECKING:
-    from typing import IO
 
 MAX_LINE = 8 << 20
 """The longest line in bytes, its end included."""

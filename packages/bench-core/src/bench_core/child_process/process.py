@@ -26,15 +26,13 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
+
+from typing_extensions import Self
 
 from bench_core.child_process.framing import MAX_LINE, FrameError, decode_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Self
 
 _DRAIN_S = 2.0
 _EXIT_S = 10.0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bench_core.background_loop import BackgroundLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from concurrent.futures import Future
 
 _T = TypeVar("_T")
 

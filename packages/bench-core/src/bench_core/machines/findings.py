@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.machines.leases import Leases, Owner
 from bench_core.machines.opening import machine_folder, open_provider
 from bench_core.machines.reaping import FAULTS
 from bench_core.machines.records import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pydantic import JsonValue
 
 
 async def machine_findings(

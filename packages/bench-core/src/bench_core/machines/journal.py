@@ -9,21 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from bench_core.errors import RecordError
 from bench_core.files import FileLock, write_atomic
 from bench_core.files.atomic import sync_folder
-from bench_core.machines.records import JournalLine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-    from pathlib import Path
-
-    from bench_core.machines.records import JournalEvent
+from bench_core.machines.records import JournalEvent, JournalLine
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _COMPACT_BYTES = 1_000_000

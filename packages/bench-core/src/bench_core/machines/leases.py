@@ -12,24 +12,17 @@ import os
 import platform
 import secrets
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
+from typing_extensions import Self
 
 from bench_core.closing import Closing
 from bench_core.files import folder_name, write_atomic
 from bench_core.machines.records import Lease
 from bench_core.process_table import namespace, start_token
-from bench_core.scheduling import SystemClock
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from typing_extensions import Self
-
-    from bench_core.scheduling import Clock
+from bench_core.scheduling import Clock, SystemClock
 
 # two computers may have one name, and share the folder
 _BOOT = Path("/proc/sys/kernel/random/boot_id")

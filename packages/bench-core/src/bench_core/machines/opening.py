@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError
 from bench_core.files import folder_name
 from bench_core.machines.interface import Backend
+from bench_core.machines.leases import Owner
+from bench_core.machines.parts import Waits
 from bench_core.machines.provider import JournaledProvider
-
-if TYPE_CHECKING:
-    from bench_core.machines.leases import Owner
-    from bench_core.machines.parts import Waits
 
 FOLDER = "PROCTOR_MACHINES"
 """The variable that says where journals, leases and the files of machines are."""

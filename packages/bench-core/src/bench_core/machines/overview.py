@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError, MissingExtraError
 from bench_core.machines.interface import MachineError
 from bench_core.machines.leases import Leases, Owner
 from bench_core.machines.opening import machine_folder, open_provider
-from bench_core.machines.records import Reaped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.machines.provider import JournaledProvider
-    from bench_core.machines.records import Machine
+from bench_core.machines.provider import JournaledProvider
+from bench_core.machines.records import Machine, Reaped
 
 # an engine that is off, or a package that only its provider needs
 _CANNOT_BE_ASKED = (MachineError, MissingExtraError, OSError)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_core.machines.records import Machine
+from bench_core.machines.records import JournalLine, Machine
 
 if TYPE_CHECKING:
     from bench_core.machines.interface import Backend
     from bench_core.machines.journal import Journal
     from bench_core.machines.leases import Leases
-    from bench_core.machines.records import JournalLine
     from bench_core.scheduling import Clock
 
 

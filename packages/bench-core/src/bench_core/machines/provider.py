@@ -10,38 +10,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.files import FileLock
 from bench_core.machines.interface import (
+    Backend,
     LostMachineError,
     MachineBusyError,
     MachineError,
     NameTakenError,
     QuarantinedError,
 )
-from bench_core.machines.journal import Journal
+from bench_core.machines.journal import Entry, Journal
 from bench_core.machines.labels import is_of, is_of_another, machine_labels, machine_name
-from bench_core.machines.leases import Leases
+from bench_core.machines.leases import Leases, Owner
 from bench_core.machines.parts import Parts, Waits, as_machine
 from bench_core.machines.proof import why_unclean
 from bench_core.machines.reaping import FAULTS, reap, survey
-from bench_core.machines.records import INITIAL, Health, JournalLine, spec_digest
-from bench_core.scheduling import SystemClock
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from datetime import datetime
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.machines.interface import Backend
-    from bench_core.machines.journal import Entry
-    from bench_core.machines.leases import Owner
-    from bench_core.machines.records import Ending, Found, JournalEvent, Machine, Reaped
-    from bench_core.scheduling import Clock
+from bench_core.machines.records import (
+    INITIAL,
+    Ending,
+    Found,
+    Health,
+    JournalEvent,
+    JournalLine,
+    Machine,
+    Reaped,
+    spec_digest,
+)
+from bench_core.scheduling import Clock, SystemClock
 
 _TRIES = 4
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bench_core.machines.interface import MachineError
 from bench_core.machines.labels import NAMESPACE, NONCE, is_of_another
-from bench_core.machines.parts import as_machine
-from bench_core.machines.records import Machine, Reaped
+from bench_core.machines.parts import Parts, as_machine
+from bench_core.machines.records import Found, JournalLine, Machine, MachineState, Reaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from bench_core.machines.journal import Entry
-    from bench_core.machines.parts import Parts
-    from bench_core.machines.records import Found, JournalLine, MachineState
 
 FAULTS = (MachineError, OSError, asyncio.TimeoutError)
 """What a backend's calls may end with when the machine or the way to it fails."""

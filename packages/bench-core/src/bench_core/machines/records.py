@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveFloat, PositiveInt
 
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 INITIAL = "initial"
 """The tag of the state in which a machine was started; every provider can reset to it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote, unquote
 
 import obstore
@@ -12,9 +13,6 @@ from obstore.exceptions import BaseError
 from obstore.store import from_url
 
 from bench_core.errors import EnvironmentFaultError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PART = 5 << 20
 """What S3 takes at least as one part of many; larger files are sent in parts."""

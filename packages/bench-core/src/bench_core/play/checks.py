@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
-from bench_core.play.session import SIZES, play
+from bench_core.play.session import SIZES, PlayFinding, play
 from bench_core.protocols import TrialContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models import Model
-    from bench_core.play.session import PlayFinding
 
 _FIX = "see docs/computer-use.md for what each model is sent, and --agent-option dialect=... for another tool"
 

@@ -6,20 +6,15 @@ import asyncio
 import json
 import statistics
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser import ChromiumOptions, launch_chromium
 from bench_core.errors import EnvironmentFaultError
 from bench_core.play.pages import CLICKS, LINES, WORDS, PageServer
-from bench_core.protocols import BrowserHandle, TrialContext
-from bench_core.records import AgentTask, Limits, Record, Step, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.protocols import Agent
-    from bench_core.records import AgentOutcome
+from bench_core.protocols import Agent, BrowserHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask, Limits, Record, Step, Usage
 
 SIZES = ((1024, 768), (1280, 720), (1440, 900), (1920, 1080))
 _STEPS = 14

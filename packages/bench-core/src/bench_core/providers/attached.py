@@ -12,10 +12,12 @@ import json
 import secrets
 import socket
 import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
+from typing_extensions import Self
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
@@ -33,17 +35,9 @@ from bench_core.providers.guest import (
 )
 from bench_core.providers.machine_folders import FolderBackend, MachineFolders, lock_of
 from bench_core.providers.probes import filled
-from bench_core.providers.qmp import connected
+from bench_core.providers.qmp import Address, Qmp, connected
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from pydantic import JsonValue
-    from typing_extensions import Self
-
-    from bench_core.providers.qmp import Address, Qmp
 
 _JOB_S = 900.0
 _POLL_S = 0.05

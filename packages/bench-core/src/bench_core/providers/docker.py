@@ -11,14 +11,15 @@ import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, JsonValue, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.machines import Found, Health, MachineError, NameTakenError
+from bench_core.machines import Finding, Found, Health, MachineError, NameTakenError
 from bench_core.machines.labels import NONCE
 from bench_core.providers.docker_findings import container_findings
 from bench_core.providers.docker_spec import (
@@ -31,11 +32,6 @@ from bench_core.providers.engine import Engine, EngineRefusedError
 from bench_core.providers.probes import answers, ask, filled
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.machines import Finding
 
 _MACHINE = "proctor.machine"
 _ASKED = "proctor.asked"

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.machines import Finding
-from bench_core.providers.engine import EngineRefusedError
+from bench_core.providers.engine import Engine, EngineRefusedError
 from bench_core.providers.room import engine_room
 
 if TYPE_CHECKING:
     from bench_core.providers.docker_spec import DockerSpec
-    from bench_core.providers.engine import Engine
 
 _GB = 1e9
 _MB = 1024 * 1024

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from bench_core.providers.probes import Probe
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic import JsonValue
 
 _PORT = re.compile(r"\{port:(\d+)\}")
 _MB = 1024 * 1024

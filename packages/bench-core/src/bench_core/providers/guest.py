@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from pydantic import Field, PositiveFloat
 
 from bench_core.machines import Finding, MachineError
 from bench_core.providers.probes import Probe, ask
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ANSWER_S = 10.0
 """How long a guest may take for one answer, in seconds."""

@@ -14,9 +14,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -25,9 +26,6 @@ from bench_core.files import FileLock, write_atomic
 from bench_core.machines import Found, MachineError, NameTakenError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.

@@ -8,13 +8,11 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 from bench_core.machines import MachineError
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LONGEST = 1_000_000
 _SERVER_ERROR = 500

@@ -10,22 +10,18 @@ import contextlib
 import json
 import socket
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
+from typing_extensions import Self
 
 from bench_core.machines import INITIAL, Found, Health, MachineError, spec_digest
 from bench_core.machines.labels import NONCE
 from bench_core.providers.machine_folders import FolderBackend, MachineFolders, require_posix
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from typing_extensions import Self
 
 _MARK = ".proctor-mark"
 _CONNECT_S = 2.0

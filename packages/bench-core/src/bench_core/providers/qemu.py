@@ -14,8 +14,10 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
@@ -49,11 +51,6 @@ from bench_core.providers.qemu_spec import (
 from bench_core.providers.qmp import Qmp, connected
 from bench_core.providers.saved_states import keep_state, load_state
 from bench_core.providers.specs import read_spec
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping
-
-    from pydantic import JsonValue
 
 _TRIES = 3
 _BEGIN_S = 120.0

@@ -8,15 +8,13 @@ import re
 import shutil
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from pydantic import PositiveInt  # noqa: TC002  # pydantic reads annotations
+from pydantic import PositiveInt  # pydantic reads annotations
 
 from bench_core.providers.guest import GuestSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PORT = re.compile(r"\{port:(\d+)\}")
 

@@ -10,13 +10,11 @@ import asyncio
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 from bench_core.machines import MachineError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
 
 Address = tuple[str, int]
 """Host and port of a QMP server."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.providers.engine import Engine
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -16,10 +17,6 @@ from bench_core.files import write_atomic
 from bench_core.files.atomic import sync_folder
 from bench_core.machines import MachineError
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _DISK, _MEMORY, _DESCRIPTION = "disk.qcow2", "memory", "state.json"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic import JsonValue
 
 S = TypeVar("S", bound=Record)
 _SHOWN_PROBLEMS = 3

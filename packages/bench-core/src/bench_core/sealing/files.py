@@ -7,15 +7,13 @@ import site
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _OF_DEVELOPERS = "PROCTOR_DATA"
 

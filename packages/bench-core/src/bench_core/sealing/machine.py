@@ -7,14 +7,11 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.sealing import namespaces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PROBE_S = 30.0
 _ELSEWHERE = "files are hidden from processes on Linux only"

@@ -16,11 +16,8 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 USERS, MOUNTS = "user-namespace", "mount-namespace"
 """The two ways: for any user where the system lets them, and for root where it does not."""

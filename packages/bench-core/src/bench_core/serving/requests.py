@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from bench_core.serving.hosts import host_name, is_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_HEAD = 64 * 1024
 """Bytes of a request's first line and headers together."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from bench_core.serving import requests
 from bench_core.serving.requests import RefusedRequestError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HEAD_S = 30.0
 """Longest time from the first byte of a head to its last, and for which a connection may say nothing."""

@@ -6,7 +6,9 @@ import asyncio
 import os
 import secrets
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from bench_core.discovery import locate_plugin
 from bench_core.files import require_writable, write_atomic
@@ -17,10 +19,6 @@ from bench_core.sessions.openenv import OpenEnvServer
 from bench_core.sessions.records import SessionSettings
 from bench_core.sessions.serving import Limits, serve
 from bench_core.sessions.websocket import require_websockets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 TOKEN_VARIABLE = "BENCH_SESSION_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token of clients, where it is not to be a new one."""

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bench_core.agents import Decision, LoopAgent, named_targets
+from bench_core.agents import Action, Decision, LoopAgent, Observation, named_targets
 from bench_core.errors import InputError
 from bench_core.files import folder_name
 from bench_core.files.removal import remove_folder
 from bench_core.processes import ProcessGroups
-from bench_core.protocols import TrialContext
-from bench_core.records import AgentCode, Status
+from bench_core.protocols import EnvironmentHandle, TrialContext
+from bench_core.records import AgentCode, AgentOutcome, AgentTask, Status, Task, TrialResult
 from bench_core.run_folder import TrialArtifacts
 from bench_core.run_spec import effective_limits
 from bench_core.sessions.records import EpisodeError
-from bench_core.sessions.source import AGENT
+from bench_core.sessions.source import AGENT, SessionWorld
 from bench_core.trial import AgentLimits, run_trial
 from bench_core.trial.results import fault_fields, unscored_result
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents import Action, Observation
-    from bench_core.protocols import EnvironmentHandle
-    from bench_core.records import AgentOutcome, AgentTask, Task, TrialResult
-    from bench_core.sessions.source import SessionWorld
 
 _END_S = 3.0
 _ACTIONS_S = 600.0

@@ -10,30 +10,22 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from bench_core.agents.ending import answer_from_text
 from bench_core.errors import BenchError, InputError
-from bench_core.records import Record
+from bench_core.records import AgentTask, Record
 from bench_core.runs.prepare import Purpose
-from bench_core.sessions.records import EpisodeError
-from bench_core.sessions.serving import Limits, RefusedError
+from bench_core.sessions.records import EpisodeError, SessionSettings
+from bench_core.sessions.serving import Exchange, Limits, RefusedError
 from bench_core.sessions.session import AsyncSession, read_action
 from bench_core.sessions.source import open_world
 from bench_core.sessions.views import View, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic import JsonValue
-
-    from bench_core.records import AgentTask
-    from bench_core.sessions.records import SessionSettings
-    from bench_core.sessions.serving import Exchange
 
 COOKIE = "session_id"
 OPEN_PATHS = frozenset({"/health"})

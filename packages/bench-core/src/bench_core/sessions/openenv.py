@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -17,18 +18,18 @@ from bench_core.agents import Action, Observation
 from bench_core.errors import BenchError, InputError
 from bench_core.records import Record
 from bench_core.runs.prepare import Purpose
-from bench_core.sessions.records import EpisodeError, SessionState
-from bench_core.sessions.serving import Limits, RefusedError
+from bench_core.sessions.records import (
+    EpisodeError,
+    SessionSettings,
+    SessionState,
+    SessionStep,
+    TaskNote,
+)
+from bench_core.sessions.serving import Exchange, Limits, RefusedError
 from bench_core.sessions.session import AsyncSession, read_action
 from bench_core.sessions.source import open_world
 from bench_core.sessions.views import View, shown
 from bench_core.sessions.websocket import Socket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.sessions.records import SessionSettings, SessionStep, TaskNote
-    from bench_core.sessions.serving import Exchange
 
 OPEN_PATHS = frozenset({"/health", "/metadata", "/schema", "/openapi.json", "/mcp"})
 """What `openenv validate --url` asks for, without headers; none of it says anything of a session."""

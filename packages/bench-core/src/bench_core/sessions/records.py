@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path  # pydantic reads the annotation
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from bench_core.agents import Observation
 from bench_core.errors import BenchError
-from bench_core.records import AgentTask, Record, Status, World
-
-if TYPE_CHECKING:
-    from bench_core.records import TrialResult
+from bench_core.records import AgentTask, Record, Status, TrialResult, World
 
 _ENVIRONMENT = Status.ENVIRONMENT_ERROR.value
 

@@ -9,19 +9,15 @@ import asyncio
 import contextlib
 import hmac
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.models.proxy_http import Responder, read_body
 from bench_core.serving import RefusedRequestError, check_token, host_name, is_loopback
 from bench_core.serving.requests import MOST_HEAD
-from bench_core.serving.streams import read_head
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from bench_core.serving.streams import Head
+from bench_core.serving.streams import Head, read_head
 
 _CONNECTIONS_BESIDE = 64
 _END_S = 5.0

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import UnknownTaskError
 from bench_core.files.removal import remove_folder
-from bench_core.run_spec import select_tasks
+from bench_core.records import Task
+from bench_core.run_spec import RunSpec, select_tasks
 from bench_core.runs.prepare import Purpose, prepare_installed
-from bench_core.runs.sealing import sealed_run
-from bench_core.sessions.records import TaskNote
-from bench_core.trial import close_benchmark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.records import Task
-    from bench_core.run_spec import RunSpec
-    from bench_core.runs.sealing import SealedRun
-    from bench_core.sessions.records import SessionSettings
-    from bench_core.trial import Benchmark
+from bench_core.runs.sealing import SealedRun, sealed_run
+from bench_core.sessions.records import SessionSettings, TaskNote
+from bench_core.trial import Benchmark, close_benchmark
 
 AGENT = "session"
 """The agent in the records of episodes: whoever acts through the session."""

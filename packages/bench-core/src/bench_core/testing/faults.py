@@ -6,9 +6,10 @@ The table is data: `FaultMatrix` holds every benchmark to it, and the documentat
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.errors import (
     BudgetExceededError,
@@ -17,18 +18,12 @@ from bench_core.errors import (
     InputError,
 )
 from bench_core.faults import HARNESS_ERROR, NOT_RETRIED
-from bench_core.records import AgentOutcome, Status, Step, Usage
+from bench_core.protocols import Agent, TrialContext
+from bench_core.records import AgentOutcome, AgentTask, Status, Step, Task, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
-from bench_core.trial import Evaluation
+from bench_core.trial import Benchmark, Evaluation, Evidence, TrialEnvironment
 from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import NOT_CLOSED, USAGE_REPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
-    from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import AgentTask, Task
-    from bench_core.trial import Benchmark, Evidence, TrialEnvironment
 
 __all__ = ["CALL", "CALL_USD", "FAULTS", "Fault", "Hook"]
 

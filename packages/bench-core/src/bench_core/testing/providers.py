@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.machines import (
@@ -28,13 +31,6 @@ from bench_core.machines import (
     Waits,
 )
 from bench_core.machines.labels import NONCE
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
 
 _TTL_S = 100.0
 

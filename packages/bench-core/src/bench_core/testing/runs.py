@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import random
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.files.append_log import GroupSync
 from bench_core.records import (
@@ -20,6 +21,7 @@ from bench_core.records import (
     Task,
     TrialResult,
     Usage,
+    World,
 )
 from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
@@ -29,12 +31,6 @@ from bench_core.run_folder.folder import RunFolder, write_info
 from bench_core.run_folder.jsonl import read_lines
 from bench_core.run_folder.provenance import describe_run
 from bench_core.run_folder.view import read_info, trial_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from bench_core.records import World
 
 _SITES = ("gitlab", "map", "reddit", "shopping", "shopping_admin")
 _TYPES = ("mutate", "navigate", "retrieve")

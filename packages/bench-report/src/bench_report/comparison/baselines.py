@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from bench_core.records import SUCCESS_SCORE
 from bench_core.run_folder import StoredRun, read_baseline
 from bench_report.__about__ import __version__
-from bench_report.model import Effort, TaskEntry  # noqa: TC001  # fields of a record
+from bench_report.model import Effort, TaskEntry  # fields of a record
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
 from bench_report.run_data.sources import read_runs
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import MissingExtraError
 from bench_core.files import write_atomic
 from bench_report.formats.tables import tables_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_report.model import Report
+from bench_report.model import Report
 
 # What OWASP lists for CSV injection: the signs of a formula, and what spreadsheets skip before one.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

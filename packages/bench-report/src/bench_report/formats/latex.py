@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
+from bench_report.model import Report
 from bench_report.text import numbers
 from bench_report.text.phrases import (
     COST_COLUMNS,
@@ -34,11 +35,6 @@ from bench_report.text.phrases import (
     slice_rows,
 )
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bench_report.model import Report
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
 from bench_report.formats.markdown_statistics import drift, looks, noise, ranking
+from bench_report.model import Report, TrialRow
 from bench_report.text.numbers import NONE, count, interval, level, percent
 from bench_report.text.phrases import (
     COST_COLUMNS,
@@ -25,11 +26,6 @@ from bench_report.text.phrases import (
 )
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table as _table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bench_report.model import Report, TrialRow
 
 _MAX_TASKS = 2_000
 _MAX_TEMPLATES = 250

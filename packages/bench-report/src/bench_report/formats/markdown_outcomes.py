@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
+from bench_core.statistics import Interval
 from bench_report.analysis.integrity import integrity_counts, reasons
+from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 from bench_report.text.numbers import NONE, count, interval, percent
 from bench_report.text.phrases import check_rows
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from bench_core.statistics import Interval
-    from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 
 TRIAL_SYMBOLS = {True: "✓", False: "✗", None: NONE}
 """How a trial's success is written."""

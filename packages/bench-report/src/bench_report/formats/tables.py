@@ -6,16 +6,13 @@ are seconds, and what is not known is empty.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+from bench_core.statistics import Interval, Rate
 from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from bench_core.statistics import Interval, Rate
-    from bench_report.model import Report
+from bench_report.model import Report
 
 Row = dict[str, Any]
 

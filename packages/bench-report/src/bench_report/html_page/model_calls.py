@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from bench_core.files import file_inside, open_inside
-from bench_core.records import ModelCall
+from bench_core.records import CallPart, ModelCall
 from bench_report.run_data.artifacts import CALLS_FILES
 from bench_report.text.untrusted import clip, inline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from bench_core.records import CallPart
 
 _MOST_BYTES = 32 * 2**20
 _LONGEST_LINE = 8 * 2**20

@@ -8,7 +8,8 @@ import zlib
 from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -16,9 +17,6 @@ from pydantic_core import from_json
 from bench_core.errors import RefusedFileError
 from bench_core.files import open_inside
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _NAMES = ("network.har", "network.har.gz")
 _MAX_BYTES = 32 * 2**20

@@ -39,7 +39,7 @@ from bench_report.html_page.table_data import (
     table_of,
     trial_address,
 )
-from bench_report.model import Difference
+from bench_report.model import Difference, Report, RunReport, SliceDifference
 from bench_report.text import numbers
 from bench_report.text.phrases import (
     DIFFERENCE_COLUMNS,
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Distribution
     from bench_report.html_page.evidence_chunks import PackedEvidence
-    from bench_report.model import Report, RunReport, SliceDifference
 
 # In this order: they share one scope, and a script uses the constants of those before it.
 _STYLES = ("report", "print")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
 from bench_core.errors import RefusedFileError
 from bench_core.files import read_inside
 from bench_report.text.untrusted import inline, shown_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _STATES = ("finish_state.json.gz", "finish_state.json")
 _MAX_BYTES = 32 * 2**20

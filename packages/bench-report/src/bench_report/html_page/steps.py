@@ -12,8 +12,8 @@ from pydantic_core import from_json
 
 from bench_core.files import file_inside, open_inside
 from bench_core.records import Step
-from bench_report.html_page.step_actions import described_actions, marks_of_step
-from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
+from bench_report.html_page.step_actions import Box, described_actions, marks_of_step
+from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder, artifact_link
 from bench_report.text.untrusted import clip, inline
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bench_report.html_page.model_calls import ShownCall
     from bench_report.html_page.network_log import HarRequest
     from bench_report.html_page.state_changes import StateChanges
-    from bench_report.html_page.step_actions import Box
-    from bench_report.run_data.artifacts import TrialFolder
 
 _TRAJECTORY = "trajectory.jsonl"
 _OBSERVATIONS = "observations.jsonl"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.statistics import summarise
+from bench_core.statistics import Rate, summarise
 from bench_report.__about__ import __version__
 from bench_report.interchange.inspect_export import call_of, steps_of
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.records import Step, Task, TrialResult
-    from bench_core.statistics import Rate
     from bench_report.run_data.sources import Source
 
 _SCHEMA, _SAMPLE_SCHEMA = "0.3.0", "instance_level_eval_0.3.0"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files import read_inside
+from bench_core.records import RunInfo, Step, Task, TrialResult
 from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder, describe_run
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import RunInfo, Step, Task, TrialResult
 
 
 class ImportedTrial(NamedTuple):

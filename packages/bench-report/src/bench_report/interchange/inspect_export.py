@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bench_core.files import write_atomic
-from bench_core.records import Step
+from bench_core.records import Step, Task, TrialResult, Usage
 from bench_core.run_folder import TRAJECTORY, read_lines, trial_files
 from bench_report.__about__ import __version__
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.records import Task, TrialResult, Usage
     from bench_report.run_data.sources import Source
 
 SCORER = "proctor"

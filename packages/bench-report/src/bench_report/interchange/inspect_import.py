@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,10 +17,6 @@ from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResu
 from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
 from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Inspect's grades: correct, partial, incorrect, no answer."""

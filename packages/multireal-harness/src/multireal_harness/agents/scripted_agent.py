@@ -7,12 +7,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import AgentError
-from bench_core.records import AgentOutcome, Status, Step
+from bench_core.records import AgentOutcome, AgentTask, Status, Step
 from bench_core.run_folder import TrialArtifacts
 
 if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
     from multireal_harness.world.solutions_file import Solution, SolutionStep
 
 __all__ = ["ScriptedAgent", "locate"]

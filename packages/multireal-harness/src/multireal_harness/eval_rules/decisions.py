@@ -5,14 +5,12 @@ The documentation (`docs/multireal-confidence.md`) has the same table in words; 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import NonNegativeFloat
 
 from bench_core.records import Record, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Queries = Literal["pass", "fail"]
 """Whether every query of the task is satisfied."""

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import RecordError
 from bench_core.files import write_atomic
-from bench_core.records import Record
-from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json, read_run, trial_files
+from bench_core.records import Record, Task, TrialResult
+from bench_core.run_folder import (
+    FINISH_STATE,
+    RunView,
+    TrialArtifacts,
+    read_json,
+    read_run,
+    trial_files,
+)
 from multireal_harness.definitions import definition_of
 from multireal_harness.ground_truth.mutations import negatives_of
 from multireal_harness.states.files import stem
@@ -19,9 +26,7 @@ from multireal_harness.stored_judgements import stored_judgement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.records import Task, TrialResult
     from bench_core.records.judge import Verdict
-    from bench_core.run_folder import RunView
     from multireal_harness.options import MultiRealRunOptions
 
 CONFIDENT = 0.8

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
 from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.statistics import Accuracy, Interval, accuracy, wilson
-from multireal_harness.definitions import Definition, scoring_state
+from multireal_harness.definitions import Definition, Eval, scoring_state
 from multireal_harness.eval_rules.queries import (
     Match,
     QueryError,
@@ -25,17 +27,10 @@ from multireal_harness.eval_rules.queries import (
     matches,
     shown,
 )
-from multireal_harness.lint.syntax import PROJECTIONS, normalise, unparse
+from multireal_harness.lint.syntax import PROJECTIONS, Node, normalise, unparse
 from multireal_harness.states.files import find_states, read_states, stem
 from multireal_harness.states.goal_checks import goal_symptoms
 from multireal_harness.states.health import Symptom, check_states
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from multireal_harness.definitions import Eval
-    from multireal_harness.lint.syntax import Node
 
 _CONSTANTS = frozenset({"null", "true", "false"})
 _BACKED_BY = 0.6

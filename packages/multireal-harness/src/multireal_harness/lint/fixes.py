@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from multireal_harness.lint.findings import Fix
-from multireal_harness.lint.slips import replaced
+from multireal_harness.lint.findings import Fix, LintFinding
+from multireal_harness.lint.slips import Slip, replaced
 from multireal_harness.lint.syntax import (
     PROJECTIONS,
+    Node,
     is_path,
     node,
     starts_with_index,
@@ -16,9 +17,6 @@ from multireal_harness.lint.syntax import (
 
 if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
-    from multireal_harness.lint.findings import LintFinding
-    from multireal_harness.lint.slips import Slip
-    from multireal_harness.lint.syntax import Node
 
 _IDENTITY = node("identity")
 _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})

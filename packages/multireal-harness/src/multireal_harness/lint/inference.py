@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jmespath.functions import Functions
 
-from multireal_harness.lint.findings import finding
+from multireal_harness.lint.findings import LintFinding, finding
 from multireal_harness.lint.slips import Slip, misspelt
 from multireal_harness.lint.syntax import PROJECTIONS, Node, starts_with_index, unparse
 from multireal_harness.states.shapes import ANY, KINDS, NOTHING, ValueShape, learn, merge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from multireal_harness.lint.findings import LintFinding
 
 _FUNCTIONS: dict[str, Any] = Functions.FUNCTION_TABLE
 _GIVES = {

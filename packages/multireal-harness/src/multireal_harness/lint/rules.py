@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.eval_rules.queries import QueryError, compile_query, evaluate_query, matches
-from multireal_harness.lint.findings import EvalReport, Fix, finding
+from multireal_harness.lint.findings import EvalReport, Fix, LintFinding, finding
 from multireal_harness.lint.fixes import fix_of
 from multireal_harness.lint.inference import infer
-from multireal_harness.lint.slips import compiling, replaced, slips_in
-from multireal_harness.lint.syntax import is_path, normalise, unparse, walk
+from multireal_harness.lint.slips import Slip, compiling, replaced, slips_in
+from multireal_harness.lint.syntax import Node, is_path, normalise, unparse, walk
 from multireal_harness.lint.values import (
     is_concrete,
     nearest_day,
@@ -19,17 +19,13 @@ from multireal_harness.lint.values import (
     nearest_text,
     past_dates,
 )
-from multireal_harness.states.shapes import ANY
+from multireal_harness.states.shapes import ANY, ValueShape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multireal_harness.definitions import Definition, Eval
-    from multireal_harness.lint.findings import LintFinding
-    from multireal_harness.lint.slips import Slip
-    from multireal_harness.lint.syntax import Node
     from multireal_harness.states.schemas import Schemas
-    from multireal_harness.states.shapes import ValueShape
 
 _NEGATIVE = re.compile(r"\b(no|not|never|without|none|didn't|wasn't)\b", re.IGNORECASE)
 # "at least two", "exactly three": criteria for which a count of 1 is wrong.

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from jmespath.lexer import Lexer
 
 from multireal_harness.eval_rules.queries import QueryError, compile_query
-from multireal_harness.lint.syntax import unparse, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from multireal_harness.lint.syntax import Node
+from multireal_harness.lint.syntax import Node, unparse, walk
 
 _WORDS = {"true": True, "false": False}
 _HAYSTACK_FIRST = frozenset({"contains", "ends_with", "starts_with"})

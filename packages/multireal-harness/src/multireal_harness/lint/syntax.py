@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 Node = dict[str, Any]
 """A node of jmespath's tree: `type`, `children` and, for some types, `value`."""

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from bench_core.cli import render_table
 from multireal_harness.eval_rules.queries import shown
-from multireal_harness.lint.findings import CODES
+from multireal_harness.lint.findings import CODES, EvalReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from multireal_harness.lint.findings import EvalReport
     from multireal_harness.lint.report import LintReport
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from multireal_harness.definitions import Definition
-
 _ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85

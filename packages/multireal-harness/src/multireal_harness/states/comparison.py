@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import JsonValue, NonNegativeInt
 
 from bench_core.records import Record
 from multireal_harness.states.health import FINISH_NOISE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _MASK = "*"
 _ID = re.compile(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.errors import UnknownTaskError
 from multireal_harness.states.files import load_states, read_states
 from multireal_harness.states.goal_checks import goal_symptoms
-from multireal_harness.states.health import check_states
+from multireal_harness.states.health import Symptom, check_states
 from multireal_harness.tasks import BENCHMARK, load_definitions, resolve_tasks_dir
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from multireal_harness.states.health import Symptom
 
 
 def check_files(

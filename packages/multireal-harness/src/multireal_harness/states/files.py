@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.run_folder import read_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SUFFIXES = (".json.gz", ".json")
 

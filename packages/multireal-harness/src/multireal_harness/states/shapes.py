@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 KINDS = frozenset({"null", "boolean", "number", "string", "array", "object"})
 _SCALARS = KINDS - {"array", "object"}

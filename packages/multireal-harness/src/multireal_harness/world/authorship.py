@@ -10,16 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from multireal_harness.interactions import TYPED
-from multireal_harness.world.replay import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from multireal_harness.interactions import Interactions
-    from multireal_harness.world.replay import Beginning
+from multireal_harness.interactions import TYPED, Interactions
+from multireal_harness.world.replay import Beginning, table
 
 _NAVIGATION = "router/locationChange"
 _PREFIX = re.compile(r"(?:(?:Re|Fwd): )*")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from bench_core.protocols import WorldInfo
 from multireal_harness.world.clones import APPS
+from multireal_harness.world.faults import FaultKind
 from multireal_harness.world.server import CloneServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from multireal_harness.world.faults import FaultKind
 
 
 class BuiltInWorld:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import copy
 import functools
 import json
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from multireal_harness.world.clones import APPS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _State = dict[str, Any]
 _UNCOMPARED = frozenset({"router", "_persist"})

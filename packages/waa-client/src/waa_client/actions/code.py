@@ -7,9 +7,10 @@ The API is `computer.py` of the VM's server: `computer.mouse.move_id`, `.move_ab
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bench_core.agents import (
+    Action,
     Click,
     Done,
     Drag,
@@ -25,15 +26,13 @@ from bench_core.agents import (
     RunCode,
     Scroll,
     SwitchTab,
+    Target,
     TypeText,
     Wait,
 )
 from bench_core.records import Record
 from waa_client.actions.keys import UnknownKeyError, key_names
 from waa_client.actions.text import typing_of
-
-if TYPE_CHECKING:
-    from bench_core.agents import Action, Target
 
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
 """Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""

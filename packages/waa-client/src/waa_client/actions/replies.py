@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,9 +29,6 @@ from bench_core.agents import (
     Wait,
 )
 from waa_client.actions.code import SPECIAL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
 _MOST_CHARACTERS = 200_000

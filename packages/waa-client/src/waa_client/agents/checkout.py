@@ -35,22 +35,19 @@ from bench_core.errors import (
     InputError,
 )
 from bench_core.faults import FaultEvidence, fault_of
-from bench_core.models import ModelError, provider_error, published_prices
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from bench_core.models import ModelError, WireCall, provider_error, published_prices
+from bench_core.records import AgentOutcome, AgentTask, ErrorInfo, Status, Step, Usage
 from bench_core.records.codec import decode_json
 from bench_core.run_folder import TrialArtifacts
 from waa_client.actions import Block
 from waa_client.actions.code import SPECIAL
 from waa_client.agents.model_calls import CallRecorder
-from waa_client.desktop import View
+from waa_client.desktop import View, WaaDesktop
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from bench_core.agents import ActionResult
-    from bench_core.models import WireCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
-    from waa_client.desktop import WaaDesktop
     from waa_client.vm.wire import VmCall
 
 USAGE_UNKNOWN = "usage_unknown"

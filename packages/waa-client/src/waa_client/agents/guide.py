@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bench_core.agents import Done
+from bench_core.agents import Action, Done
 from bench_core.errors import InputError
 from bench_core.guides import AgentGuide
+from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask
 from waa_client.agents.simple import named_agent, read_script
 from waa_client.desktop import View, WaaDesktop
 from waa_client.world.launch import built_in_world
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents import Action
-    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import AgentOutcome, AgentTask
 
 
 def solution(task_id: str) -> list[tuple[Action, ...]]:

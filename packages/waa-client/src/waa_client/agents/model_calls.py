@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.models import WireCall, is_model_call, read_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _PLACES = (
     ("httpx", "Client"),

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.agents import (
+    Action,
+    Decision,
+    Declaration,
     InvalidCallError,
     LoopAgent,
     ModelStepper,
+    Observation,
+    Screen,
     ToolCalling,
     images_kept,
     images_shown,
 )
 from bench_core.errors import AgentError, InputError
-from bench_core.models import TextPart, Tool, check_model_of, model_of
+from bench_core.models import ImagePart, TextPart, Tool, ToolCall, check_model_of, model_of
+from bench_core.protocols import EnvironmentHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask
 from waa_client.desktop import View
-
-if TYPE_CHECKING:
-    from bench_core.agents import Action, Decision, Declaration, Observation, Screen
-    from bench_core.models import ImagePart, ToolCall
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentOutcome, AgentTask
 
 __all__ = ["VisionAgent"]
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 from xml.etree.ElementTree import ParseError, XMLParser
 
 from bench_core.agents import Element
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _STATE = "{uri:deskat:state.at-spi.gnome.org}"
 _PLACE = "{uri:deskat:component.at-spi.gnome.org}"

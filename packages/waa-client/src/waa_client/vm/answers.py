@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bench_core.records import Record, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4

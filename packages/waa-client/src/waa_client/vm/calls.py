@@ -10,23 +10,20 @@ WindowsAgentArena-V2 @ 2927fe5, which are the same. Example::
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from waa_client.vm import readers
+from waa_client.vm.answers import (
+    ActionOutcome,
+    CommandOutcome,
+    DirectoryEntry,
+    ServerInfo,
+    SetupOutcome,
+    VmPicture,
+    WindowView,
+)
 from waa_client.vm.wire import VmCall
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_client.vm.answers import (
-        ActionOutcome,
-        CommandOutcome,
-        DirectoryEntry,
-        ServerInfo,
-        SetupOutcome,
-        VmPicture,
-        WindowView,
-    )
 
 __all__ = [
     "accessibility",

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+from typing_extensions import Self
 
 from bench_core.errors import InputError
 from waa_client.errors import VmAnswerError, VmTimeoutError, VmUnreachableError
-from waa_client.vm.wire import VmAnswer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from typing_extensions import Self
-
-    from waa_client.vm.wire import VmCall
+from waa_client.vm.wire import VmAnswer, VmCall
 
 T = TypeVar("T")
 

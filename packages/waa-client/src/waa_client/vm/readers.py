@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from bench_core.records import World
 from waa_client.errors import VmAnswerError
 from waa_client.vm.answers import (
     ActionOutcome,
@@ -17,11 +19,6 @@ from waa_client.vm.answers import (
     png_size,
 )
 from waa_client.vm.wire import VmAnswer, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.records import World
 
 _BAD_REQUEST = 400
 _NOT_FOUND = 404

@@ -6,13 +6,11 @@ Calls are independent of sockets, so the synchronous and the asynchronous client
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from waa_client.errors import RouteMissingError, VmAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
 

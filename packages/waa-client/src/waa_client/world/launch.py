@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.discovery import load_plugin
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
-from bench_core.records import Record, World
+from bench_core.records import Record, Task, World
 from waa_client.errors import VmError
 from waa_client.evaluation import EvaluationClient, world_of_vm
 from waa_client.pool import LeasedVm
 from waa_client.vm import VmClient, VmOptions, calls
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
-    from bench_core.records import Task
 
 __all__ = ["BuiltInDesktops", "ServerAnswers", "built_in_world"]
 

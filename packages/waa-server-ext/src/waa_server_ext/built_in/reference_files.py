@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from PIL import Image
 
 from waa_server_ext.evaluation.assets import AssetStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 EXAMPLES = 17
 """How often "example" is in the large file of the counting task."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
@@ -20,10 +22,6 @@ from waa_server_ext.server.startup import ended_by_signals, running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 from waa_server_ext.simulate.desktop.recorder import Recorder, screen_png
 from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator
 
 
 class DesktopSession(Record):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.agents import Action, Click, Drag, ElementRef, Point, PressKeys, TypeText
 from bench_core.errors import UnknownTaskError
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["Solution", "action_of", "demo_tasks", "solutions"]
 

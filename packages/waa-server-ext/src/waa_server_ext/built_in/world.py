@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import InputError
 from bench_core.protocols import WorldInfo
 from waa_server_ext.built_in.reference_files import write_assets
-from waa_server_ext.built_in.solutions import demo_tasks, solutions
+from waa_server_ext.built_in.solutions import Solution, demo_tasks, solutions
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.server.service import Service, ServiceSettings
@@ -26,7 +26,6 @@ from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.built_in.solutions import Solution
     from waa_server_ext.evaluation.assets import AssetStore
     from waa_server_ext.simulate.scene import Scene
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING
+
+import click
 
 from bench_core.cli import BenchGroup, runner_group
 from waa_server_ext.__about__ import __version__
 from waa_server_ext.cli.examples import EXAMPLES
-
-if TYPE_CHECKING:
-    import click
 
 _COMMANDS = {
     "serve": "serve",

@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
@@ -18,9 +18,6 @@ from bench_core.errors import RecordError
 from bench_core.files import write_atomic
 from bench_core.records import Record
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Asset(Record):

@@ -12,7 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bench_core.child_process import (
     ChildGoneError,
@@ -23,13 +24,8 @@ from bench_core.child_process import (
 )
 from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
-from waa_server_ext.evaluation.evaluators import Description
+from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings
 from waa_server_ext.evaluation.verdicts import EvaluationFault, SetupReport, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 _START_S = 300.0
 """Importing vanilla's evaluators takes 4 s on a quiet machine, minutes on a starved one."""

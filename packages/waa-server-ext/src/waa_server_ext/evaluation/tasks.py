@@ -9,13 +9,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError, UnknownTaskError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 _MAX_BYTES = 4 * 1024 * 1024

@@ -6,15 +6,13 @@ own rule gave zero. The two are never mixed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, model_validator
+from typing_extensions import Self
 
 from bench_core.records import SUCCESS_SCORE, Record
 from waa_server_ext.vm.exchanges import VmExchange
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Stage = Literal["postconfig", "result", "expected", "metric"]
 """Where inside vanilla's `evaluate` something happened."""

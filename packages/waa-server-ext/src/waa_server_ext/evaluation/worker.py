@@ -11,16 +11,11 @@ import queue
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 from bench_core.child_process import encode_line, own_pipes, read_frame_from
 from bench_core.errors import BenchError, InputError
-from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
-
-if TYPE_CHECKING:
-    from typing import IO
-
-    from waa_server_ext.evaluation.evaluators import Evaluator
+from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings, make_evaluator
 
 
 def main() -> int:

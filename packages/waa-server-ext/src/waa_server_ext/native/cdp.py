@@ -9,14 +9,12 @@ import contextlib
 import itertools
 import json
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 DEBUGGING_PORT = 9222
 """Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import EvaluationError
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.explorer import shortcuts
 from waa_server_ext.native.profiles import (
     FONT_SIZES,
@@ -24,11 +26,6 @@ from waa_server_ext.native.profiles import (
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.urls import same_url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.native.context import EvaluationContext
 
 
 def _profile(file: str) -> dict[str, Location]:
@@ -56,9 +53,12 @@ _ENGINES = {
 """Chromium's identifiers of its prepopulated search engines."""
 
 
-@getter(failure="'Google'", source="chrome.py")
+@getter("chrome.py")
 def default_search_engine(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """The name of the default search engine."""
+    """The name of the default search engine.
+
+    Fails as: 'Google'.
+    """
     return str(preference(env, _PREFERENCES, _engine, "Google"))
 
 
@@ -71,49 +71,65 @@ def _default_search_engine_fixed(env: EvaluationContext, config: Mapping[str, An
     return name
 
 
-@getter(
-    failure="None for an absent, locked or damaged store",
-    source="chrome.py",
-    notes="Only whether rows are there counts; values are encrypted and not looked at.",
-)
+@getter("chrome.py")
 def cookie_data(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The rows of Chrome's cookie store."""
+    """The rows of Chrome's cookie store.
+
+    Fails as: None for an absent, locked or damaged store.
+
+    Oddities: Only whether rows are there counts; values are encrypted and not looked at.
+    """
     return cookies(env, cookie_path(env, config, _COOKIES), config["dest"])
 
 
-@getter(failure="None for an absent, locked or damaged store", source="chrome.py")
+@getter("chrome.py")
 def history(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Chrome's history: URL, title and time of each page."""
+    """Chrome's history: URL, title and time of each page.
+
+    Fails as: None for an absent, locked or damaged store.
+    """
     return visited(env, locate(env, HISTORY), config["dest"])
 
 
-@getter(failure="an empty list", source="chrome.py")
+@getter("chrome.py")
 def enabled_experiments(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The experiments of chrome://flags that are not at their default."""
+    """The experiments of chrome://flags that are not at their default.
+
+    Fails as: an empty list.
+    """
     return preference(
         env, _LOCAL_STATE, lambda data: data.get("browser", {}).get("enabled_labs_experiments", []), []
     )  # fmt: skip
 
 
-@getter(failure="None", source="chrome.py")
+@getter("chrome.py")
 def profile_name(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The name of the profile."""
+    """The name of the profile.
+
+    Fails as: None.
+    """
     return preference(
         env, _PREFERENCES, lambda data: data.get("profile", {}).get("name", None), None
     )
 
 
-@getter(failure="'en-US'", source="chrome.py")
+@getter("chrome.py")
 def chrome_language(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The language of Chrome's own pages."""
+    """The language of Chrome's own pages.
+
+    Fails as: 'en-US'.
+    """
     return preference(
         env, _LOCAL_STATE, lambda data: data.get("intl", {}).get("app_locale", "en-US"), "en-US"
     )
 
 
-@getter(failure="Chrome's defaults", source="chrome.py")
+@getter("chrome.py")
 def chrome_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The font sizes of web pages."""
+    """The font sizes of web pages.
+
+    Fails as: Chrome's defaults.
+    """
     usual = {**FONT_SIZES, "minimum_font_size": 13}
     return preference(
         env,
@@ -123,15 +139,21 @@ def chrome_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     )
 
 
-@getter(failure="an empty list without the file; raises for what is no JSON", source="chrome.py")
+@getter("chrome.py")
 def bookmarks(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The roots of the bookmarks."""
+    """The roots of the bookmarks.
+
+    Fails as: an empty list without the file; raises for what is no JSON.
+    """
     return bookmark_roots(env, _BOOKMARKS)
 
 
-@getter(failure="'false'", source="chrome.py")
+@getter("chrome.py")
 def enable_do_not_track(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether pages are asked not to track: the strings 'true' and 'false'."""
+    """Whether pages are asked not to track: the strings 'true' and 'false'.
+
+    Fails as: 'false'.
+    """
     return str(
         preference(
             env, _PREFERENCES, lambda data: _word(data.get("enable_do_not_track", {})), "false"
@@ -139,9 +161,12 @@ def enable_do_not_track(env: EvaluationContext, config: Mapping[str, Any]) -> st
     )
 
 
-@getter(failure="'Google'", source="chrome.py")
+@getter("chrome.py")
 def enable_enhanced_safety_browsing(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether enhanced safe browsing is on: the strings 'true' and 'false'."""
+    """Whether enhanced safe browsing is on: the strings 'true' and 'false'.
+
+    Fails as: 'Google'.
+    """
     return str(
         preference(
             env,
@@ -152,19 +177,23 @@ def enable_enhanced_safety_browsing(env: EvaluationContext, config: Mapping[str,
     )
 
 
-@getter(failure="'Google'", source="chrome.py")
+@getter("chrome.py")
 def new_startup_page(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether Chrome starts with a new tab: the strings 'true' and 'false'."""
+    """Whether Chrome starts with a new tab: the strings 'true' and 'false'.
+
+    Fails as: 'Google'.
+    """
     return str(preference(env, _PREFERENCES, _fresh_start, "Google"))
 
 
-@getter(
-    failure="'Google'",
-    source="chrome.py",
-    notes="Any site setting at all counts as deleting data on exit.",
-)
+@getter("chrome.py")
 def data_delete_automacally(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether data is deleted when Chrome closes: the strings 'true' and 'false'."""
+    """Whether data is deleted when Chrome closes: the strings 'true' and 'false'.
+
+    Fails as: 'Google'.
+
+    Oddities: Any site setting at all counts as deleting data on exit.
+    """
     return str(
         preference(
             env,
@@ -177,17 +206,23 @@ def data_delete_automacally(env: EvaluationContext, config: Mapping[str, Any]) -
     )
 
 
-@getter(failure="'Google'", source="chrome.py")
+@getter("chrome.py")
 def find_unpacked_extension_path(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The paths of all extensions in the profile."""
+    """The paths of all extensions in the profile.
+
+    Fails as: 'Google'.
+    """
     return preference(
         env, _PREFERENCES, lambda data: [each["path"] for each in _extensions(data)], "Google"
     )
 
 
-@getter(failure="'Google'", source="chrome.py")
+@getter("chrome.py")
 def find_installed_extension_name(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The names of all extensions in the profile."""
+    """The names of all extensions in the profile.
+
+    Fails as: 'Google'.
+    """
     return preference(
         env,
         _PREFERENCES,
@@ -196,13 +231,12 @@ def find_installed_extension_name(env: EvaluationContext, config: Mapping[str, A
     )
 
 
-@getter(
-    failure="raises where a shortcut cannot be read, which counts as zero",
-    source="chrome.py",
-    needs=("LnkParse3",),
-)
+@getter("chrome.py", needs=("LnkParse3",))
 def shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The shortcuts on the desktop: name to content; .lnk files as JSON."""
+    """The shortcuts on the desktop: name to content; .lnk files as JSON.
+
+    Fails as: raises where a shortcut cannot be read, which counts as zero.
+    """
     suffix = {"Windows": ".lnk", "Darwin": ".webloc", "Linux": ".desktop"}.get(env.platform)
     if suffix is None:
         return []
@@ -210,9 +244,12 @@ def shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> A
     return {name: read(content) for name, content in shortcuts(env, suffix).items()}
 
 
-@metric(failure="0.0 for nothing; KeyError for a folder without children", source="chrome.py")
+@metric("chrome.py")
 def is_expected_bookmarks(bookmarks: Any, rule: Mapping[str, Any]) -> float:
-    """Whether the bookmark bar has the expected folders or pages, by their exact URL."""
+    """Whether the bookmark bar has the expected folders or pages, by their exact URL.
+
+    Fails as: 0.0 for nothing; KeyError for a folder without children.
+    """
     if not bookmarks:
         return 0.0
     kind = rule["type"]
@@ -225,15 +262,21 @@ def is_expected_bookmarks(bookmarks: Any, rule: Mapping[str, Any]) -> float:
     raise TypeError(f"{kind} not support yet!")
 
 
-@metric(failure="TypeError for None", source="chrome.py")
+@metric("chrome.py")
 def is_expected_installed_extensions(installed_extensions: Any, expected: Any) -> float:
-    """Whether all expected extensions are installed."""
+    """Whether all expected extensions are installed.
+
+    Fails as: TypeError for None.
+    """
     return float(set(expected["expected"]) <= set(installed_extensions))
 
 
-@metric(failure="1.0 for None and for an empty store", source="chrome.py")
+@metric("chrome.py")
 def is_cookie_deleted(cookie_data: Any, rule: Mapping[str, Any]) -> float:
-    """Whether no cookie of the domains is left."""
+    """Whether no cookie of the domains is left.
+
+    Fails as: 1.0 for None and for an empty store.
+    """
     if cookie_data is None or len(cookie_data) == 0:
         return 1.0
     return _no_cookie(cookie_data, rule)
@@ -253,27 +296,38 @@ def _is_cookie_deleted_fixed(cookie_data: Any, rule: Mapping[str, Any]) -> float
     return _no_cookie(cookie_data, rule)
 
 
-@metric(failure="TypeError for None", source="chrome.py")
+@metric("chrome.py")
 def check_history_deleted(history_data: Any, rule: Mapping[str, Any]) -> float:
-    """Whether no page of the history has a keyword in its URL."""
+    """Whether no page of the history has a keyword in its URL.
+
+    Fails as: TypeError for None.
+    """
     if rule["type"] != "keywords":
         raise TypeError(f"{rule['type']} not support yet!")
     pages = [entry[0] for entry in history_data]
     return float(not any(keyword in page for keyword in rule["keywords"] for page in pages))
 
 
-@metric(failure="0.0", source="chrome.py", notes="The list must be equal, in order.")
+@metric("chrome.py")
 def check_enabled_experiments(enabled_experiments: Any, rule: Mapping[str, Any]) -> float:
-    """Whether exactly the expected experiments are enabled."""
+    """Whether exactly the expected experiments are enabled.
+
+    Fails as: 0.0.
+
+    Oddities: The list must be equal, in order.
+    """
     names = [each.split("@")[0] for each in enabled_experiments]
     if rule["type"] != "names":
         raise TypeError(f"{rule['type']} not support yet!")
     return float(names == rule["names"])
 
 
-@metric(failure="KeyError without a font size", source="chrome.py")
+@metric("chrome.py")
 def check_font_size(font_size: Any, rule: Mapping[str, Any]) -> float:
-    """Whether the default font size is a value, or between two, both excluded."""
+    """Whether the default font size is a value, or between two, both excluded.
+
+    Fails as: KeyError without a font size.
+    """
     size = font_size["default_font_size"]
     if rule["type"] == "value":
         return float(size == rule["value"])
@@ -282,13 +336,14 @@ def check_font_size(font_size: Any, rule: Mapping[str, Any]) -> float:
     raise TypeError(f"{rule['type']} not support yet!")
 
 
-@metric(
-    failure="0.0",
-    source="chrome.py",
-    notes="V2's task gives `type: url` and no `url`, so that it can never pass.",
-)
+@metric("chrome.py")
 def is_shortcut_on_desktop(shortcuts: Any, rule: Mapping[str, Any]) -> float:
-    """Whether a shortcut has the name, the description or the URL."""
+    """Whether a shortcut has the name, the description or the URL.
+
+    Fails as: 0.0.
+
+    Oddities: V2's task gives `type: url` and no `url`, so that it can never pass.
+    """
     if rule["type"] == "url":
         return float(any(_leads_to(text, rule) for text in shortcuts.values()))
     return float(_shortcut_orig(shortcuts, rule))

@@ -14,15 +14,21 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
-@getter(failure="'False', also where the VM fails", source="windows_clock.py")
+@getter("windows_clock.py")
 def check_if_timer_started(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a timer of that length runs: the strings 'True' and 'False'."""
+    """Whether a timer of that length runs: the strings 'True' and 'False'.
+
+    Fails as: 'False', also where the VM fails.
+    """
     asked = {key: config[key] for key in ("hours", "minutes", "seconds")}
     return str(env.holds("/check_if_timer_started", asked))
 
 
-@getter(failure="'False', also where the VM fails", source="windows_clock.py")
+@getter("windows_clock.py")
 def check_if_world_clock_exists(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether the world clock has a city: the strings 'True' and 'False'."""
+    """Whether the world clock has a city: the strings 'True' and 'False'.
+
+    Fails as: 'False', also where the VM fails.
+    """
     asked = {key: config[key] for key in ("city", "country")}
     return str(env.holds("/check_if_world_clock_exists", asked))

@@ -16,21 +16,30 @@ __all__: list[str] = []
 _OK = 200
 
 
-@getter(failure="None where the VM cannot run it", source="general.py")
+@getter("general.py")
 def vm_command_line(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """What a command writes to its standard output."""
+    """What a command writes to its standard output.
+
+    Fails as: None where the VM cannot run it.
+    """
     return _stream(env, config, "output")
 
 
-@getter(failure="None where the VM cannot run it", source="general.py")
+@getter("general.py")
 def vm_command_error(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """What a command writes to its standard error."""
+    """What a command writes to its standard error.
+
+    Fails as: None where the VM cannot run it.
+    """
     return _stream(env, config, "error")
 
 
-@getter(failure="None: Windows has no such endpoint", source="general.py")
+@getter("general.py")
 def vm_terminal_output(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The text of a terminal."""
+    """The text of a terminal.
+
+    Fails as: None: Windows has no such endpoint.
+    """
     answer = env.vm.get("/terminal")
     return answer.json()["output"] if answer.status == _OK else None
 

@@ -11,14 +11,12 @@ import re
 import sqlite3
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.native.decoder import isolated
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_VALUE_BYTES = 1024 * 1024
 """Of one text or blob that a query makes or reads."""

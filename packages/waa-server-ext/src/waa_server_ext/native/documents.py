@@ -26,15 +26,15 @@ _OOR = "{http://openoffice.org/2001/registry}"
 _DEFAULT_FONT = "/org.openoffice.Office.Writer/DefaultFont"
 
 
-@metric(
-    failure="0 for None, for a damaged file and for other types than a pair of .docx or of .odt",
-    source="docs.py",
-    needs=("docx", "defusedxml", "rapidfuzz"),
-    notes="The names of the local copies decide the type. Blanks and line ends are ignored unless "
-    "`ignore_blanks` is false.",
-)
+@metric("docs.py", needs=("docx", "defusedxml", "rapidfuzz"))
 def compare_docx_files(file1: str | None, file2: str | None, **options: Any) -> float:
-    """Whether two documents have the same paragraphs of text; tables are not looked at."""
+    """Whether two documents have the same paragraphs of text; tables are not looked at.
+
+    Fails as: 0 for None, for a damaged file and for other types than a pair of .docx or of .odt.
+
+    Oddities: The names of the local copies decide the type. Blanks and line ends are ignored
+    unless `ignore_blanks` is false.
+    """
     if not file1 or not file2:
         return 0
     texts = paragraph_texts(file1, file2)
@@ -49,9 +49,12 @@ def compare_docx_files(file1: str | None, file2: str | None, **options: Any) -> 
     return int(same_texts(*texts, **options))
 
 
-@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx",))
+@metric("docs.py", needs=("docx",))
 def compare_docx_lines(file1: str | None, file2: str | None) -> int:
-    """Whether two documents have the same lines, in any order and however often."""
+    """Whether two documents have the same lines, in any order and however often.
+
+    Fails as: 0 for None and a damaged file.
+    """
     documents = _both(file1, file2)
     if documents is None:
         return 0
@@ -59,11 +62,14 @@ def compare_docx_lines(file1: str | None, file2: str | None) -> int:
     return int(lines[0] == lines[1])
 
 
-@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx", "defusedxml"))
+@metric("docs.py", needs=("docx", "defusedxml"))
 def compare_docx_files_and_ignore_new_lines(
     file1: str | None, file2: str | None, **options: Any
 ) -> int:
-    """Whether two .docx files have the same paragraphs but for empty ones."""
+    """Whether two .docx files have the same paragraphs but for empty ones.
+
+    Fails as: 0 for None and a damaged file.
+    """
     if not file1 or not file2 or not (file1.endswith(".docx") and file2.endswith(".docx")):
         return 0
     texts = paragraph_texts(file1, file2)
@@ -74,9 +80,12 @@ def compare_docx_files_and_ignore_new_lines(
     return int(same_texts(*filled, ignore_blanks=blanks))
 
 
-@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx", "defusedxml"))
+@metric("docs.py", needs=("docx", "defusedxml"))
 def compare_line_spacing(docx_file1: str | None, docx_file2: str | None) -> int:
-    """Whether two documents have the same text and each paragraph the same line spacing."""
+    """Whether two documents have the same text and each paragraph the same line spacing.
+
+    Fails as: 0 for None and a damaged file.
+    """
     if not _same_document(docx_file1, docx_file2):
         return 0
     documents = _opened(docx_file1), _opened(docx_file2)
@@ -86,14 +95,14 @@ def compare_line_spacing(docx_file1: str | None, docx_file2: str | None) -> int:
     return int(len(spacings[0]) == len(spacings[1]) and spacings[0] == spacings[1])
 
 
-@metric(
-    failure="0.0 for None and a damaged file",
-    source="docs.py",
-    needs=("docx",),
-    notes="The score falls with the distance of tab stops in page widths and may be negative.",
-)
+@metric("docs.py", needs=("docx",))
 def check_tabstops(docx_file1: str | None, docx_file2: str | None, **options: Any) -> float:
-    """How near the tab stops of two documents are, where `word_number_split_by_tabstop` holds."""
+    """How near the tab stops of two documents are, where `word_number_split_by_tabstop` holds.
+
+    Fails as: 0.0 for None and a damaged file.
+
+    Oddities: The score falls with the distance of tab stops in page widths and may be negative.
+    """
     documents = _both(docx_file1, docx_file2)
     if documents is None:
         return 0.0
@@ -116,9 +125,12 @@ def check_tabstops(docx_file1: str | None, docx_file2: str | None, **options: An
     return float(1 - total / len(filled[0]))
 
 
-@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx",))
+@metric("docs.py", needs=("docx",))
 def compare_subscript_contains(docx_file1: str | None, docx_file2: str | None) -> int:
-    """Whether some run is subscript at the same place in both documents."""
+    """Whether some run is subscript at the same place in both documents.
+
+    Fails as: 0 for None and a damaged file.
+    """
     documents = _both(docx_file1, docx_file2)
     if documents is None:
         return 0
@@ -127,15 +139,15 @@ def compare_subscript_contains(docx_file1: str | None, docx_file2: str | None) -
     return int(any(first.font.subscript and second.font.subscript for first, second in runs))
 
 
-@metric(
-    failure="0 for None and a damaged file",
-    source="docs.py",
-    needs=("docx",),
-    notes="Only the text of the first paragraph counts: a field that has not been laid out, or "
-    "stands in a frame, is no number.",
-)
+@metric("docs.py", needs=("docx",))
 def has_page_numbers_in_footers(docx_file: str | None) -> int:
-    """Whether the footer of every section has a digit."""
+    """Whether the footer of every section has a digit.
+
+    Fails as: 0 for None and a damaged file.
+
+    Oddities: Only the text of the first paragraph counts: a field that has not been laid out, or
+    stands in a frame, is no number.
+    """
     document = _opened(docx_file)
     if document is None:
         return 0
@@ -150,14 +162,14 @@ def _page_numbers_fixed(docx_file: str | None) -> int:
     return int(all(_numbers_pages(section.footer) for section in document.sections))
 
 
-@metric(
-    failure="0 for None and a damaged file; a document without text passes",
-    source="docs.py",
-    needs=("docx",),
-    notes="Only fonts set on the runs themselves count, not those of styles.",
-)
+@metric("docs.py", needs=("docx",))
 def compare_font_names(docx_file: str | None, rules: Mapping[str, Any]) -> int:
-    """Whether every run has the font."""
+    """Whether every run has the font.
+
+    Fails as: 0 for None and a damaged file; a document without text passes.
+
+    Oddities: Only fonts set on the runs themselves count, not those of styles.
+    """
     document = _opened(docx_file)
     if document is None:
         return 0
@@ -166,13 +178,12 @@ def compare_font_names(docx_file: str | None, rules: Mapping[str, Any]) -> int:
     return int(all(font == expected for font in fonts))
 
 
-@metric(
-    failure="0 for None and a damaged file; IndexError for an empty document",
-    source="docs.py",
-    needs=("docx",),
-)
+@metric("docs.py", needs=("docx",))
 def is_first_line_centered(docx_file: str | None) -> int:
-    """Whether the first paragraph is centred."""
+    """Whether the first paragraph is centred.
+
+    Fails as: 0 for None and a damaged file; IndexError for an empty document.
+    """
     document = _opened(docx_file)
     if document is None:
         return 0
@@ -182,26 +193,25 @@ def is_first_line_centered(docx_file: str | None) -> int:
     return int(alignment == WD_PARAGRAPH_ALIGNMENT.CENTER)
 
 
-@metric(
-    failure="0 for None; what is no .docx raises",
-    source="docs.py",
-    needs=("defusedxml",),
-    notes="The colour does not matter, nor the order, nor how often.",
-)
+@metric("docs.py", needs=("defusedxml",))
 def compare_highlighted_text(file1: str | None, file2: str | None) -> int:
-    """Whether the same pieces of text are highlighted."""
+    """Whether the same pieces of text are highlighted.
+
+    Fails as: 0 for None; what is no .docx raises.
+
+    Oddities: The colour does not matter, nor the order, nor how often.
+    """
     if not file1 or not file2:
         return 0
     return int(_highlighted(file1) == _highlighted(file2))
 
 
-@metric(
-    failure="0 for None and a damaged file; IndexError for an empty document",
-    source="docs.py",
-    needs=("docx", "defusedxml"),
-)
+@metric("docs.py", needs=("docx", "defusedxml"))
 def evaluate_strike_through_last_paragraph(file_path1: str | None, file_path2: str | None) -> int:
-    """Whether two documents have the same text and the last paragraph is struck through."""
+    """Whether two documents have the same text and the last paragraph is struck through.
+
+    Fails as: 0 for None and a damaged file; IndexError for an empty document.
+    """
     if not _same_document(file_path1, file_path2):
         return 0
     document = _opened(file_path1)
@@ -210,9 +220,12 @@ def evaluate_strike_through_last_paragraph(file_path1: str | None, file_path2: s
     return int(all(run.font.strike for run in document.paragraphs[-1].runs))
 
 
-@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx",))
+@metric("docs.py", needs=("docx",))
 def compare_docx_tables(docx_file1: str | None, docx_file2: str | None) -> int:
-    """Whether two documents have the same tables, by the text of their cells."""
+    """Whether two documents have the same tables, by the text of their cells.
+
+    Fails as: 0 for None and a damaged file.
+    """
     documents = _both(docx_file1, docx_file2)
     if documents is None:
         return 0
@@ -222,13 +235,12 @@ def compare_docx_tables(docx_file1: str | None, docx_file2: str | None) -> int:
     return int(all(_same_table(*pair) for pair in zip(*tables, strict=True)))
 
 
-@metric(
-    failure="0 for None and a damaged file; a document without italics passes",
-    source="docs.py",
-    needs=("docx", "defusedxml"),
-)
+@metric("docs.py", needs=("docx", "defusedxml"))
 def check_italic_font_size_14(path1: str | None, path2: str | None) -> int:
-    """Whether two documents have the same text and all italic runs have 14 points."""
+    """Whether two documents have the same text and all italic runs have 14 points.
+
+    Fails as: 0 for None and a damaged file; a document without italics passes.
+    """
     if not _same_document(path1, path2):
         return 0
     document = _opened(path1)
@@ -239,9 +251,12 @@ def check_italic_font_size_14(path1: str | None, path2: str | None) -> int:
     return int(all(size is not None and size.pt == 14 for size in sizes))  # points
 
 
-@metric(failure="0", source="docs.py", needs=("defusedxml",))
+@metric("docs.py", needs=("defusedxml",))
 def find_default_font(config_file_path: str | None, rules: Mapping[str, Any]) -> int:
-    """Whether Writer's default font, in LibreOffice's registry, is the expected one."""
+    """Whether Writer's default font, in LibreOffice's registry, is the expected one.
+
+    Fails as: 0.
+    """
     expected = rules["font_name"]
     if not config_file_path:
         return 0

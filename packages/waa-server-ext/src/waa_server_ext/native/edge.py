@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.explorer import shortcuts
 from waa_server_ext.native.profiles import (
     FONT_SIZES,
@@ -20,11 +22,6 @@ from waa_server_ext.native.profiles import (
 )
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 _ON_WINDOWS: dict[str, Location] = {
     "Windows": ("LOCALAPPDATA", ("Microsoft/Edge/User Data/Default/Preferences",))
@@ -63,21 +60,25 @@ _INSTALLED = (
 )
 
 
-@getter(failure="raises where a shortcut cannot be read, which counts as zero", source="edge.py")
+@getter("edge.py")
 def url_shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The .url shortcuts on the desktop: name to text."""
+    """The .url shortcuts on the desktop: name to text.
+
+    Fails as: raises where a shortcut cannot be read, which counts as zero.
+    """
     if env.platform != "Windows":
         return []
     return {name: text.decode("utf-8") for name, text in shortcuts(env, ".url").items()}
 
 
-@getter(
-    failure="0.0",
-    source="edge.py",
-    notes="Exactly seven of the eight kinds of data must be cleared, app data not.",
-)
+@getter("edge.py")
 def data_delete_automacally_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> float:
-    """Whether data is deleted when Edge closes: 1.0 and 0.0."""
+    """Whether data is deleted when Edge closes: 1.0 and 0.0.
+
+    Fails as: 0.0.
+
+    Oddities: Exactly seven of the eight kinds of data must be cleared, app data not.
+    """
     return float(
         _preference(
             env,
@@ -87,12 +88,12 @@ def data_delete_automacally_from_edge(env: EvaluationContext, config: Mapping[st
     )
 
 
-@getter(
-    failure="'Unknown', also for an engine that the user added",
-    source="edge.py",
-)
+@getter("edge.py")
 def default_search_engine_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The name of the default search engine."""
+    """The name of the default search engine.
+
+    Fails as: 'Unknown', also for an engine that the user added.
+    """
     return _preference(env, _engine, "Unknown")
 
 
@@ -109,9 +110,12 @@ def _engine_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return name
 
 
-@getter(failure="Edge's defaults", source="edge.py")
+@getter("edge.py")
 def edge_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The font sizes of web pages."""
+    """The font sizes of web pages.
+
+    Fails as: Edge's defaults.
+    """
     return _preference(
         env,
         lambda data: data.get("webkit", {}).get("webprefs", dict(FONT_SIZES)),
@@ -119,55 +123,74 @@ def edge_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     )
 
 
-@getter(failure="0.0", source="edge.py")
+@getter("edge.py")
 def enable_enhanced_safety_browsing_from_edge(
     env: EvaluationContext, config: Mapping[str, Any]
 ) -> float:
-    """Whether enhanced security is on: 1.0 and 0.0."""
+    """Whether enhanced security is on: 1.0 and 0.0.
+
+    Fails as: 0.0.
+    """
     return float(
         _preference(env, lambda data: bool(data["edge"]["super_duper_secure_mode"]["enabled"]), 0.0)
     )
 
 
-@getter(failure="0.0", source="edge.py")
+@getter("edge.py")
 def enable_do_not_track_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> float:
-    """Whether pages are asked not to track: 1.0 and 0.0."""
+    """Whether pages are asked not to track: 1.0 and 0.0.
+
+    Fails as: 0.0.
+    """
     return float(_preference(env, lambda data: bool(data.get("enable_do_not_track", {})), 0.0))
 
 
-@getter(failure="None", source="edge.py")
+@getter("edge.py")
 def profile_name_from_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The name of the profile."""
+    """The name of the profile.
+
+    Fails as: None.
+    """
     return _preference(env, lambda data: data.get("profile", {}).get("name", None), None)
 
 
-@getter(failure="an empty list without the file; raises for what is no JSON", source="edge.py")
+@getter("edge.py")
 def favorites(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The roots of the favorites."""
+    """The roots of the favorites.
+
+    Fails as: an empty list without the file; raises for what is no JSON.
+    """
     return bookmark_roots(env, _FAVORITES)
 
 
-@getter(failure="None for an absent, locked or damaged store", source="edge.py")
+@getter("edge.py")
 def history_for_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Edge's history: URL, title and time of each page."""
+    """Edge's history: URL, title and time of each page.
+
+    Fails as: None for an absent, locked or damaged store.
+    """
     return visited(env, locate(env, HISTORY), config["dest"])
 
 
-@getter(
-    failure="None for an absent, locked or damaged store",
-    source="edge.py",
-    notes="Ends Edge on the VM first, because it holds the store open.",
-)
+@getter("edge.py")
 def cookie_data_for_edge(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The rows of Edge's cookie store."""
+    """The rows of Edge's cookie store.
+
+    Fails as: None for an absent, locked or damaged store.
+
+    Oddities: Ends Edge on the VM first, because it holds the store open.
+    """
     path = cookie_path(env, config, _COOKIES)
     ended = or_else(None, env.python, "import os; os.system('taskkill /F /IM msedge.exe /T')")
     return None if ended is None else cookies(env, path, config["dest"])
 
 
-@getter(failure="'error', 'False' without a home page", source="msedge.py")
+@getter("msedge.py")
 def edge_home_page(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The home page without scheme and slashes."""
+    """The home page without scheme and slashes.
+
+    Fails as: 'error', 'False' without a home page.
+    """
     path = env.python(
         "import os; print(os.path.join(os.getenv('LOCALAPPDATA'), "
         "'Microsoft/Edge/User Data/Default/Secure Preferences'))"
@@ -175,15 +198,21 @@ def edge_home_page(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return or_else("error", lambda: _home_page(preferences(env, path)))
 
 
-@getter(failure="'error' where the VM fails", source="msedge.py")
+@getter("msedge.py")
 def validate_pwa_installed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a pwabuilder app is installed: 'app_installed' and 'app_not_installed'."""
+    """Whether a pwabuilder app is installed: 'app_installed' and 'app_not_installed'.
+
+    Fails as: 'error' where the VM fails.
+    """
     return str(or_else("error", _pwa, env))
 
 
-@getter(failure="'error', 'False' without a folder", source="msedge.py")
+@getter("msedge.py")
 def edge_default_download_folder(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The folder that downloads go to."""
+    """The folder that downloads go to.
+
+    Fails as: 'error', 'False' without a folder.
+    """
     path = env.python(
         "import os; print(os.path.join(os.getenv('LOCALAPPDATA'), "
         "'Microsoft/Edge/User Data/Default/Preferences'))"
@@ -194,9 +223,12 @@ def edge_default_download_folder(env: EvaluationContext, config: Mapping[str, An
     )
 
 
-@metric(failure="KeyError without a font size", source="edge.py")
+@metric("edge.py")
 def check_edge_font_size(font_size: Any, rule: Mapping[str, Any]) -> float:
-    """Whether the default font size is a value, or from one (included) to another (excluded)."""
+    """Whether the default font size is a value, or from one (included) to another (excluded).
+
+    Fails as: KeyError without a font size.
+    """
     size = font_size["default_font_size"]
     if rule["type"] == "value":
         return float(size == rule["value"])
@@ -205,9 +237,12 @@ def check_edge_font_size(font_size: Any, rule: Mapping[str, Any]) -> float:
     raise TypeError(f"{rule['type']} not support yet!")
 
 
-@metric(failure="AttributeError for a list", source="edge.py")
+@metric("edge.py")
 def is_url_shortcut_on_desktop(shortcuts: Any, rule: Mapping[str, Any]) -> float:
-    """Whether a .url shortcut contains the URL."""
+    """Whether a .url shortcut contains the URL.
+
+    Fails as: AttributeError for a list.
+    """
     if rule["type"] != "url":
         raise TypeError(f"{rule['type']} not support yet!")
     return float(any(rule["url_content"] in text for text in shortcuts.values()))

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from waa_server_ext.native.files import read_text
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import metric
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 __all__: list[str] = []
 
 
-@metric(
-    failure="0.0 for None; settings with comments are no JSON and raise",
-    source="vscode.py",
-    notes="Only the expected keys count, each with its whole value.",
-)
+@metric("vscode.py")
 def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
-    """Whether a settings file has the expected values."""
+    """Whether a settings file has the expected values.
+
+    Fails as: 0.0 for None; settings with comments are no JSON and raise.
+
+    Oddities: Only the expected keys count, each with its whole value.
+    """
     if not actual:
         return 0.0
     data = json.loads(read_text(actual))
@@ -30,12 +29,12 @@ def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: An
     return float(data == merged)
 
 
-@metric(
-    failure="0.0 for what is no list, with or without a first line of comment",
-    source="vscode.py",
-)
+@metric("vscode.py")
 def check_json_keybindings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
-    """Whether a file of key bindings has the expected one."""
+    """Whether a file of key bindings has the expected one.
+
+    Fails as: 0.0 for what is no list, with or without a first line of comment.
+    """
     text = or_else("", read_text, actual)
     for candidate in (text, text.partition("\n")[2]):
         bindings = or_else(None, json.loads, candidate)
@@ -44,9 +43,12 @@ def check_json_keybindings(actual: str | None, expected: Mapping[str, Any], **_:
     return 0.0
 
 
-@metric(failure="TypeError for None", source="vscode.py")
+@metric("vscode.py")
 def is_extension_installed(actual: str, rules: Mapping[str, Any], **_: Any) -> float:
-    """Whether a command's output contains `expected`, or does not (`not_contain`)."""
+    """Whether a command's output contains `expected`, or does not (`not_contain`).
+
+    Fails as: TypeError for None.
+    """
     if rules["type"] == "contain":
         return float(rules["expected"] in actual)
     if rules["type"] == "not_contain":
@@ -54,6 +56,9 @@ def is_extension_installed(actual: str, rules: Mapping[str, Any], **_: Any) -> f
     raise NotImplementedError(f"unknown rule type {rules['type']!r}")
 
 
-@metric(failure="None always, which counts as zero", source="vscode.py")
+@metric("vscode.py")
 def check_python_file_by_gold_file(actual_files: Any, gold_file: Any, **_: Any) -> None:
-    """Nothing: upstream never wrote it."""
+    """Nothing: upstream never wrote it.
+
+    Fails as: None always, which counts as zero.
+    """

@@ -7,14 +7,15 @@ import copy
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
-from waa_server_ext.evaluation.evaluators import Description
+from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings, Fidelity
 from waa_server_ext.evaluation.reasons import abbreviated, reason_of
 from waa_server_ext.evaluation.tasks import check_task
 from waa_server_ext.evaluation.verdicts import (
@@ -30,12 +31,7 @@ from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.registry import EXTRAS, declared
 from waa_server_ext.native.setup_steps import STEPS, run_step
 from waa_server_ext.vm.client import BodyStore, VmHttp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity
-    from waa_server_ext.vm.exchanges import VmExchange
+from waa_server_ext.vm.exchanges import VmExchange
 
 _MESSAGE = 2000
 _VANILLA_NAMES = {

@@ -5,70 +5,87 @@ from __future__ import annotations
 import io
 import json
 import posixpath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from waa_server_ext.native.context import OK
+from waa_server_ext.native.context import OK, EvaluationContext
 from waa_server_ext.native.refusals import MAX_DOCUMENT_BYTES, RefusedFileError
 from waa_server_ext.native.registry import getter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 _WANTED_IN_7Z = "OldProjects/example.txt"
 _MAX_IN_7Z = 64 * 1024 * 1024
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def vm_folder_exists_in_documents(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether the Documents folder has a folder of that name."""
+    """Whether the Documents folder has a folder of that name.
+
+    Fails as: False.
+    """
     path = env.documents()
     return env.holds("/folder_exists", {"folder_name": config["folder_name"], "path": path})
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def vm_file_exists_in_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether the desktop has a file of that name."""
+    """Whether the desktop has a file of that name.
+
+    Fails as: False.
+    """
     path = env.desktop()
     return env.holds("/file_exists", {"file_name": config["file_name"], "path": path})
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def are_files_sorted_by_modified_time(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether Explorer shows a folder by modification time."""
+    """Whether Explorer shows a folder by modification time.
+
+    Fails as: False.
+    """
     if not config["directory"]:
         return False
     return env.holds("/are_files_sorted_by_modified_time", {"directory": config["directory"]})
 
 
-@getter(failure="'false'", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def is_file_saved_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a text file on the desktop contains a text: the strings 'true' and 'false'."""
+    """Whether a text file on the desktop contains a text: the strings 'true' and 'false'.
+
+    Fails as: 'false'.
+    """
     text = env.text(_on_desktop(env, config["filename"]))
     return "true" if text is not None and config["textcontent"] in text else "false"
 
 
-@getter(failure="'false'", source="fileexplorer.py", notes="An empty file exists here.")
+@getter("fileexplorer.py")
 def is_file_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether the desktop has a file that can be read: the strings 'true' and 'false'."""
+    """Whether the desktop has a file that can be read: the strings 'true' and 'false'.
+
+    Fails as: 'false'.
+
+    Oddities: An empty file exists here.
+    """
     return "true" if env.file(_on_desktop(env, config["filename"])) is not None else "false"
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def is_details_view(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether Explorer shows a folder in the details view."""
+    """Whether Explorer shows a folder in the details view.
+
+    Fails as: False.
+    """
     path = config["folder_path"]
     return bool(path) and env.holds("/is_details_view", {"path": path})
 
 
-@getter(
-    failure="'false'",
-    source="fileexplorer.py",
-    notes="The list is read as Windows reads it, in code page 1252, whatever the editor wrote.",
-)
+@getter("fileexplorer.py")
 def all_png_file_names(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a text file lists exactly the .png files of a folder: 'true' and 'false'."""
+    """Whether a text file lists exactly the .png files of a folder: 'true' and 'false'.
+
+    Fails as: 'false'.
+
+    Oddities: The list is read as Windows reads it, in code page 1252, whatever the editor wrote.
+    """
     listed = env.file(config["file_path"])
     folder = env.directory(config["folder_path"]) if listed is not None else None
     if listed is None or folder is None:
@@ -78,13 +95,12 @@ def all_png_file_names(env: EvaluationContext, config: Mapping[str, Any]) -> str
     return "true" if lines == {name for name in names if _ends(name, ".png")} else "false"
 
 
-@getter(
-    failure="raises for an absent, damaged or differently locked archive, which counts as zero",
-    source="fileexplorer.py",
-    needs=("py7zr",),
-)
+@getter("fileexplorer.py", needs=("py7zr",))
 def zipped_folder_in_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a .7z archive is locked with the password and has the expected file."""
+    """Whether a .7z archive is locked with the password and has the expected file.
+
+    Fails as: raises for an absent, damaged or differently locked archive, which counts as zero.
+    """
     import py7zr
 
     content = io.BytesIO(env.file(config["filename"]) or b"")
@@ -95,13 +111,14 @@ def zipped_folder_in_desktop(env: EvaluationContext, config: Mapping[str, Any]) 
         return "true" if _WANTED_IN_7Z in _unpacked_names(archive) else "false"
 
 
-@getter(
-    failure="'false'",
-    source="fileexplorer.py",
-    notes="An empty Archive folder does not count; nor does a name with a comma in it.",
-)
+@getter("fileexplorer.py")
 def is_all_docx_in_archive(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether the folder's `Archive` has .docx files only and the folder itself none."""
+    """Whether the folder's `Archive` has .docx files only and the folder itself none.
+
+    Fails as: 'false'.
+
+    Oddities: An empty Archive folder does not count; nor does a name with a comma in it.
+    """
     folder = env.directory(config["folder_path"]) if config["folder_path"] else None
     children = folder["children"] if folder is not None else []
     archive = next((each for each in children if each.get("name", "").lower() == "archive"), None)
@@ -112,9 +129,12 @@ def is_all_docx_in_archive(env: EvaluationContext, config: Mapping[str, Any]) ->
     return "true" if moved and not any(_ends(name, ".docx") for name in left) else "false"
 
 
-@getter(failure="'false', also for an absent file", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def is_file_hidden(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a file is hidden, by its attribute or a leading dot: 'true' and 'false'."""
+    """Whether a file is hidden, by its attribute or a leading dot: 'true' and 'false'.
+
+    Fails as: 'false', also for an absent file.
+    """
     if not config or "file_path" not in config:
         return "false"
     path = config["file_path"]
@@ -125,28 +145,40 @@ def is_file_hidden(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     return "true" if output.strip() == "1" else "false"
 
 
-@getter(failure="an empty title", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def vm_active_window_title(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """The title of the window in front."""
+    """The title of the window in front.
+
+    Fails as: an empty title.
+    """
     return env.python("import pyautogui; print(pyautogui.getActiveWindowTitle())").strip()
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def is_directory_read_only_for_user(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether a user may only read a folder."""
+    """Whether a user may only read a folder.
+
+    Fails as: False.
+    """
     asked = _required(config, ("directory", "user"))
     return env.holds("/is_directory_read_only_for_user", asked)
 
 
-@getter(failure="False", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def are_all_images_tagged(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether every image of a folder has a tag."""
+    """Whether every image of a folder has a tag.
+
+    Fails as: False.
+    """
     return env.holds("/are_all_images_tagged", _required(config, ("directory", "tag")))
 
 
-@getter(failure="'false'; a TypeError without OldDownloads", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def is_files_moved_downloads(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether a folder with a file went from Downloads to OldDownloads: 'true' and 'false'."""
+    """Whether a folder with a file went from Downloads to OldDownloads: 'true' and 'false'.
+
+    Fails as: 'false'; a TypeError without OldDownloads.
+    """
     file, folder = config["file_name"], config["folder_name"]
     downloads = json.dumps(env.directory(r"C:\Users\Docker\Downloads"))
     old = env.directory(r"C:\Users\Docker\OldDownloads")
@@ -162,9 +194,12 @@ def is_files_moved_downloads(env: EvaluationContext, config: Mapping[str, Any]) 
     return "true" if any(matching) else "false"
 
 
-@getter(failure="None for an unknown library", source="fileexplorer.py")
+@getter("fileexplorer.py")
 def vm_library_folders(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The folders of a library, sorted."""
+    """The folders of a library, sorted.
+
+    Fails as: None for an unknown library.
+    """
     if "library_name" not in config:
         raise ValueError("library_name is required")
     answer = env.vm.post("/library_folders", json={"library_name": config["library_name"]})

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from waa_server_ext.native.context import EvaluationContext
 
 
-@getter(
-    failure="None for a file that is absent or locked",
-    source="file.py",
-    notes="With `multi`, the files of `gives` (default: the first); one path where there is one.",
-)
+@getter("file.py")
 def vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """A file of the VM, fetched; its local path."""
+    """A file of the VM, fetched; its local path.
+
+    Fails as: None for a file that is absent or locked.
+
+    Oddities: With `multi`, the files of `gives` (default: the first); one path where there is one.
+    """
     return fetch(env, config)
 
 
@@ -41,13 +42,14 @@ def _vm_file_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return fetch(env, config)
 
 
-@getter(
-    failure="an HTTP error where the file cannot be had",
-    source="file.py",
-    notes="A `dest` that is there already is not fetched again in the same evaluation.",
-)
+@getter("file.py")
 def cloud_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """A reference file of the web, fetched or from the cache; its local path."""
+    """A reference file of the web, fetched or from the cache; its local path.
+
+    Fails as: an HTTP error where the file cannot be had.
+
+    Oddities: A `dest` that is there already is not fetched again in the same evaluation.
+    """
     given = []
     gives = set(config.get("gives", [0]))
     for index, (url, dest) in enumerate(_pairs(config)):
@@ -59,22 +61,26 @@ def cloud_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
-@getter(failure="AssertionError for a file that no step has put there", source="file.py")
+@getter("file.py")
 def cache_file(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """A file that an earlier step of the same task left in the cache."""
+    """A file that an earlier step of the same task left in the cache.
+
+    Fails as: AssertionError for a file that no step has put there.
+    """
     path = env.scratch_path(config["path"])
     if not path.exists():
         raise AssertionError(f"{config['path']} is not in the cache of this task")
     return str(path)
 
 
-@getter(
-    failure="0.0 for an absent file",
-    source="file.py",
-    notes="An empty file counts as absent. Folder and name are joined with a slash.",
-)
+@getter("file.py")
 def vm_file_exists_in_vm_folder(env: EvaluationContext, config: Mapping[str, Any]) -> float:
-    """Whether a folder of the VM has a file of that name: 1.0 or 0.0."""
+    """Whether a folder of the VM has a file of that name: 1.0 or 0.0.
+
+    Fails as: 0.0 for an absent file.
+
+    Oddities: An empty file counts as absent. Folder and name are joined with a slash.
+    """
     return float(bool(_in_folder(env, config)))
 
 
@@ -86,13 +92,12 @@ def _vm_file_exists_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> 
     return float(content is not None)
 
 
-@getter(
-    failure="NotImplementedError for anything but .xlsx",
-    source="file.py",
-    needs=("openpyxl", "defusedxml"),
-)
+@getter("file.py", needs=("openpyxl", "defusedxml"))
 def content_from_vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The last row of a spreadsheet of the VM, as strings."""
+    """The last row of a spreadsheet of the VM, as strings.
+
+    Fails as: NotImplementedError for anything but .xlsx.
+    """
     path = fetch(env, {"path": config["path"], "dest": posixpath.basename(config["path"])})
     if config["file_type"] != "xlsx":
         raise NotImplementedError(f"File type {config['file_type']} not supported")
@@ -103,20 +108,24 @@ def content_from_vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> A
     return last_row(path)
 
 
-@getter(
-    failure="FileNotFoundError: the file is looked for where the evaluator runs",
-    source="calc.py",
-    notes="Upstream reads the file after closing it, so it can only fail.",
-)
+@getter("calc.py")
 def conference_city_in_order(env: EvaluationContext, config: Mapping[str, Any]) -> list[str]:
-    """The third column of a table that lies on the evaluating machine."""
+    """The third column of a table that lies on the evaluating machine.
+
+    Fails as: FileNotFoundError: the file is looked for where the evaluator runs.
+
+    Oddities: Upstream reads the file after closing it, so it can only fail.
+    """
     with Path(config["csv_path"]).open(encoding="utf-8"):
         raise ValueError("I/O operation on closed file.")
 
 
-@metric(failure="0.0 for None; text that is not UTF-8 raises", source="vscode.py")
+@metric("vscode.py")
 def compare_text_file(actual: str | None, expected: str, **options: Any) -> float:
-    """Whether two text files are the same, but for line ends."""
+    """Whether two text files are the same, but for line ends.
+
+    Fails as: 0.0 for None; text that is not UTF-8 raises.
+    """
     if not actual:
         return 0.0
     texts = [_normalised(read_text(path), options) for path in (actual, expected)]
@@ -131,18 +140,24 @@ def _compare_text_file_fixed(actual: str | None, expected: str, **options: Any) 
     return float(texts[0] == texts[1])
 
 
-@metric(failure="0.0 for None", source="general.py")
+@metric("general.py")
 def diff_text_file(result: str | None, expected: str) -> float:
-    """How many of the lines of two files agree in order, from 0 to 1."""
+    """How many of the lines of two files agree in order, from 0 to 1.
+
+    Fails as: 0.0 for None.
+    """
     if result is None:
         return 0.0
     lines = [read_text(path).splitlines() for path in (result, expected)]
     return difflib.SequenceMatcher(a=lines[0], b=lines[1]).ratio()
 
 
-@metric(failure="0.0 for None", source="table.py")
+@metric("table.py")
 def compare_csv(result: str | None, expected: str, **options: Any) -> float:
-    """Whether two files have the same lines."""
+    """Whether two files have the same lines.
+
+    Fails as: 0.0 for None.
+    """
     if result is None:
         return 0.0
     lines = [read_text(path).splitlines() for path in (result, expected)]
@@ -153,9 +168,12 @@ def compare_csv(result: str | None, expected: str, **options: Any) -> float:
     return float(lines[0] == lines[1])
 
 
-@metric(failure="0.0 for None", source="general.py")
+@metric("general.py")
 def check_csv(result: str | None, rules: Mapping[str, Any]) -> float:
-    """Whether a CSV file has each record of `expect` and none of `unexpect`."""
+    """Whether a CSV file has each record of `expect` and none of `unexpect`.
+
+    Fails as: 0.0 for None.
+    """
     if result is None:
         return 0.0
     records = list(csv.DictReader(read_text(result).splitlines(keepends=True)))
@@ -164,11 +182,14 @@ def check_csv(result: str | None, rules: Mapping[str, Any]) -> float:
     return float(wanted and not unwanted)
 
 
-@metric(failure="0.0 for None and for an absent key", source="general.py")
+@metric("general.py")
 def check_json(
     result: str | None, rules: Mapping[str, Any], is_yaml: bool = False
 ) -> float:  # an option of tasks
-    """Whether a JSON file satisfies each rule of `expect` and none of `unexpect`."""
+    """Whether a JSON file satisfies each rule of `expect` and none of `unexpect`.
+
+    Fails as: 0.0 for None and for an absent key.
+    """
     if result is None:
         return 0.0
     if is_yaml:
@@ -186,14 +207,14 @@ def check_json(
     return float(holds)
 
 
-@metric(
-    failure="0.0 for None; what is no ZIP archive raises",
-    source="vscode.py",
-    needs=("pypdf",),
-    notes="PDF files are the same from 95 % of their text on.",
-)
+@metric("vscode.py", needs=("pypdf",))
 def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
-    """Whether two archives have the same names with the same contents."""
+    """Whether two archives have the same names with the same contents.
+
+    Fails as: 0.0 for None; what is no ZIP archive raises.
+
+    Oddities: PDF files are the same from 95 % of their text on.
+    """
     if not actual:
         return 0.0
     check_archive(actual, markup=False)
@@ -204,9 +225,12 @@ def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
         return float(all(_same_member(name, ours, gold) for name in set(ours.namelist())))
 
 
-@metric(failure="TypeError for None; what is no database raises", source="general.py")
+@metric("general.py")
 def run_sqlite3(result: str, rules: Mapping[str, Any]) -> float:
-    """The first number that the task's query gives on a database."""
+    """The first number that the task's query gives on a database.
+
+    Fails as: TypeError for None; what is no database raises.
+    """
     return query_number(check_size(result), rules["sql"])
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Callable
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>\"(?:[^\"]|\"\")*\")"

@@ -31,27 +31,26 @@ _BAND = 256
 _WHITE_SHARE = 0.8
 
 
-@getter(
-    failure="0 for an absent file; raises for what is no picture, which counts as zero",
-    source="microsoftpaint.py",
-    needs=("PIL", "numpy"),
-    notes="Any red at all makes the centre; four fifths of the square around it must be white.",
-)
+@getter("microsoftpaint.py", needs=("PIL", "numpy"))
 def is_red_circle_present_on_canvas(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Whether a picture has a red circle with a white inside."""
+    """Whether a picture has a red circle with a white inside.
+
+    Fails as: 0 for an absent file; raises for what is no picture, which counts as zero.
+
+    Oddities: Any red at all makes the centre; four fifths of the square around it must be white.
+    """
     if not config["filepath"]:
         return False
     content = env.file(config["filepath"])
     return _has_red_circle(open_image(content, config["filepath"])) if content else 0
 
 
-@getter(
-    failure="raises for an absent file, which counts as zero",
-    source="microsoftpaint.py",
-    needs=("PIL",),
-)
+@getter("microsoftpaint.py", needs=("PIL",))
 def image_dimension_matches_input(env: EvaluationContext, config: Mapping[str, Any]) -> bool:
-    """Whether a picture of the VM has the width and height."""
+    """Whether a picture of the VM has the width and height.
+
+    Fails as: raises for an absent file, which counts as zero.
+    """
     path = config["filepath"]
     if not path or not config["width"] or not config["height"]:
         return False
@@ -61,15 +60,15 @@ def image_dimension_matches_input(env: EvaluationContext, config: Mapping[str, A
         return bool(image.size == size)
 
 
-@metric(
-    failure="0 for None; pictures under 7 pixels and what is no picture raise",
-    source="vlc.py",
-    needs=("PIL", "numpy"),
-    notes="The score is the similarity itself, whatever it is. The common size is the smaller "
-    "pair of width and height, compared by width.",
-)
+@metric("vlc.py", needs=("PIL", "numpy"))
 def compare_images(image1_path: str | None, image2_path: str | None) -> float:
-    """The structural similarity of two pictures in grey, from -1 to 1."""
+    """The structural similarity of two pictures in grey, from -1 to 1.
+
+    Fails as: 0 for None; pictures under 7 pixels and what is no picture raise.
+
+    Oddities: The score is the similarity itself, whatever it is. The common size is the smaller
+    pair of width and height, compared by width.
+    """
     if not image1_path or not image2_path:
         return 0
     grey = [open_image(path, path).convert("L") for path in (image1_path, image2_path)]
@@ -77,14 +76,14 @@ def compare_images(image1_path: str | None, image2_path: str | None) -> float:
     return float(_similarity([_resized(image, size) for image in grey]))
 
 
-@metric(
-    failure="0.0 for None",
-    source="gimp.py",
-    needs=("PIL", "numpy"),
-    notes="The value is a numpy.bool, which vanilla counts as zero unless it is one of several.",
-)
+@metric("gimp.py", needs=("PIL", "numpy"))
 def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
-    """Whether the structural similarity of two pictures reaches 0.9."""
+    """Whether the structural similarity of two pictures reaches 0.9.
+
+    Fails as: 0.0 for None.
+
+    Oddities: The value is a numpy.bool, which vanilla counts as zero unless it is one of several.
+    """
     import numpy as np
 
     if src_path is None or tgt_path is None:
@@ -98,9 +97,12 @@ def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
     return np.bool_(sum(channels) / len(channels) >= 0.9)  # upstream's threshold
 
 
-@metric(failure="0.0 for None; pictures of different kinds raise", source="gimp.py", needs=("PIL",))
+@metric("gimp.py", needs=("PIL",))
 def compare_image_list(pred_img_path_list: Any, gold_img_path_list: Any) -> float:
-    """Whether all pictures are the same, pixel by pixel, where they overlap."""
+    """Whether all pictures are the same, pixel by pixel, where they overlap.
+
+    Fails as: 0.0 for None; pictures of different kinds raise.
+    """
     from PIL import ImageChops
 
     if type(pred_img_path_list) is not list:
@@ -113,9 +115,12 @@ def compare_image_list(pred_img_path_list: Any, gold_img_path_list: Any) -> floa
     return 1.0
 
 
-@metric(failure="0.0 for None", source="gimp.py", needs=("PIL",))
+@metric("gimp.py", needs=("PIL",))
 def check_image_size(src_path: str | None, rule: Mapping[str, Any]) -> float:
-    """Whether a picture has the width, the height, or both."""
+    """Whether a picture has the width, the height, or both.
+
+    Fails as: 0.0 for None.
+    """
     if src_path is None:
         return 0.0
     with open_image(src_path, src_path) as image:

@@ -6,7 +6,7 @@ import base64
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.context import OK
+from waa_server_ext.native.context import OK, EvaluationContext
 from waa_server_ext.native.registry import getter
 from waa_server_ext.native.tabs import active_url
 from waa_server_ext.native.urls import same_url
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from waa_server_ext.native.cdp import CdpBrowser, CdpTab
-    from waa_server_ext.native.context import EvaluationContext
 
 _LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
 _LAUNCHED_PAUSE_S = 5.0  # upstream's own wait for Chrome
@@ -24,41 +23,41 @@ _NAVIGATION_S = 60.0
 _NO_ANSWER = 500
 
 
-@getter(
-    failure="an empty list where no browser can be reached, also not after starting Chrome",
-    source="chrome.py",
-    needs=("websockets",),
-    notes="Waits for each page until its network is quiet; one that is not within 30 s counts by "
-    "its URL.",
-)
+@getter("chrome.py", needs=("websockets",))
 def open_tabs_info(env: EvaluationContext, config: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Title and URL of every open page."""
+    """Title and URL of every open page.
+
+    Fails as: an empty list where no browser can be reached, also not after starting Chrome.
+
+    Oddities: Waits for each page until its network is quiet; one that is not within 30 s counts by
+    its URL.
+    """
     found: list[dict[str, str]] = _recorded(env, "open_tabs_info", config, lambda: _tabs(env))
     return found
 
 
-@getter(
-    failure="raises where no browser can be reached, which counts as zero",
-    source="chrome.py",
-    needs=("websockets",),
-    notes="Opens the page in the user's own profile.",
-)
+@getter("chrome.py", needs=("websockets",))
 def page_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[str, str]:
-    """Title, URL and HTML of a page that is opened for this."""
+    """Title, URL and HTML of a page that is opened for this.
+
+    Fails as: raises where no browser can be reached, which counts as zero.
+
+    Oddities: Opens the page in the user's own profile.
+    """
     url, state = config["url"], config.get("load_state", "load")
     found: dict[str, str] = _recorded(env, "page_info", config, lambda: _page(env, url, state))
     return found
 
 
-@getter(
-    failure="None without an address bar, a browser or the page",
-    source="chrome.py",
-    needs=("defusedxml", "websockets"),
-    notes="The URL of the address bar is opened once more, in a fresh profile: what needs a login "
-    "or a form is not seen.",
-)
+@getter("chrome.py", needs=("defusedxml", "websockets"))
 def active_tab_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[str, str] | None:
-    """Title, URL and HTML of the page in the active tab."""
+    """Title, URL and HTML of the page in the active tab.
+
+    Fails as: None without an address bar, a browser or the page.
+
+    Oddities: The URL of the address bar is opened once more, in a fresh profile: what needs a
+    login or a form is not seen.
+    """
     url = active_url(env, config)
     if url is None:
         return None
@@ -68,14 +67,14 @@ def active_tab_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[s
     return found
 
 
-@getter(
-    failure="raises where no browser or page can be reached",
-    source="chrome.py",
-    needs=("websockets",),
-    notes="Only a headless Chrome prints; others refuse, as upstream.",
-)
+@getter("chrome.py", needs=("websockets",))
 def pdf_from_url(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """A page of the web printed to a PDF file; its local path."""
+    """A page of the web printed to a PDF file; its local path.
+
+    Fails as: raises where no browser or page can be reached.
+
+    Oddities: Only a headless Chrome prints; others refuse, as upstream.
+    """
     path, url = env.scratch_path(config["dest"]), config["path"]
     printed = _recorded(env, "pdf_from_url", config, lambda: _printed(env, url))
     path.write_bytes(base64.b64decode(printed))

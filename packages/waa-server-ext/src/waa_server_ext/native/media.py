@@ -13,33 +13,34 @@ __all__: list[str] = []
 _MAX_FILM_BYTES = 256 * 1024 * 1024
 
 
-@metric(
-    failure="0 for None; what cannot be decoded raises",
-    source="vlc.py",
-    needs=("numpy", "soundfile", "soxr"),
-    notes="The score is 1 / (1 + distance): it falls with the length of the recordings, too.",
-)
+@metric("vlc.py", needs=("numpy", "soundfile", "soxr"))
 def compare_audios(audio_path_1: str | None, audio_path_2: str | None) -> float:
-    """How alike two recordings are: the distance of their spectra after time warping."""
+    """How alike two recordings are: the distance of their spectra after time warping.
+
+    Fails as: 0 for None; what cannot be decoded raises.
+
+    Oddities: The score is 1 / (1 + distance): it falls with the length of the recordings, too.
+    """
     if not audio_path_1 or not audio_path_2:
         return 0
     paths = [check_size(path) for path in (audio_path_1, audio_path_2)]
     return float(isolated("audio:similarity", *paths))
 
 
-@metric(
-    failure="None, an absent file and what cannot be decoded have no pictures; two such are the same",
-    source="vlc.py",
-    needs=("numpy", "PIL", "cv2"),
-    notes="Only the first 100 pictures count; up to five of them may differ.",
-)
+@metric("vlc.py", needs=("numpy", "PIL", "cv2"))
 def compare_videos(
     video_path1: str | None,
     video_path2: str | None,
     max_frames_to_check: int = 100,
     threshold: int = 5,
 ) -> bool:
-    """Whether two films look the same, by the perceptual hashes of their pictures."""
+    """Whether two films look the same, by the perceptual hashes of their pictures.
+
+    Fails as: None, an absent file and what cannot be decoded have no pictures; two such are the
+    same.
+
+    Oddities: Only the first 100 pictures count; up to five of them may differ.
+    """
     paths = video_path1, video_path2
     for path in paths:
         if path is not None and Path(path).exists():

@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.evaluation.tasks import TaskFolder, read_task_file
 from waa_server_ext.evaluation.verdicts import Verdict
 from waa_server_ext.fixture import FixtureVm
@@ -27,11 +29,6 @@ from waa_server_ext.native.evaluator import NativeEvaluator, VmConnections
 from waa_server_ext.vm.client import BodyStore, VmHttp, VmResponse, VmTransportError
 from waa_server_ext.vm.exchanges import VmExchange
 from waa_server_ext.vm.state import VmState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 _GOLD = "gold"
 _STATE = "vm_state.json"

@@ -7,14 +7,14 @@ from waa_server_ext.native.opendocument_text import TEXT, body, yellow_styles
 from waa_server_ext.native.registry import metric
 
 
-@metric(
-    failure="0 for None and for a damaged or changed document",
-    source="docs.py",
-    needs=("defusedxml", "docx"),
-    notes="Only yellow counts, only on spans, and only the first style with it.",
-)
+@metric("docs.py", needs=("defusedxml", "docx"))
 def check_highlighted_words(file_path1: str | None, file_path2: str | None) -> int:
-    """Whether two documents have the same text and nothing is highlighted in yellow."""
+    """Whether two documents have the same text and nothing is highlighted in yellow.
+
+    Fails as: 0 for None and for a damaged or changed document.
+
+    Oddities: Only yellow counts, only on spans, and only the first style with it.
+    """
     texts = paragraph_texts(file_path1, file_path2) if file_path1 and file_path2 else None
     if texts is None or not same_texts(*texts):
         return 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from waa_server_ext.native.refusals import check_archive, parse_xml, read_member
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"

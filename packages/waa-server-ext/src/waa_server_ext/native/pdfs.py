@@ -6,15 +6,13 @@ import base64
 import io
 import operator
 import warnings
+from collections.abc import Mapping
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.native.decoder import isolated
 from waa_server_ext.native.refusals import RefusedFileError, check_size, or_else
 from waa_server_ext.native.registry import metric
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MAX_CHARACTERS = 2_000_000
 _MAX_PAGES = 2000
@@ -25,23 +23,26 @@ _COMPARE = {
 }  # fmt: skip
 
 
-@metric(
-    failure="0.0 for what is no PDF; None has no text",
-    source="chrome.py",
-    needs=("pymupdf", "rapidfuzz"),
-    notes="The score is the similarity itself; lists give the mean.",
-)
+@metric("chrome.py", needs=("pymupdf", "rapidfuzz"))
 def compare_pdfs(pdf1_path: Any, pdf2_path: Any) -> float:
-    """How similar the texts of two PDF files are, from 0 to 1."""
+    """How similar the texts of two PDF files are, from 0 to 1.
+
+    Fails as: 0.0 for what is no PDF; None has no text.
+
+    Oddities: The score is the similarity itself; lists give the mean.
+    """
     if type(pdf2_path) is not list:
         pdf1_path, pdf2_path = [pdf1_path], [pdf2_path]
     scores = [or_else(0.0, _similarity, *pair) for pair in zip(pdf1_path, pdf2_path, strict=False)]
     return float(sum(scores) / len(pdf2_path))
 
 
-@metric(failure="0.0 for None; what is no PDF raises", source="pdf.py", needs=("pypdf",))
+@metric("pdf.py", needs=("pypdf",))
 def check_pdf_pages(pdf_file: str | None, rules: Mapping[str, Any]) -> float:
-    """Whether the number of pages stands in the relation to a value."""
+    """Whether the number of pages stands in the relation to a value.
+
+    Fails as: 0.0 for None; what is no PDF raises.
+    """
     if pdf_file is None:
         return 0.0
     from pypdf import PdfReader

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bench_core.errors import EvaluationError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 """Of a file that is parsed, and of one part of an archive."""

@@ -113,21 +113,20 @@ _DECLARED: dict[Kind, dict[str, EvaluatorDeclaration]] = {"getter": {}, "metric"
 
 
 def getter(
-    *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
+    source: str, *, needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Any]], EvaluatorDeclaration]:
-    """Declare a function `(env, config) -> value` as the getter of its name."""
-    return functools.partial(
-        _declare, "getter", failure=failure, source=f"getters/{source}", needs=needs, notes=notes
-    )
+    """Declare a function `(env, config) -> value` as the getter of its name.
+
+    Its docstring has a paragraph `Fails as:` and, for what is reproduced on purpose, `Oddities:`.
+    """
+    return functools.partial(_declare, "getter", source=f"getters/{source}", needs=needs)
 
 
 def metric(
-    *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
+    source: str, *, needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Any]], EvaluatorDeclaration]:
     """Declare a function `(result, expected?, **options) -> number` as the metric of its name."""
-    return functools.partial(
-        _declare, "metric", failure=failure, source=f"metrics/{source}", needs=needs, notes=notes
-    )
+    return functools.partial(_declare, "metric", source=f"metrics/{source}", needs=needs)
 
 
 def find(kind: Kind, name: str) -> EvaluatorDeclaration:
@@ -158,27 +157,27 @@ def _load() -> None:
 
 
 def _declare(
-    kind: Kind,
-    function: Callable[..., Any],
-    *,
-    failure: str,
-    source: str,
-    needs: tuple[str, ...],
-    notes: str,
+    kind: Kind, function: Callable[..., Any], *, source: str, needs: tuple[str, ...]
 ) -> EvaluatorDeclaration:
     name = function.__name__
+    summary, *more = (
+        " ".join(each.split()) for each in str(inspect.getdoc(function)).split("\n\n")
+    )
+    said = dict(
+        each.split(": ", 1) for each in more if each.startswith(("Fails as: ", "Oddities: "))
+    )
     fitting = (extra for extra, modules in EXTRAS.items() if set(needs) <= set(modules))
     declaration = EvaluatorDeclaration(
         name=name,
         kind=kind,
         area=(function.__module__ or "").rpartition(".")[2],  # None in examples
-        summary=(inspect.getdoc(function) or "").partition("\n")[0],
-        failure=failure,
+        summary=summary,
+        failure=said.get("Fails as", "").removesuffix("."),
         source=source,
         function=function,
         extra=next(fitting) if needs else None,
         needs=needs,
-        notes=notes,
+        notes=said.get("Oddities", ""),
     )
     _DECLARED[kind][name] = declaration
     return declaration

@@ -25,20 +25,24 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _SATURDAY, _SUNDAY, _FRIDAY = 5, 6, 4
 
 
-@getter(failure="KeyError without `rules`", source="misc.py")
+@getter("misc.py")
 def rule(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The task's `rules`, whole, as they stand there."""
+    """The task's `rules`, whole, as they stand there.
+
+    Fails as: KeyError without `rules`.
+    """
     return config["rules"]
 
 
-@getter(
-    failure="KeyError for a time it does not know",
-    source="misc.py",
-    notes="Uses the clock and time zone of the machine that evaluates. `next Monday` is a week "
-    "away on a Monday. The date is written into the task, as vanilla does.",
-)
+@getter("misc.py")
 def rule_relativeTime(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
-    """The task's `rules` with words such as `next Monday` made dates of today."""
+    """The task's `rules` with words such as `next Monday` made dates of today.
+
+    Fails as: KeyError for a time it does not know.
+
+    Oddities: Uses the clock and time zone of the machine that evaluates. `next Monday` is a week
+    away on a Monday. The date is written into the task, as vanilla does.
+    """
     rules = config["rules"]
     when, now, expected = rules["relativeTime"], env.now(), rules["expected"]
     if "to" not in when:
@@ -52,31 +56,43 @@ def rule_relativeTime(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return rules
 
 
-@getter(failure="None without `diff_range_in_minutes`", source="misc.py")
+@getter("misc.py")
 def time_diff_range(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The tolerance that the task gives in minutes."""
+    """The tolerance that the task gives in minutes.
+
+    Fails as: None without `diff_range_in_minutes`.
+    """
     return config.get("diff_range_in_minutes")
 
 
-@metric(failure="0.0 for an unequal value, None too", source="general.py")
+@metric("general.py")
 def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
-    """Whether the result equals `expected`, as Python compares: True equals 1."""
+    """Whether the result equals `expected`, as Python compares: True equals 1.
+
+    Fails as: 0.0 for an unequal value, None too.
+    """
     expected = rules["expected"]
     refuse_half_characters(result, expected)
     return float(bool(result == expected))
 
 
-@metric(failure="TypeError for what is no string", source="general.py", needs=("rapidfuzz",))
+@metric("general.py", needs=("rapidfuzz",))
 def fuzzy_match(result: Any, rules: Mapping[str, Any]) -> float:
-    """How similar two strings are, from 0 to 1; no threshold."""
+    """How similar two strings are, from 0 to 1; no threshold.
+
+    Fails as: TypeError for what is no string.
+    """
     from rapidfuzz import fuzz
 
     return fuzz.ratio(result, rules["expected"]) / 100.0
 
 
-@metric(failure="0.0", source="general.py")
+@metric("general.py")
 def literal_match(result: Any, expected: Any, **options: Any) -> float:
-    """Whether two values, or two lists item by item, are written the same."""
+    """Whether two values, or two lists item by item, are written the same.
+
+    Fails as: 0.0.
+    """
     fold: Callable[[Any], str] = (
         (lambda value: str(value).lower()) if options.get("ignore_case", False) else str
     )
@@ -91,15 +107,21 @@ def literal_match(result: Any, expected: Any, **options: Any) -> float:
     return float([fold(item) for item in result] == [fold(item) for item in expected])
 
 
-@metric(failure="TypeError for None", source="general.py")
+@metric("general.py")
 def is_in_list(result: Any, rules: Mapping[str, Any]) -> float:
-    """Whether `expected` is in the result."""
+    """Whether `expected` is in the result.
+
+    Fails as: TypeError for None.
+    """
     return float(rules["expected"] in result)
 
 
-@metric(failure="0.0 for None", source="general.py")
+@metric("general.py")
 def check_include_exclude(result: str | None, rules: Mapping[str, Any]) -> float:
-    """Whether a text has all of `include` and none of `exclude`."""
+    """Whether a text has all of `include` and none of `exclude`.
+
+    Fails as: 0.0 for None.
+    """
     if result is None:
         return 0.0
     refuse_half_characters(result)
@@ -107,13 +129,14 @@ def check_include_exclude(result: str | None, rules: Mapping[str, Any]) -> float
     return float(included and all(part not in result for part in rules.get("exclude", [])))
 
 
-@metric(
-    failure="0.0 for None and for what is no JSON object; a string that is no JSON raises",
-    source="general.py",
-    notes="Only the expected keys are compared. Apostrophes in a string become quotation marks.",
-)
+@metric("general.py")
 def check_direct_json_object(result: Any, rules: Mapping[str, Any]) -> float:
-    """Whether an object has the expected values under the expected keys."""
+    """Whether an object has the expected values under the expected keys.
+
+    Fails as: 0.0 for None and for what is no JSON object; a string that is no JSON raises.
+
+    Oddities: Only the expected keys are compared. Apostrophes in a string become quotation marks.
+    """
     if isinstance(result, str):
         result = json.loads(result.strip().replace("'", '"'))
     if result is None:
@@ -121,16 +144,22 @@ def check_direct_json_object(result: Any, rules: Mapping[str, Any]) -> float:
     return or_else(0.0, _holds_expected, result, rules)
 
 
-@metric(failure="0.0 for an unequal listing", source="basic_os.py")
+@metric("basic_os.py")
 def check_moved_jpgs(tree: Mapping[str, Any], rules: Mapping[str, Any]) -> int:
-    """Whether a folder holds exactly the expected names."""
+    """Whether a folder holds exactly the expected names.
+
+    Fails as: 0.0 for an unequal listing.
+    """
     names = [node["name"] for node in tree["children"]]
     return int(len(names) == len(rules["expected"]) and set(names) == set(rules["expected"]))
 
 
-@metric(failure="a TypeError: it takes nothing", source="__init__.py")
+@metric("__init__.py")
 def infeasible() -> None:
-    """Nothing: the control flow scores `infeasible` before any metric is called."""
+    """Nothing: the control flow scores `infeasible` before any metric is called.
+
+    Fails as: a TypeError: it takes nothing.
+    """
 
 
 def refuse_half_characters(*values: Any) -> None:

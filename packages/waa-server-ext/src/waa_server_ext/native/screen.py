@@ -28,23 +28,32 @@ _NAMESPACES = {
 """Of the accessibility tree; see section A.4 of the server's protocol."""
 
 
-@getter(failure="None where the VM fails", source="info.py")
+@getter("info.py")
 def vm_screen_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Width and height of the screen in pixels."""
+    """Width and height of the screen in pixels.
+
+    Fails as: None where the VM fails.
+    """
     answer = env.vm.post("/screen_size")
     return answer.json() if answer.status == _OK else None
 
 
-@getter(failure="None where the VM fails: always on Windows", source="info.py")
+@getter("info.py")
 def vm_window_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Width and height of a window in pixels."""
+    """Width and height of a window in pixels.
+
+    Fails as: None where the VM fails: always on Windows.
+    """
     answer = env.vm.post("/window_size", form={"app_class_name": config["app_class_name"]})
     return answer.json() if answer.status == _OK else None
 
 
-@getter(failure="TypeError where the VM has none", source="info.py")
+@getter("info.py")
 def vm_wallpaper(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """The wallpaper, fetched; its local path."""
+    """The wallpaper, fetched; its local path.
+
+    Fails as: TypeError where the VM has none.
+    """
     path = env.scratch_path(config["dest"])
     answer = env.vm.post("/wallpaper")
     if answer.status != _OK:
@@ -53,29 +62,32 @@ def vm_wallpaper(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     return str(path)
 
 
-@getter(failure="None for an absent folder", source="info.py")
+@getter("info.py")
 def list_directory(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The tree of a folder."""
+    """The tree of a folder.
+
+    Fails as: None for an absent folder.
+    """
     return env.directory(config["path"])
 
 
-@getter(
-    failure="None where the VM fails",
-    source="misc.py",
-    notes="Asks for no backend, which is win32 on Windows.",
-)
+@getter("misc.py")
 def accessibility_tree(env: EvaluationContext, *_: Any) -> Any:
-    """The accessibility tree as XML."""
+    """The accessibility tree as XML.
+
+    Fails as: None where the VM fails.
+
+    Oddities: Asks for no backend, which is win32 on Windows.
+    """
     return env.accessibility(None)
 
 
-@metric(
-    failure="0.0 where nothing is selected",
-    source="general.py",
-    needs=("lxml", "cssselect", "rapidfuzz"),
-)
+@metric("general.py", needs=("lxml", "cssselect", "rapidfuzz"))
 def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) -> float:
-    """How well elements chosen by XPath or CSS have the expected text: a product over all rules."""
+    """How well elements chosen by XPath or CSS have the expected text: a product over all rules.
+
+    Fails as: 0.0 where nothing is selected.
+    """
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True)

@@ -31,9 +31,12 @@ _NO_SCHEDULE = 202
 """The byte at the start hour where the night light follows the sun."""
 
 
-@getter(failure="raises where the value is absent, which counts as zero", source="settings.py")
+@getter("settings.py")
 def night_light_state(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Whether the night light is on: False, `[True]`, or `[True, from, to]` with a schedule."""
+    """Whether the night light is on: False, `[True]`, or `[True, from, to]` with a schedule.
+
+    Fails as: raises where the value is absent, which counts as zero.
+    """
     data = env.registry(_NIGHT_LIGHT, "Data")["output"].split("\n")
     if data[_ENABLED_AT] != "1":
         return False
@@ -47,9 +50,12 @@ def night_light_state(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     return [True, _clock(start, minute), _clock(end, _minute(data, end_at))]
 
 
-@getter(failure="None where Storage Sense is off", source="settings.py")
+@getter("settings.py")
 def storage_sense_run_frequency(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """How often Storage Sense runs, in days, as a string."""
+    """How often Storage Sense runs, in days, as a string.
+
+    Fails as: None where Storage Sense is off.
+    """
     enabled = env.registry(_STORAGE, "01")
     if enabled["status"] != "success" or enabled["output"] != "1\n":
         return None
@@ -57,40 +63,55 @@ def storage_sense_run_frequency(env: EvaluationContext, config: Mapping[str, Any
     return frequency["output"].split("\n")[0] if frequency["status"] == "success" else None
 
 
-@getter(failure="'Error getting the timezone'", source="settings.py")
+@getter("settings.py")
 def system_timezone(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """The display name of the time zone."""
+    """The display name of the time zone.
+
+    Fails as: 'Error getting the timezone'.
+    """
     return str(or_else("Error getting the timezone", _time_zone, env))
 
 
-@getter(failure="raises where the VM fails, which counts as zero", source="settings.py")
+@getter("settings.py")
 def desktop_background(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether the desktop has a plain colour: the strings 'True' and 'False'."""
+    """Whether the desktop has a plain colour: the strings 'True' and 'False'.
+
+    Fails as: raises where the VM fails, which counts as zero.
+    """
     path = env.registry(r"HKCU:Control Panel\Desktop", "WallPaper")["output"].replace("\n", "")
     return str(path == "")
 
 
-@getter(failure="'False' where the value is absent", source="settings.py")
+@getter("settings.py")
 def system_notifications(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
-    """Whether notifications are off: 'True' and 'False', None for a value that is neither."""
+    """Whether notifications are off: 'True' and 'False', None for a value that is neither.
+
+    Fails as: 'False' where the value is absent.
+    """
     key = r"HKCU:Software\Microsoft\Windows\CurrentVersion\PushNotifications"
     answer = env.registry(key, "ToastEnabled")
     failed = "Uanble to get the notifications settings state"  # upstream's own spelling
     return or_else(failed, _notifications_off, answer)
 
 
-@getter(failure="'Error'", source="settings.py")
+@getter("settings.py")
 def default_browser(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """The ProgId of the default browser."""
+    """The ProgId of the default browser.
+
+    Fails as: 'Error'.
+    """
     answer = env.registry(_HTTP_CHOICE, "ProgId")
     return str(or_else("Error", lambda: answer["output"].split("\n")[0]))
 
 
-@getter(failure="raises where a value is absent, which counts as zero", source="settings.py")
+@getter("settings.py")
 def active_hours_of_user_to_not_interrupt_for_windows_updates(
     env: EvaluationContext, config: Mapping[str, Any]
 ) -> Any:
-    """From when to when updates do not restart Windows."""
+    """From when to when updates do not restart Windows.
+
+    Fails as: raises where a value is absent, which counts as zero.
+    """
     answers = [env.registry(_ACTIVE_HOURS, f"ActiveHours{edge}") for edge in ("Start", "End")]
     hours = [_clock(int(answer["output"].split("\n")[0]), 0) for answer in answers]
     return hours if all(answer["status"] == "success" for answer in answers) else None

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import posixpath
 import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.native.chrome import HISTORY as CHROME_HISTORY
-from waa_server_ext.native.context import OK
+from waa_server_ext.native.context import OK, EvaluationContext
 from waa_server_ext.native.edge import HISTORY as EDGE_HISTORY
 from waa_server_ext.native.profiles import Location, locate
-from waa_server_ext.vm.client import VmTransportError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from waa_server_ext.native.context import EvaluationContext
-    from waa_server_ext.vm.client import VmResponse
+from waa_server_ext.vm.client import VmResponse, VmTransportError
 
 # upstream's numbers, but for the most repeats: it would go on for ever
 _REPEAT_PAUSE_S = 0.3

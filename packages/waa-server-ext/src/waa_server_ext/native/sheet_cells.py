@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from waa_server_ext.native.refusals import (
     RefusedFileError,
@@ -13,9 +14,6 @@ from waa_server_ext.native.refusals import (
     parse_xml,
     read_member,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _MAX_STYLED = 1_000_000

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from waa_server_ext.native.refusals import or_else
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _DIMENSION_PROPS = frozenset(
     {"auto_size", "bestFit", "collapsed", "customFormat", "customHeight", "customWidth", "height",

@@ -12,14 +12,12 @@ import math
 import re
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from waa_server_ext.native.refusals import RefusedFileError, check_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 Kind = Literal["int", "uint", "float", "bool", "datetime", "timedelta", "object"]
 

@@ -6,9 +6,10 @@ import itertools
 import re
 import warnings
 import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.native.files import read_text
 from waa_server_ext.native.refusals import RefusedFileError, check_archive, or_else, read_member
@@ -17,9 +18,6 @@ from waa_server_ext.native.rules import matches_rule
 from waa_server_ext.native.sheet_cells import cell_styles, cell_value, parsed_sheet, style_of
 from waa_server_ext.native.sheet_parts import charts, dimensions, filters, pivots
 from waa_server_ext.native.sheet_values import SheetFrame, open_values, read_frame
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 __all__: list[str] = []
 
@@ -42,16 +40,16 @@ class _Book:
 Pair = tuple[_Book, "_Book | None"]
 
 
-@metric(
-    failure="0.0 for None and a result that is no .xlsx; a damaged reference raises",
-    source="table.py",
-    needs=("openpyxl", "defusedxml", "rapidfuzz"),
-    notes="Rules: sheet_name, sheet_data, sheet_print, sheet_fuzzy, sparkline, chart, style, "
-    "freeze, zoom, data_validation, row_props, col_props, filter, pivot_table, check_cell. Values "
-    "are compared as pandas' read_excel gives them, to four digits.",
-)
+@metric("table.py", needs=("openpyxl", "defusedxml", "rapidfuzz"))
 def compare_table(result: str | None, expected: str | None = None, **options: Any) -> float:
-    """Whether two workbooks satisfy every rule of the task's `options`."""
+    """Whether two workbooks satisfy every rule of the task's `options`.
+
+    Fails as: 0.0 for None and a result that is no .xlsx; a damaged reference raises.
+
+    Oddities: Rules: sheet_name, sheet_data, sheet_print, sheet_fuzzy, sparkline, chart, style,
+    freeze, zoom, data_validation, row_props, col_props, filter, pivot_table, check_cell. Values
+    are compared as pandas' read_excel gives them, to four digits.
+    """
     if result is None:
         return 0.0
     ours = or_else(None, _open, result)

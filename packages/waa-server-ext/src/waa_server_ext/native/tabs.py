@@ -22,25 +22,23 @@ _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"
 _DECLARED_ENCODING = re.compile(r"^\s*<\?xml[^>]*\bencoding\s*=", re.IGNORECASE)
 
 
-@getter(
-    failure="None without an address bar; KeyError for one without a value",
-    source="chrome.py",
-    needs=("defusedxml",),
-)
+@getter("chrome.py", needs=("defusedxml",))
 def active_url_from_accessTree(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:  # noqa: N802  # its name in tasks
-    """The text of the address bar, after the prefix that the task gives (`https://`)."""
+    """The text of the address bar, after the prefix that the task gives (`https://`).
+
+    Fails as: None without an address bar; KeyError for one without a value.
+    """
     return active_url(env, config)
 
 
-@getter(
-    failure="None without an address bar; raises without a query, which counts as zero",
-    source="chrome.py",
-    needs=("defusedxml",),
-)
+@getter("chrome.py", needs=("defusedxml",))
 def active_tab_url_parse(
     env: EvaluationContext, config: Mapping[str, Any]
 ) -> dict[str, str] | None:
-    """Parameters of the active tab's URL, some under other names."""
+    """Parameters of the active tab's URL, some under other names.
+
+    Fails as: None without an address bar; raises without a query, which counts as zero.
+    """
     url = active_url(env, config)
     if url is None:
         return None
@@ -53,13 +51,12 @@ def active_tab_url_parse(
     return found
 
 
-@getter(
-    failure="None without an address bar",
-    source="chrome.py",
-    needs=("defusedxml",),
-)
+@getter("chrome.py", needs=("defusedxml",))
 def url_dashPart(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
-    """One part of the active tab's URL between slashes."""
+    """One part of the active tab's URL between slashes.
+
+    Fails as: None without an address bar.
+    """
     url = active_url(env, config)
     if url is None:
         return None
@@ -71,9 +68,12 @@ def url_dashPart(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # n
     return {config["key"]: part} if config["returnType"] == "json" else None
 
 
-@metric(failure="0.0 for None", source="chrome.py")
+@metric("chrome.py")
 def is_expected_active_tab(active_tab_info: Any, rule: Mapping[str, Any]) -> float:
-    """Whether the active tab shows the page."""
+    """Whether the active tab shows the page.
+
+    Fails as: 0.0 for None.
+    """
     if not active_tab_info:
         return 0.0
     if rule["type"] != "url":
@@ -84,21 +84,25 @@ def is_expected_active_tab(active_tab_info: Any, rule: Mapping[str, Any]) -> flo
     return int(same_url(rule["url"], found))
 
 
-@metric(
-    failure="TypeError for None",
-    source="chrome.py",
-    notes="As many tabs as pages; two tabs of one page count as two.",
-)
+@metric("chrome.py")
 def is_expected_tabs(open_tabs: Any, rule: Mapping[str, Any]) -> int:
-    """Whether exactly the expected pages are open."""
+    """Whether exactly the expected pages are open.
+
+    Fails as: TypeError for None.
+
+    Oddities: As many tabs as pages; two tabs of one page count as two.
+    """
     if rule["type"] != "url":
         return 0
     return int(same_pages(rule["urls"], [tab["url"] for tab in open_tabs]))
 
 
-@metric(failure="0.0 for None", source="chrome.py")
+@metric("chrome.py")
 def is_expected_url_pattern_match(result: Any, rules: Mapping[str, Any]) -> float:
-    """Whether a URL has all the expected patterns."""
+    """Whether a URL has all the expected patterns.
+
+    Fails as: 0.0 for None.
+    """
     if not result:
         return 0.0
     url = result
@@ -108,15 +112,21 @@ def is_expected_url_pattern_match(result: Any, rules: Mapping[str, Any]) -> floa
     return float(all(search(pattern, url) for pattern in rules["expected"]))
 
 
-@metric(failure="TypeError for None", source="chrome.py")
+@metric("chrome.py")
 def is_expected_search_query(active_tab_info: Any, rules: Mapping[str, Any]) -> float:
-    """Whether the active tab's URL has the expected pattern."""
+    """Whether the active tab's URL has the expected pattern.
+
+    Fails as: TypeError for None.
+    """
     return float(search(rules["expect"]["pattern"], active_tab_info["url"]))
 
 
-@metric(failure="TypeError for None", source="chrome.py")
+@metric("chrome.py")
 def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> float:
-    """Whether the page's HTML names every item."""
+    """Whether the page's HTML names every item.
+
+    Fails as: TypeError for None.
+    """
     items, content = rule["items"], active_tab_info["content"]
     return float(all(item in content for item in items))
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlparse, urlunparse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def same_url(first: Any, second: Any) -> bool:

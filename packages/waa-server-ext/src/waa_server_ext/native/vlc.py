@@ -26,13 +26,14 @@ _DEFAULT_COLOURS = "153;210;153;20;210;20;255;199;15;245;39;29"
 _DARK = 100
 
 
-@getter(
-    failure="TypeError for an absent file, which counts as zero",
-    source="vlc.py",
-    notes="On Windows the path of the user Docker, whoever is logged on.",
-)
+@getter("vlc.py")
 def vlc_config(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """VLC's configuration file, fetched; its local path."""
+    """VLC's configuration file, fetched; its local path.
+
+    Fails as: TypeError for an absent file, which counts as zero.
+
+    Oddities: On Windows the path of the user Docker, whoever is logged on.
+    """
     system = env.platform
     return _fetch(env, config, _WINDOWS if system == "Windows" else _ask(env, system))
 
@@ -47,13 +48,14 @@ def _vlc_config_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     return _fetch(env, config, path.replace(r"Local\..", "").replace("\\\\", "\\"))
 
 
-@metric(
-    failure="0; TypeError for None",
-    source="vlc.py",
-    notes="The first line with the setting decides; compared as text, case included.",
-)
+@metric("vlc.py")
 def is_vlc_recordings_folder(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether recordings go to the folder."""
+    """Whether recordings go to the folder.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: The first line with the setting decides; compared as text, case included.
+    """
     lines = _lines(actual_config_path)
     wanted = rule["recording_file_path"]
     live = (line for line in lines if not line.startswith("#") and line.strip())
@@ -61,31 +63,47 @@ def is_vlc_recordings_folder(actual_config_path: str, rule: Mapping[str, Any]) -
     return int(found is not None and _value(found) == wanted)
 
 
-@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+@metric("vlc.py")
 def check_qt_bgcone(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether the cone in the background has the state; on by default."""
+    """Whether the cone in the background has the state; on by default.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: A commented line counts too.
+    """
     return _is_set(actual_config_path, "qt-bgcone", "1", rule, "expected_qt_bgcone")
 
 
-@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+@metric("vlc.py")
 def check_qt_max_volume(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether the volume goes up to a percentage; 125 by default."""
+    """Whether the volume goes up to a percentage; 125 by default.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: A commented line counts too.
+    """
     return _is_set(actual_config_path, "qt-max-volume", "125", rule, "expected_qt_max_volume")
 
 
-@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+@metric("vlc.py")
 def check_qt_minimal_view(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether VLC starts without menus; off by default."""
+    """Whether VLC starts without menus; off by default.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: A commented line counts too.
+    """
     return _is_set(actual_config_path, "qt-minimal-view", "0", rule, "expected_qt_minimal_view")
 
 
-@metric(
-    failure="0; TypeError for None",
-    source="vlc.py",
-    notes="Takes 0 for the default, which is 1 in VLC: an untouched file passes.",
-)
+@metric("vlc.py")
 def check_qt_video_resize(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether the window takes the size of the video."""
+    """Whether the window takes the size of the video.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: Takes 0 for the default, which is 1 in VLC: an untouched file passes.
+    """
     return _is_set(actual_config_path, "qt-video-autoresize", "0", rule, "qt-video-autoresize")
 
 
@@ -99,23 +117,29 @@ def _video_resize_fixed(actual_config_path: str, rule: Mapping[str, Any]) -> int
     return int((found[-1] if found else "1") == _text(rule[key]))
 
 
-@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+@metric("vlc.py")
 def check_one_instance_when_started_from_file(
     actual_config_path: str, rule: Mapping[str, Any]
 ) -> int:
-    """Whether files open in the VLC that runs already; on by default."""
+    """Whether files open in the VLC that runs already; on by default.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: A commented line counts too.
+    """
     key = "one-instance-when-started-from-file"
     expected = "expected_one_instance_when_started_from_file"
     return _is_set(actual_config_path, key, "1", rule, expected)
 
 
-@metric(
-    failure="0; TypeError for None",
-    source="vlc.py",
-    notes="Any key at all counts as set; a commented line counts too.",
-)
+@metric("vlc.py")
 def check_global_key_play_pause(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    """Whether a global key plays and pauses."""
+    """Whether a global key plays and pauses.
+
+    Fails as: 0; TypeError for None.
+
+    Oddities: Any key at all counts as set; a commented line counts too.
+    """
     lines = _lines(actual_config_path)
     wanted = _text(rule["expected_global_key_play_pause"])
     found = [_value(line) for line in lines if "global-key-play-pause=" in line]
@@ -123,19 +147,23 @@ def check_global_key_play_pause(actual_config_path: str, rule: Mapping[str, Any]
     return int(state == wanted)
 
 
-@metric(
-    failure="0, also for colours that are no numbers; TypeError for None",
-    source="vlc.py",
-    notes="Another rule type than `match` and `blackish` gives None, which counts as zero.",
-)
+@metric("vlc.py")
 def check_qt_slider_colours(actual_config_path: str, rule: Mapping[str, Any]) -> int | None:
-    """Whether the volume slider has the colours, or dark ones."""
+    """Whether the volume slider has the colours, or dark ones.
+
+    Fails as: 0, also for colours that are no numbers; TypeError for None.
+
+    Oddities: Another rule type than `match` and `blackish` gives None, which counts as zero.
+    """
     return or_else(0, _colours_hold, _lines(actual_config_path), rule)
 
 
-@metric(failure="TypeError for None", source="vlc.py")
+@metric("vlc.py")
 def is_vlc_fullscreen(actual_window_size: Any, screen_size: Any) -> int:
-    """Whether a window is as large as the screen."""
+    """Whether a window is as large as the screen.
+
+    Fails as: TypeError for None.
+    """
     return int(all(actual_window_size[side] == screen_size[side] for side in ("width", "height")))
 
 

@@ -9,15 +9,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, StopRunning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from waa_server_ext.python_subset.values import Callable_
+from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, Callable_, StopRunning
 
 _MAX_STEPS = 300_000
 _MAX_WORK = 4_000_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.functions import Function, Scope
@@ -21,9 +22,6 @@ from waa_server_ext.python_subset.values import (
     formatted,
     is_callable,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _MAX_DEPTH = 60
 _ITEM_BYTES = 100  # of a dictionary, more or less

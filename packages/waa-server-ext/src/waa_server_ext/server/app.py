@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Blueprint, Flask, Response, request
+from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
 from bench_core.serving import foreign_origin
 from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_rescoring
 from waa_server_ext.server.journal import KeyRefusedError
-from waa_server_ext.server.service import UnknownBodyError, VmUnreachableError
+from waa_server_ext.server.service import Service, UnknownBodyError, VmUnreachableError
 from waa_server_ext.vm.access import Access
-
-if TYPE_CHECKING:
-    from flask.typing import ResponseReturnValue
-
-    from waa_server_ext.server.service import Service
 
 _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (KeyRefusedError, 409, "key"),

@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from bench_core.records.problems import problems_of
-from waa_server_ext.evaluation.tasks import BadTaskError, check_task
+from waa_server_ext.evaluation.tasks import BadTaskError, TaskFolder, check_task
 from waa_server_ext.server.journal import ANONYMOUS
 from waa_server_ext.vm.exchanges import VmExchange
 from waa_server_ext.vm.json_limits import check_size
-
-if TYPE_CHECKING:
-    from waa_server_ext.evaluation.tasks import TaskFolder
 
 MAX_BODY = 8 * 1024 * 1024
 """Bytes; the largest task has 20 kB, histories of code blocks may have more."""

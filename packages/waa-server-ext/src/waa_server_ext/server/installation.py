@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _BEGIN = b"# >>> waa-server-ext >>> added by `waa-server-ext install`; `uninstall` removes it"
 _END = b"# <<< waa-server-ext <<<"

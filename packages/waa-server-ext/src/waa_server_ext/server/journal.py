@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from bench_core.errors import InputError
 from bench_core.files import AppendLog, FileLock, GroupSync
 from bench_core.records.codec import decode_json
 from bench_core.run_folder import BadLine, set_aside_torn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ANONYMOUS = "auto-"
 """How keys begin that the server makes itself; no client asks for them again."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from flask import Flask
 
 from bench_core.errors import BenchError, EnvironmentFaultError
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
@@ -17,9 +19,6 @@ from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.server.app import make_blueprint
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.vm.access import TOKEN_VARIABLE, Access
-
-if TYPE_CHECKING:
-    from flask import Flask
 
 _START_S = 120.0  # importing vanilla's evaluators takes seconds, on a busy VM a minute
 

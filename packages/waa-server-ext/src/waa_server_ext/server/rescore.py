@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,18 +14,14 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
 from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.assets import AssetStore
+from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
 from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.evaluation.verdicts import Verdict
 from waa_server_ext.fixture.replay import ReplayVm
 from waa_server_ext.fixture.vm import loopback_addresses
 from waa_server_ext.server.journal import stored_verdicts
 from waa_server_ext.vm.client import VM_PORT, BodyStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
-    from waa_server_ext.vm.exchanges import VmExchange
+from waa_server_ext.vm.exchanges import VmExchange
 
 _TRIES = 50
 

@@ -8,13 +8,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from waa_server_ext.evaluation.evaluators import Evaluator
     from waa_server_ext.server.service import Service
     from waa_server_ext.vm.local_server import LocalServer
 

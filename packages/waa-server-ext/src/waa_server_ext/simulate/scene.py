@@ -6,7 +6,8 @@ import base64
 import binascii
 import datetime as dt
 import ntpath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationError
 
@@ -19,13 +20,9 @@ from waa_server_ext.simulate.desktop.window_manager import SCREEN
 from waa_server_ext.simulate.machine.clock import START
 from waa_server_ext.simulate.machine.computer import TIME_ZONES, Machine, Timer
 from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, FileEntry, normal
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from waa_server_ext.simulate.ui.builder import Builder
 
 
 class SceneFile(Record):

@@ -5,19 +5,14 @@ from __future__ import annotations
 import functools
 import time
 import types
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from waa_server_ext.evaluation.verdicts import SetupStep
-from waa_server_ext.vanilla.evaluator_loader import RefusedNameError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.evaluation.verdicts import Stage
-    from waa_server_ext.vanilla.evaluator_loader import Vanilla
-    from waa_server_ext.vm.exchanges import VmExchange
+from waa_server_ext.evaluation.verdicts import SetupStep, Stage
+from waa_server_ext.vanilla.evaluator_loader import RefusedNameError, Vanilla
+from waa_server_ext.vm.exchanges import VmExchange
 
 _REFUSED_STEPS = {
     "upload_file": "it sends a file of this machine",

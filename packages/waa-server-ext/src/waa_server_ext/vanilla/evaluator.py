@@ -13,26 +13,21 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
 from waa_server_ext.evaluation.downloads import HostRule
-from waa_server_ext.evaluation.evaluators import VANILLA_KIND, Description
+from waa_server_ext.evaluation.evaluators import VANILLA_KIND, Description, EvaluatorSettings
 from waa_server_ext.evaluation.tasks import check_task
-from waa_server_ext.evaluation.verdicts import EvaluationFault, Verdict
+from waa_server_ext.evaluation.verdicts import EvaluationFault, SetupReport, Verdict
 from waa_server_ext.vanilla.bounds import RequestBounds, bounded, install_bounds
 from waa_server_ext.vanilla.checkout import find_checkout, only_host
 from waa_server_ext.vanilla.desktop_env import DesktopEnvStandIn, Watch
 from waa_server_ext.vanilla.evaluator_loader import load_vanilla
 from waa_server_ext.vanilla.verdicts import as_setup_report, as_verdict
 from waa_server_ext.vm.client import BodyStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
-    from waa_server_ext.evaluation.verdicts import SetupReport
 
 _LIVE = frozenset({"active_tab_info", "open_tabs_info", "page_info", "pdf_from_url"})
 _ASSETS = Path("desktop_env/assets")

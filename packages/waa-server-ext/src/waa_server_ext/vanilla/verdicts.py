@@ -12,6 +12,7 @@ from waa_server_ext.evaluation.verdicts import (
     MetricDetail,
     SetupReport,
     SetupStep,
+    Stage,
     Timings,
     Verdict,
 )
@@ -19,7 +20,6 @@ from waa_server_ext.evaluation.verdicts import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from waa_server_ext.evaluation.verdicts import Stage
     from waa_server_ext.vanilla.bounds import RequestBounds
     from waa_server_ext.vanilla.desktop_env import MetricCall, Watch
 

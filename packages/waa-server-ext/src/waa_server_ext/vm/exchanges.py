@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, model_validator
+from typing_extensions import Self
 
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Body(Record):

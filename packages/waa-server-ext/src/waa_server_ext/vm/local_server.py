@@ -6,15 +6,14 @@ import io
 import socket
 from abc import ABC, abstractmethod
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from typing_extensions import Self
 
 from bench_core.errors import InputError
 from bench_core.serving import BoundedHandler, BoundedServer, RefusedRequestError
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.json_limits import check_size
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _MOST_BODY = 128 * 1024 * 1024
 """Bytes of a request that brings the bodies of a transcript, or a file, along; applications take less."""

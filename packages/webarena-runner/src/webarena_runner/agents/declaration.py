@@ -7,12 +7,10 @@ itself, and the data set's own schema of the data would give both away. The name
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Scalar = str | int | float | bool | None
 

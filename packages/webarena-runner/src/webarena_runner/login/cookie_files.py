@@ -6,7 +6,8 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -14,9 +15,6 @@ from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.records.problems import problems_of
 from webarena_runner.web import Cookie
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _STALE_S = 60.0
 """A login that expires within a minute is not used: it would expire in the trial."""

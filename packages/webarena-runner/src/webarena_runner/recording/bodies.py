@@ -6,12 +6,11 @@ import asyncio
 import base64
 from typing import TYPE_CHECKING, Any
 
-from webarena_runner.recording.link import CONNECTION_ERRORS
+from webarena_runner.recording.link import CONNECTION_ERRORS, DevToolsLink
 
 if TYPE_CHECKING:
     from webarena_runner.recording.exchanges import Hop
     from webarena_runner.recording.har import RecordingLimits
-    from webarena_runner.recording.link import DevToolsLink
 
 # The evaluator reads bodies of JSON and forms only; HTML shows lost logins.
 _KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")

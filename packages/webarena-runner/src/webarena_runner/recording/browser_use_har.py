@@ -9,14 +9,12 @@ has status 0. Of 14 real tasks 5 could be scored so, and all 14 with `HarRecorde
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser_use import SharedPatch
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _WATCHDOG = "browser_use.browser.watchdogs.har_recording_watchdog"
 _FILTER = "_is_https"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import BrowserError
 from webarena_runner.recording.bodies import Bodies
@@ -16,9 +17,6 @@ from webarena_runner.recording.exchanges import Traffic
 from webarena_runner.recording.har import Har, RecordingLimits, build_har
 from webarena_runner.recording.link import CONNECTION_ERRORS, DevToolsLink
 from webarena_runner.recording.unreported import Unreported
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _ATTACH_S = 3.0
 _POLL_S = 0.02

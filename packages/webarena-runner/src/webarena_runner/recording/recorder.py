@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
+from webarena_runner.recording.har import Har, RecordingLimits
 from webarena_runner.recording.observer import BrowserObserver
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
-    from types import TracebackType
-    from typing import Self
-
-    from webarena_runner.recording.har import Har, RecordingLimits
 
 _T = TypeVar("_T")
 _ATTACH_S = 3.0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from re import _parser  # type: ignore[attr-defined]  # the tree of a pattern, kept since Python 2
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 _LIKELY = "a1 -_/.?=&xA:"
 _MAY_REPEAT = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")

@@ -9,23 +9,18 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from pydantic import JsonValue  # noqa: TC002  # in an annotation that is only read
+from pydantic import JsonValue  # in an annotation that is only read
 
-from bench_core.records import Record
-from webarena_runner.config import default_config
+from bench_core.records import Record, Task
+from webarena_runner.config import EnvironmentConfig, default_config
 from webarena_runner.reference_solutions.traffic import traffic_for
 from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import dataset_path, load_tasks, task_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bench_core.records import Task
-    from webarena_runner.config import EnvironmentConfig
 
 Kind = Literal["never", "no-browser", "contact-probe", "free", "visit-only", "answer-only"]
 """`never`: no traffic and no answer satisfy the definition (13 tasks of webarena-verified 1.2.3);

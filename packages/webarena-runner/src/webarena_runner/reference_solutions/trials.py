@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from pydantic import JsonValue
+
+from bench_core.records import Task
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluation import HAR_FILE, write_answer, write_config
 from webarena_runner.patterns import is_pattern
 from webarena_runner.reference_solutions.examples import example
 from webarena_runner.reference_solutions.traffic import traffic_for
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import Task
-    from webarena_runner.config import EnvironmentConfig
 
 
 def answer_for(task: Task) -> dict[str, JsonValue]:

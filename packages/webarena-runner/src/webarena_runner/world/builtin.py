@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Iterable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.fault_switches import FaultSwitches
 from bench_core.protocols import WorldInfo
 from webarena_runner.world.messages import Request, Response, json_response
-from webarena_runner.world.server import FAULTS, SiteServer
+from webarena_runner.world.server import FAULTS, FaultKind, SiteServer
+from webarena_runner.world.site import SiteAccount, StandInSite
 from webarena_runner.world.sites.gitlab import GitLab
 from webarena_runner.world.sites.map import Map
 from webarena_runner.world.sites.reddit import Reddit
 from webarena_runner.world.sites.shopping import Shopping
 from webarena_runner.world.sites.shopping_admin import ShoppingAdmin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bench_core.fault_switches import FaultSwitches
-    from webarena_runner.world.server import FaultKind
-    from webarena_runner.world.site import SiteAccount, StandInSite
 
 _SITES: tuple[type[StandInSite], ...] = (Shopping, ShoppingAdmin, Reddit, GitLab, Map)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.policy import HTTP
 from functools import cached_property
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)

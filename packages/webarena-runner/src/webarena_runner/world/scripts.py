@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench_core.browser_use.scripted_chat import act, answer, click, fill
+from bench_core.browser_use.elements import Page
+from bench_core.browser_use.scripted_chat import Action, Script, Turn, act, answer, click, fill
 from bench_core.errors import UnknownTaskError
 from webarena_runner.world.files import initial
-
-if TYPE_CHECKING:
-    from bench_core.browser_use.elements import Page
-    from bench_core.browser_use.scripted_chat import Action, Script, Turn
 
 __all__ = ["demo_task_ids", "script_for", "scripted_task_ids"]
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from webarena_runner.world.files import asset
-from webarena_runner.world.markup import Markup, document, hidden, tag
-from webarena_runner.world.messages import Response, html, not_found, redirect
+from webarena_runner.world.markup import Markup, Node, document, hidden, tag
+from webarena_runner.world.messages import Request, Response, html, not_found, redirect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webarena_runner.world.markup import Node
-    from webarena_runner.world.messages import Request
     from webarena_runner.world.router import Router
 
 _SESSIONS = 10_000  # a trial begins a few; the oldest ends for another

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
 
 from bench_core.agents.dialects.coordinates import in_patches, within
 from bench_core.agents.dialects.interface import (
+    Answered,
     Declaration,
     Dialect,
     Member,
@@ -21,12 +24,15 @@ from bench_core.agents.dialects.interface import (
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
     EARLIER_FAILED,
+    Action,
     Click,
     Drag,
     HoldKeys,
     MouseDown,
     MouseUp,
     Move,
+    Observation,
+    Point,
     PointerPosition,
     PressKeys,
     Screenshot,
@@ -36,14 +42,7 @@ from bench_core.agents.records import (
     Zoom,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import ImagePart, TextPart
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-    from bench_core.agents.dialects.interface import Answered
-    from bench_core.agents.records import Action, Observation, Point
-    from bench_core.models.records import OpaquePart, Part, ToolCall
+from bench_core.models.records import ImagePart, OpaquePart, Part, TextPart, ToolCall
 
 _STANDARD = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-6])?(-\d{8})?$).*")
 """Models before 4.7, which see pictures of 1,568 pixels and as many patches at most; later ones see 2,576 and 4,784."""

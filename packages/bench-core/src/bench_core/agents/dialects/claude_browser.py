@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import JsonValue
 
 from bench_core.agents.dialects.claude import (
     BUTTONS,
@@ -18,8 +21,9 @@ from bench_core.agents.dialects.claude import (
     words,
 )
 from bench_core.agents.dialects.coordinates import within
-from bench_core.agents.dialects.interface import Member, Screen, names_of_keys, place_text
+from bench_core.agents.dialects.interface import Answered, Member, Screen, names_of_keys, place_text
 from bench_core.agents.records import (
+    Action,
     ActivateTab,
     Back,
     Click,
@@ -36,6 +40,7 @@ from bench_core.agents.records import (
     MouseUp,
     Move,
     NewTab,
+    Observation,
     PageText,
     Point,
     ReadPage,
@@ -44,21 +49,13 @@ from bench_core.agents.records import (
     Scroll,
     ScrollTo,
     SetValue,
+    Target,
     TypeText,
     Wait,
     Zoom,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import OpaquePart, TextPart
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import JsonValue
-
-    from bench_core.agents.dialects.interface import Answered
-    from bench_core.agents.records import Action, Observation, Target
-    from bench_core.models.records import ImagePart, Part
+from bench_core.models.records import ImagePart, OpaquePart, Part, TextPart
 
 _MOST_WAIT_S = 30.0
 _MOST_LINE = 4096

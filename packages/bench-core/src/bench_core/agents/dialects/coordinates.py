@@ -6,18 +6,14 @@ import base64
 import io
 import math
 import struct
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench_core.agents.records import Drag, Point, Zoom
+from bench_core.agents.records import Action, Drag, Point, Zoom
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import MissingExtraError
 from bench_core.models.records import ImagePart
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.agents.records import Action
 
 _PNG_HEAD = struct.Struct(">8s4x4sII")
 _FACTOR = 28

@@ -8,7 +8,9 @@ functions but those that load pages. Google's page gives them `magnitude_in_pixe
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
 
 from bench_core.agents.dialects.claude import NOTCH_PX, direction
 from bench_core.agents.dialects.coordinates import on_grid
@@ -25,6 +27,7 @@ from bench_core.agents.dialects.interface import (
 )
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
+    Action,
     Back,
     Click,
     Drag,
@@ -36,6 +39,7 @@ from bench_core.agents.records import (
     MouseUp,
     Move,
     Observation,
+    Point,
     PressKeys,
     Screenshot,
     Scroll,
@@ -43,12 +47,7 @@ from bench_core.agents.records import (
     Wait,
 )
 from bench_core.agents.tools import InvalidCallError
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-    from bench_core.agents.records import Action, Point
-    from bench_core.models.records import Part, ToolCall
+from bench_core.models.records import Part, ToolCall
 
 _GRID = 1000
 _MAGNITUDE = 800

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from datetime import date
+from typing import Any, ClassVar
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from bench_core.agents.ending import ending_tools
 from bench_core.agents.observation_text import as_shown, observation_parts
-from bench_core.agents.records import ActionResult, Observation, PressKeys
+from bench_core.agents.records import Action, ActionResult, Observation, PressKeys, Tab
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
-from bench_core.models.records import TextPart, ToolResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import date
-
-    from pydantic import JsonValue
-
-    from bench_core.agents.records import Action, Tab
-    from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
-    from bench_core.records import AgentTask
+from bench_core.models.records import (
+    ImagePart,
+    OpaquePart,
+    Part,
+    Reply,
+    TextPart,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from bench_core.records import AgentTask
 
 _MOST_KEYS = 10
 _MOST_NAME = 100

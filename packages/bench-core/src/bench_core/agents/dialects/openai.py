@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
 
 from bench_core.agents.dialects.interface import (
     Answered,
@@ -24,6 +27,7 @@ from bench_core.agents.dialects.interface import (
 from bench_core.agents.observation_text import result_text
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
+    Action,
     Click,
     Drag,
     Move,
@@ -36,15 +40,7 @@ from bench_core.agents.records import (
 )
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import EnvironmentFaultError
-from bench_core.models.records import TextPart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.agents.records import Action
-    from bench_core.models.records import Part, ToolCall
+from bench_core.models.records import Part, TextPart, ToolCall
 
 _BUTTONS = {"wheel": "middle"}
 _WAIT_S = 2.0

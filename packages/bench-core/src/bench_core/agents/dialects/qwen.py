@@ -11,7 +11,7 @@ import json
 import math
 import re
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bench_core.agents.dialects.coordinates import on_grid
 from bench_core.agents.dialects.interface import (
@@ -28,6 +28,7 @@ from bench_core.agents.dialects.interface import (
 from bench_core.agents.ending import answer_form
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
+    Action,
     Click,
     Done,
     Drag,
@@ -43,13 +44,9 @@ from bench_core.agents.records import (
     Wait,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import TextPart, Tool, ToolCall
+from bench_core.models.records import Part, Reply, TextPart, Tool, ToolCall
 from bench_core.models.schema import parse_json
-
-if TYPE_CHECKING:
-    from bench_core.agents.records import Action
-    from bench_core.models.records import Part, Reply
-    from bench_core.records import AgentTask
+from bench_core.records import AgentTask
 
 _NAME = "computer_use"
 _MOST_WAIT_S = 60.0

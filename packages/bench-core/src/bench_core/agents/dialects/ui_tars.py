@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.agents.dialects.coordinates import resized, smart_resize
 from bench_core.agents.dialects.interface import (
@@ -19,6 +20,7 @@ from bench_core.agents.dialects.interface import (
 )
 from bench_core.agents.ending import answer_form
 from bench_core.agents.records import (
+    Action,
     Back,
     Click,
     Done,
@@ -30,6 +32,7 @@ from bench_core.agents.records import (
     MouseDown,
     MouseUp,
     Move,
+    Point,
     PressKeys,
     Scroll,
     SwitchTab,
@@ -37,15 +40,9 @@ from bench_core.agents.records import (
     Wait,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import TextPart, ToolCall
+from bench_core.models.records import Part, Reply, TextPart, ToolCall
+from bench_core.records import AgentTask
 from bench_core.records.codec import decode_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.agents.records import Action, Point
-    from bench_core.models.records import Part, Reply
-    from bench_core.records import AgentTask
 
 _PROMPT = """\
 You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform \

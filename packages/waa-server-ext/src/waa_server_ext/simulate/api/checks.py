@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from flask import request
 
-from waa_server_ext.simulate.ui.nodes import walk
+from waa_server_ext.simulate.ui.nodes import Node, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.api.state import ApiState
     from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.ui.nodes import Node
 
 Answer = Any
 _PICTURES = ("jpg", "jpeg", "tiff")

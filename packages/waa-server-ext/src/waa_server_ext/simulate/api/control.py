@@ -6,12 +6,10 @@ them is decided for all of them in one place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from flask import Blueprint, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def control_routes(reset: Callable[[], None]) -> Blueprint:

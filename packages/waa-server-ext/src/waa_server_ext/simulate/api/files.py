@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from flask import request, send_file
 
 from waa_server_ext.simulate.desktop.recorder import png_bytes
-from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
 from waa_server_ext.simulate.machine.wallpaper import wallpaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.api.state import ApiState
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 Answer = Any
 _DOWNLOADS = f"{HOME}\\Downloads"

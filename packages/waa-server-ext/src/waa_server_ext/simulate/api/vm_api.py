@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Flask, Response, request
 from PIL import Image
@@ -23,15 +24,10 @@ from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
 from waa_server_ext.simulate.code.python import ServerProcess
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
+from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.recorder import png_bytes, screen_png
 from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.probe import PROBE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
 
 _REQUEST_S = 1.0
 """What a request takes in simulated time: files of two requests differ in their time stamps."""

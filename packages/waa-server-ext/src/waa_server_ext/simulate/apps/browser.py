@@ -6,23 +6,19 @@ Pages are not loaded or drawn: there is no web engine here, and no debugging por
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.dialogs import PromptBox
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 _BAR = "bookmark_bar"
 _FONT_SIZES = {"Very small": 9, "Small": 12, "Medium": 16, "Large": 20, "Very large": 24}

@@ -11,13 +11,12 @@ from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop
 
 _KEYS = (
     ("Percent", "%"), ("Clear entry", "CE"), ("Clear", "C"), ("Backspace", "<"),

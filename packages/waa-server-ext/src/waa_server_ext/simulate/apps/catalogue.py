@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.apps.browser import open_chrome, open_edge
 from waa_server_ext.simulate.apps.calculator import open_calculator
@@ -15,11 +15,7 @@ from waa_server_ext.simulate.apps.office import open_office
 from waa_server_ext.simulate.apps.paint import open_paint
 from waa_server_ext.simulate.apps.player import open_player
 from waa_server_ext.simulate.apps.settings import open_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.windows import Desktop, Window
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 
 @dataclass(frozen=True)

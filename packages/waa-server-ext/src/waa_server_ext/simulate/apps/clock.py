@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.machine.computer import Timer
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
@@ -12,12 +13,7 @@ from waa_server_ext.simulate.ui.dialogs import Dialog
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 CITIES: dict[tuple[str, str], float] = {
     ("Munich", "Germany"): 1, ("Berlin", "Germany"): 1, ("Hamburg", "Germany"): 1,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
 from waa_server_ext.simulate.ui.builder import BUTTON, PRIMARY, Builder
@@ -13,12 +14,7 @@ from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 SETTINGS = f"{HOME}\\AppData\\Roaming\\Code\\User\\settings.json"
 KEYBINDINGS = f"{HOME}\\AppData\\Roaming\\Code\\User\\keybindings.json"

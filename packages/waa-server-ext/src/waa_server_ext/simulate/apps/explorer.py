@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.apps.explorer_places import (
     Libraries,
@@ -13,7 +14,8 @@ from waa_server_ext.simulate.apps.explorer_places import (
     build_home,
 )
 from waa_server_ext.simulate.machine.computer import EXPLORER_ADVANCED
-from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.dialogs import PLACES, show_message
 from waa_server_ext.simulate.ui.file_labels import shown_size, shown_time, type_name
 from waa_server_ext.simulate.ui.file_view import FileView
@@ -21,13 +23,7 @@ from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
-    from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop, Window
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 BIN = "shell:RecycleBinFolder"
 LIBRARIES = "shell:Libraries"

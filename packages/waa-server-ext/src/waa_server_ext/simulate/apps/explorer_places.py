@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ntpath
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.machine.filesystem import HOME, Recycled, normal
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.dialogs import PLACES, PromptBox, show_message
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.machine.filesystem import Recycled
-    from waa_server_ext.simulate.ui.builder import Builder
 
 _ROW = 28
 _MOST = 200

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ntpath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from waa_server_ext.simulate.machine.filesystem import normal
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.dialogs import FileDialog, MessageBox, show_message
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 _TYPES = (("Text documents (*.txt)", ".txt"), ("All files (*.*)", ""))
 

@@ -12,13 +12,12 @@ from waa_server_ext.simulate.machine.archives import UNREADABLE
 from waa_server_ext.simulate.machine.filesystem import normal
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.nodes import Style
-from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop
 
 _PARTS = {
     ".docx": "word/document.xml",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import io
 import ntpath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from PIL import Image, ImageColor, ImageDraw, UnidentifiedImageError
 
@@ -16,12 +17,7 @@ from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import OkCancel, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, OkCancel, Window
 
 _TYPES = (("PNG (*.png)", ".png"), ("JPEG (*.jpg)", ".jpg"), ("BMP (*.bmp)", ".bmp"))
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}

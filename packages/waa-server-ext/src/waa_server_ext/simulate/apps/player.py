@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.nodes import Style
-from waa_server_ext.simulate.ui.windows import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.ui.windows import Desktop
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 CONFIG = f"{HOME}\\AppData\\Roaming\\vlc\\vlcrc"
 _OPTIONS = (

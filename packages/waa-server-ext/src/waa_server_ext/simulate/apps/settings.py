@@ -17,13 +17,12 @@ from waa_server_ext.simulate.machine.wallpaper import SOLID
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.windows import Desktop
 
 _CATEGORIES = (
     ("System", "system"), ("Personalization", "personalization"), ("Time & language", "time"),

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import ntpath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from waa_server_ext.simulate.code.shell import fits
+from waa_server_ext.simulate.code.shell import Shell, fits
 from waa_server_ext.simulate.machine.computer import TIME_ZONES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.code.shell import Shell
 
 
 class PowerShellError(Exception):

@@ -8,14 +8,13 @@ import ntpath
 from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.machine.computer import TIME_ZONES
-from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, FileEntry
 from waa_server_ext.simulate.machine.registry import RegistryValue, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 Outcome = tuple[int, str, str]
 _OK: Outcome = (0, "", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003  # deliberate
+import datetime as dt  # deliberate
 import fnmatch
 import json
 import math

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from waa_server_ext.simulate.code.cmdlets import ALIASES, CMDLETS, PowerShellError
-from waa_server_ext.simulate.code.shell import fits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.code.shell import Shell
+from waa_server_ext.simulate.code.shell import Shell, fits
 
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"`]|`.)*"|[|;{}()]|[^\s|;{}()'"]+""")
 _MAX = 20_000

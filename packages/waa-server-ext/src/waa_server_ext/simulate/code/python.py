@@ -13,14 +13,13 @@ from waa_server_ext.simulate.code.automation import (
     pygetwindow_module,
     pyperclip_module,
 )
-from waa_server_ext.simulate.code.computer import computer_object, human_object
+from waa_server_ext.simulate.code.computer import ComputerUpdate, computer_object, human_object
 from waa_server_ext.simulate.code.files import open_file
 from waa_server_ext.simulate.code.libraries import library_modules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from waa_server_ext.simulate.code.computer import ComputerUpdate
     from waa_server_ext.simulate.code.shell import Shell
     from waa_server_ext.simulate.desktop.composition import Desktop
 

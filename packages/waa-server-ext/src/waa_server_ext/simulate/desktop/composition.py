@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from waa_server_ext.simulate.desktop.keyboard import Keyboard
 from waa_server_ext.simulate.desktop.mouse import Mouse
 from waa_server_ext.simulate.desktop.window_manager import SCREEN, WindowManager
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.machine.computer import Machine
+from waa_server_ext.simulate.machine.computer import Machine
 
 
 class Desktop(WindowManager):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.ui.nodes import hit
+from waa_server_ext.simulate.ui.nodes import Node, hit
 from waa_server_ext.simulate.ui.painter import column_at, line_step, text_box
 
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.window_manager import WindowManager
-    from waa_server_ext.simulate.ui.nodes import Node
     from waa_server_ext.simulate.ui.windows import Window
 
 _DOUBLE_S = 0.5  # what Windows takes for a double click by default

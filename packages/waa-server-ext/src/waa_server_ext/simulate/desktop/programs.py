@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import ntpath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from waa_server_ext.simulate.apps.catalogue import CATALOGUE
+from waa_server_ext.simulate.apps.catalogue import CATALOGUE, Program
 from waa_server_ext.simulate.apps.settings import pages
 from waa_server_ext.simulate.machine.filesystem import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.apps.catalogue import Program
-    from waa_server_ext.simulate.ui.folder_views import FolderView
-    from waa_server_ext.simulate.ui.windows import Desktop, Window
+from waa_server_ext.simulate.ui.folder_views import FolderView
+from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tiff")
 _OFFICE = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".pdf", ".doc", ".xls")

@@ -14,13 +14,12 @@ from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
-from waa_server_ext.simulate.ui.windows import OkCancel, Window
+from waa_server_ext.simulate.ui.windows import Desktop, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.desktop.programs import Programs
-    from waa_server_ext.simulate.ui.windows import Desktop
 
 _TILE = (92, 96)
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from PIL import Image
 
 from waa_server_ext.simulate.desktop.programs import Programs
 from waa_server_ext.simulate.desktop.shell_windows import Background, RunDialog, StartMenu, Taskbar
+from waa_server_ext.simulate.machine.computer import Machine
 from waa_server_ext.simulate.ui.frame import framed
 from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.held_keys import HeldKeys
 from waa_server_ext.simulate.ui.menus import Menu, Popup
-from waa_server_ext.simulate.ui.nodes import Node, hit, walk
+from waa_server_ext.simulate.ui.nodes import Node, Role, hit, walk
 from waa_server_ext.simulate.ui.painter import Painter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from waa_server_ext.simulate.machine.computer import Machine
-    from waa_server_ext.simulate.ui.nodes import Role
-    from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Window
 
 SCREEN = (1440, 900)  # the size of WAA's VM; 1280x720 is the other one that its images have
 TASKBAR_HEIGHT = 48

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw, UnidentifiedImageError
 
-from waa_server_ext.simulate.machine.computer import WALLPAPER
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.machine.computer import Machine
+from waa_server_ext.simulate.machine.computer import WALLPAPER, Machine
 
 SOLID = "HKCU\\Control Panel\\Colors"
 _PETALS = ((-60, -10), (-34, -36), (0, -46), (34, -36), (60, -10), (-30, 10), (30, 10), (0, 0))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from waa_server_ext.simulate.machine.filesystem import HIDDEN, HOME, normal
 from waa_server_ext.simulate.ui.builder import BUTTON, PRIMARY, Builder
@@ -13,9 +14,6 @@ from waa_server_ext.simulate.ui.icons import icon_of_file
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 PLACES = ("Desktop", "Downloads", "Documents", "Pictures", "Music", "Videos")
 _ROW = 26

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, FileEntry
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
 from waa_server_ext.simulate.ui.dialogs import Dialog, show_message
 from waa_server_ext.simulate.ui.file_labels import shown_size, shown_time, type_name
@@ -14,11 +15,6 @@ from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import OkCancel, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 
 class PropertiesDialog(OkCancel, Dialog):

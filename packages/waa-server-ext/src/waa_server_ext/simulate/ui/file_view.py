@@ -5,27 +5,22 @@ from __future__ import annotations
 import io
 import ntpath
 import zipfile
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.machine.archives import UNREADABLE
-from waa_server_ext.simulate.machine.filesystem import HIDDEN, HOME
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, HOME, FileEntry
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.dialogs import show_message
 from waa_server_ext.simulate.ui.file_labels import type_name
 from waa_server_ext.simulate.ui.file_properties import PropertiesDialog
 from waa_server_ext.simulate.ui.folder_views import FolderView
+from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.icons import icon_of_file
 from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
-    from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.geometry import Rect
-    from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Window
 
 DESKTOP = f"{HOME}\\Desktop"
 

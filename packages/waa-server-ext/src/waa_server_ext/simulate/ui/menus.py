@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.nodes import Node, Role, Style
 from waa_server_ext.simulate.ui.painter import text_width
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _ROW = 28
 _RULE = 7

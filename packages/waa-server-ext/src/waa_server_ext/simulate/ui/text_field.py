@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 MAX_TEXT = 1_000_000
 """Characters a field holds; more is dropped, so that no stream of input makes it grow forever."""

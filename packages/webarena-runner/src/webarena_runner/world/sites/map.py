@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from webarena_runner.world.files import initial
 from webarena_runner.world.markup import Markup, link, tag
+from webarena_runner.world.messages import Response
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import SiteAccount, StandInSite
-
-if TYPE_CHECKING:
-    from webarena_runner.world.messages import Response
-    from webarena_runner.world.site import Visit
+from webarena_runner.world.site import SiteAccount, StandInSite, Visit
 
 
 class Map(StandInSite):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from webarena_runner.world.files import asset, initial
-from webarena_runner.world.markup import Markup, field, link, tag
+from webarena_runner.world.markup import Markup, Node, field, link, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import SiteAccount, StandInSite
-
-if TYPE_CHECKING:
-    from webarena_runner.world.markup import Node
-    from webarena_runner.world.site import Visit
+from webarena_runner.world.site import SiteAccount, StandInSite, Visit
 
 
 @dataclass

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import quote
 
 from webarena_runner.world.files import asset, initial
-from webarena_runner.world.markup import Markup, field, hidden, link, listing, tag
+from webarena_runner.world.markup import Markup, Node, field, hidden, link, listing, tag
 from webarena_runner.world.messages import Response, json_response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import SiteAccount, StandInSite
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webarena_runner.world.markup import Node
-    from webarena_runner.world.site import Visit
+from webarena_runner.world.site import SiteAccount, StandInSite, Visit
 
 _REFUSAL = "The account sign-in was incorrect."
 _NAME, _EMAIL = "Emma Lopez", "emma.lopez@gmail.com"

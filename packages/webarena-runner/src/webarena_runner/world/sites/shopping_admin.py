@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from webarena_runner.world.files import initial
-from webarena_runner.world.markup import field, link, listing, tag
+from webarena_runner.world.markup import Node, field, link, listing, tag
 from webarena_runner.world.messages import Response, not_found, redirect
 from webarena_runner.world.router import Router
-from webarena_runner.world.site import SiteAccount, StandInSite
-
-if TYPE_CHECKING:
-    from webarena_runner.world.markup import Node
-    from webarena_runner.world.site import Visit
+from webarena_runner.world.site import SiteAccount, StandInSite, Visit
 
 _MENU = {
     "Dashboard": "/admin/admin/dashboard/",
