@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.records import AgentOutcome, Status, Task
-from bench_core.run_folder import read_run
+from bench_core.records import AgentOutcome, Status, Step, Task
+from bench_core.run_folder import TrialArtifacts, read_run
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
@@ -90,6 +90,7 @@ class Raising:
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
+        TrialArtifacts(context.folder).append_step(Step(step=1))  # it could begin
         raise self._error()
 
 
