@@ -24,7 +24,7 @@ _TASK = click.option(
     "--task", metavar="CASE", help="Only this task, by the id of a case or its digest."
 )
 _RIGHT = click.option(
-    "--right", type=_FILE, metavar="LABELS",
+    "--right", type=_FILE, metavar="FILE",
     help="Labels (case_id, passed): end states of cases labelled true are right states to check against.",
 )  # fmt: skip
 _BASE_URL = click.option("--base-url", metavar="URL", help="Of the model's API.")
