@@ -92,7 +92,8 @@ def show(claims_file: Path, task: str | None, *, as_json: bool) -> None:
 @_CLAIMS
 @_CASES
 @_RIGHT
-def check(claims_file: Path, cases_path: Path, right: Path | None) -> None:
+@json_option
+def check(claims_file: Path, cases_path: Path, right: Path | None, *, as_json: bool) -> None:
     """Check claims, also ones written by hand; exits with 1 if one is not adequate.
 
     CASES give the states before the run, and with --right the states that are known to be right.
@@ -103,7 +104,8 @@ def check(claims_file: Path, cases_path: Path, right: Path | None) -> None:
     found = [
         checked(task, _read_cases(cases_path), _labels(right)) for task in _tasks(claims_file, None)
     ]
-    click.echo("\n\n".join(map(task_text, found)))
+    for each in found:
+        click.echo(each.model_dump_json(exclude_defaults=True) if as_json else task_text(each))
     good = all(claim.standing == "adequate" for task in found for claim in task.claims)
     click.get_current_context().exit(exit_codes.OK if good else exit_codes.FELL_SHORT)
 
