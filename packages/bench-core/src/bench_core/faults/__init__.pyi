@@ -5,5 +5,7 @@ from .table import HARNESS_ERROR as HARNESS_ERROR
 from .table import NOT_RETRIED as NOT_RETRIED
 from .table import FaultEvidence as FaultEvidence
 from .table import FaultKind as FaultKind
+from .table import before_acting as before_acting
 from .table import fault_of as fault_of
+from .table import lacks_something as lacks_something
 from .table import recorded_fault as recorded_fault

@@ -7,6 +7,7 @@ trials that need the same thing wait, whether the run stops - is a row's. Whoeve
 from __future__ import annotations
 
 import errno
+import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -18,13 +19,14 @@ from bench_core.errors import (
     EvaluationError,
     InputError,
 )
+from bench_core.faults.provider_errors import error_kind
 from bench_core.records import Status
 from bench_core.records.vocabulary import MEANINGS, FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench_core.records import TrialResult
+    from bench_core.records import ErrorInfo, TrialResult
 
 __all__ = [
     "FAULTS",
@@ -32,7 +34,9 @@ __all__ = [
     "NOT_RETRIED",
     "FaultEvidence",
     "FaultKind",
+    "before_acting",
     "fault_of",
+    "lacks_something",
     "recorded_fault",
 ]
 
@@ -66,6 +70,7 @@ class FaultKind:
         flag: Set on the result.
         mode: The failure mode, where that is not the status's own.
         suspect: Whether a score may not be the agent's own doing.
+        if_first: The row instead, where all of a run's first trials end so, in the same way and before any act.
     """
 
     name: str
@@ -80,6 +85,7 @@ class FaultKind:
     flag: str | None = None
     mode: FailureMode | None = None
     suspect: bool = False
+    if_first: str | None = None
 
     @property
     def scored(self) -> bool:
@@ -123,7 +129,10 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
     {
         each.name: each
         for each in (
-            _agents("agent_error", "the agent's own code failed, or it reported what it may not"),
+            replace(
+                _agents("agent_error", "the agent's own code failed, or it reported what it may not"),
+                if_first="not_begun",
+            ),
             _agents("environment_ended", "the agent ended its environment"),
             _models(FailureMode.CONTEXT_WINDOW),
             _models(FailureMode.PICTURE_LIMIT),
@@ -132,6 +141,10 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
             _users("auth", "the provider refuses the key"),
             _users("no_money", "the account at the provider has no money left"),
             _users("not_found", "the provider does not know the model"),
+            FaultKind(
+                "not_begun", "the agent failed before any act in the same way in each of the run's first trials",
+                "user", _UNSCORED, stops_run=True,
+            ),
             FaultKind("input", "what the user gave cannot be used", "user", _UNSCORED, flag=HARNESS_ERROR, breaker="claimed"),
             _providers("bad_request", "the provider refuses the first request for an unknown reason"),
             _providers("rate_limit", "the provider's limit of requests is reached", ask_again=True),
@@ -278,6 +291,34 @@ def _is_exhausted(error: BaseException | None) -> bool:
         return error.errno in _EXHAUSTED
     text = str(error) if isinstance(error, RuntimeError) else ""
     return isinstance(error, MemoryError) or text.startswith("can't start new thread")
+
+
+_ABOUT_KEYS = re.compile(r"api_?key\b|authenticat|credentials", re.IGNORECASE)
+
+
+def before_acting(result: TrialResult) -> FaultKind | None:
+    """Return the row of a result like which all first trials of a run may end without being scored; else None.
+
+    A trial whose model has answered is a measure of the agent, even if nothing came of it.
+    """
+    said = result.error.fault if result.error is not None else None
+    kind = FAULTS.get(said or result.status.value)
+    if result.score is None or result.steps or result.usage.total_tokens or kind is None:
+        return None
+    return FAULTS[kind.if_first] if kind.if_first and kind.status is result.status else None
+
+
+def lacks_something(error: ErrorInfo | None) -> bool:
+    """Return whether an agent's error is of a module, key, account or model that it lacks, whatever its task."""
+    if error is None:
+        return False
+    text = f"{error.kind}: {error.message}"
+    return (
+        error.kind in {"ImportError", "ModuleNotFoundError"}
+        or _ABOUT_KEYS.search(text) is not None
+        or FAULTS[error_kind(400, None, text=text)].owner
+        == "user"  # HTTP's "bad request" says least
+    )
 
 
 def recorded_fault(result: TrialResult) -> FaultKind | None:

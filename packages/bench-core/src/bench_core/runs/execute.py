@@ -35,6 +35,7 @@ from bench_core.runs.spending import note_budget, spent_before
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.runs.unfinished import given_up, unfinished_attempts
 from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.first_trials import FirstTrials
 from bench_core.scheduling.guards import guarded
 from bench_core.scheduling.scheduler import Policy, Scheduler
 from bench_core.trial import close_benchmark
@@ -164,6 +165,9 @@ async def run_benchmark(
         stopped: Record | None = None
         abandoned = 0
         workers = min(policy.workers, len(left))
+        first_trials: FirstTrials[Any] = FirstTrials(
+            len(left), begun=any(each.status.scored for each in folder.standings)
+        )
         async with opened_executor(spec, run_environment, code, folder, workers) as executor:
             batches = batches_of(folder.info) or []
             for number, batch in enumerate(batches or [None], start=1):
@@ -184,6 +188,7 @@ async def run_benchmark(
                         clock=_RunClock(folder, clock),
                         on_kept=executor.kept,
                         places=executor.places,
+                        first_trials=first_trials,
                     )
                     guards = guarded(scheduler, folder, spec.timeouts, progress)
                     with guards if guard else contextlib.nullcontext():

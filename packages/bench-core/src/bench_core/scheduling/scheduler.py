@@ -16,6 +16,7 @@ from bench_core.scheduling.attempts import StopReason
 from bench_core.scheduling.backoff import Backoff
 from bench_core.scheduling.circuit_breakers import CircuitBreakers
 from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.first_trials import FirstTrials
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.scheduling.places import Anywhere
 from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
@@ -119,6 +120,7 @@ class Scheduler:
         clock: Gives the time.
         on_kept: Receives the token of each attempt whose result `sink` has.
         places: Where attempts are carried out, instead of by `run_trial`.
+        first_trials: Decides what the first trials of the run say of its agent; None: they count as the others.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class Scheduler:
         clock: Clock | None = None,
         on_kept: Callable[[str], object] = lambda _: None,
         places: Places | None = None,
+        first_trials: FirstTrials[_Flight] | None = None,
     ) -> None:
         self._on_kept = on_kept
+        self._first_trials = first_trials or FirstTrials(0, begun=True)
         self._places = places or Anywhere(run_trial)
         self._policy = policy or Policy()
         self._clock = clock or SystemClock()
@@ -183,6 +187,8 @@ class Scheduler:
             with RUNNING_TIME.listening(note):
                 while self._start_what_fits():
                     await self._next_change()
+            if self._error is None:
+                self._keep_held()
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
@@ -226,7 +232,11 @@ class Scheduler:
 
     def _start_what_fits(self) -> bool:
         """Start trials, and return whether any is left or runs."""
-        while self._queue and len(self._flights) < self._policy.workers:
+        undecided = self._first_trials.undecided
+        if undecided and not self._flights:
+            self._keep_held()
+            undecided = False
+        while self._queue and not undecided and len(self._flights) < self._policy.workers:
             spent = self._budget.exhausted
             if spent is not None:
                 self._stop_for_budget(spent)
@@ -280,17 +290,29 @@ class Scheduler:
         self._progress.started(planned, number)
         flight.held.when_lost(partial(flight.live.running.stop, StopReason.LEASE_LOST))
         await flight.live.running.settled()
-        trial.last = await self._runner.conclude(flight.live, trial.attempts)
-        trial.attempts.append(trial.last.attempts[-1])
+        result = await self._runner.conclude(flight.live, trial.attempts)
+        for each, known in self._first_trials.ended(flight, result):
+            self._keep(each, known)
+
+    def _keep_held(self) -> None:
+        for flight, result in self._first_trials.rest(cut_short=self.stopped):
+            self._keep(flight, result)
+
+    def _keep(self, flight: _Flight, result: TrialResult) -> None:
+        """Write down how an attempt ended, and do what follows."""
+        trial = flight.trial
+        trial.last = result
+        trial.attempts.append(result.attempts[-1])
         # Written before anything else happens with it: the process may be killed at any time.
-        self._sink.append(trial.last)
-        self._on_kept(flight.live.token)
-        self._note_trips(flight, trial.last)
-        self._stop_for_fault(trial.last)
-        if self._may_try_again(flight, trial.last):
-            self._back_off(trial, trial.last)
+        self._sink.append(result)
+        if flight.live is not None:
+            self._on_kept(flight.live.token)
+        self._note_trips(flight, result)
+        self._stop_for_fault(result)
+        if self._may_try_again(flight, result):
+            self._back_off(trial, result)
         else:
-            self._progress.finished(trial.last)
+            self._progress.finished(result)
 
     def _note_trips(self, flight: _Flight, result: TrialResult) -> None:
         """Let trials wait, go on or be left, as the end of an attempt says of what they need."""
