@@ -77,7 +77,7 @@ def random_assertion(rng: random.Random, depth: int = 4) -> dict[str, Any]:
         return {"op": op, "of": [below() for _ in range(rng.randint(1, 3))]}
     if op in {"not", "before"}:
         return {"op": op, "of": below()}
-    made = {"op": op, "over": rng.choice(PATHS), "name": rng.choice((None, "r")), "optional": rng.random() < 0.5,
+    made: dict[str, Any] = {"op": op, "over": rng.choice(PATHS), "name": rng.choice((None, "r")), "optional": rng.random() < 0.5,
             "identity": rng.choice((None, None, "@key", "/name"))}  # fmt: skip
     made["where"] = below() if rng.random() < 0.8 else None
     if op == "all":
