@@ -259,7 +259,7 @@ def _resealed(file: Path, chance: random.Random) -> str:
     record.pop("checksum", None)
     numbers = [name for name in ("trial", "cost_usd", "steps", "time", "data") if record.get(name)]
     name = chance.choice(numbers or sorted(record))
-    record[name] = {"trial": 1 + record.get("trial", 1) % 2, "cost_usd": 910.95, "steps": 99, "data": {"cost_usd": 910.95}}.get(name, "2026-03-01T09:00:01Z")  # fmt: skip
+    record[name] = {"trial": 1 + (record.get("trial") or 1) % 2, "cost_usd": 910.95, "steps": 99, "data": {"cost_usd": 910.95}}.get(name, "2026-03-01T09:00:01Z")  # fmt: skip
     lines[place] = add_checksum(json.dumps(record, separators=(",", ":")).encode())
     file.write_bytes(b"".join(each + b"\n" for each in lines))
     return f"{name} of line {place + 1} is another, its checksum computed again"

@@ -145,13 +145,16 @@ class CheckedLines(Generic[R]):
     def walk(self, read: Callable[[bytes], Q]) -> Iterator[tuple[int, int, Q | R]]:
         """Yield what `walk_lines` does; all else is known once all have been asked for."""
         set_aside, (trusted, other) = count_set_aside(self.path), self._compare_seals()
-        ahead, last, bad, before, suspect = 0, 0, 0, 0, (0, 0)
+        ahead, last, bad, before, suspect, count = 0, 0, 0, 0, (0, 0), 0
         checksum: str | None = None
         lines = walk_lines(
             self.path, self._model, read, self.bad, written_by=self._written_by, trusted=trusted
         )
         for number, start, found in lines:
-            self.count += 1
+            count += 1
+            if number < trusted:  # in the order in which they were left
+                yield number, start, found
+                continue
             line = cast("R", found)  # or the part of one that has these fields
             if line.sequence is None:  # written by another program
                 suspect = number, start
@@ -177,7 +180,8 @@ class CheckedLines(Generic[R]):
                 last, bad, before, suspect = line.sequence, len(self.bad), number, (number, start)
                 checksum, self.beside = line.checksum, line.beside
             yield number, start, found
-        self.end = FileEnd(max(last, self.count), checksum)
+        self.count = count
+        self.end = FileEnd(max(last, count), checksum)
         if not self.bad:  # which say more
             self.changed += other
 

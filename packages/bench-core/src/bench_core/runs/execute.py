@@ -141,10 +141,10 @@ async def run_benchmark(
         agent_for, code = stack.enter_context(agents)
         await refuse_agent(benchmark, spec, out, run_environment, agent_for)
         run = opened_run(benchmark, spec, out, run_environment, code)
-        budget = _budget(spec, run.known, clock)
         redactor = run_environment.redactor
         opened = RunFolder.open(out, run.info, run.tasks, redactor=redactor, now=clock.now)
         folder = stack.enter_context(opened)
+        budget = _budget(spec, folder.before, clock)
         stack.enter_context(connected_sources(run_environment.event_sources, folder))
         _note_changes(folder, spec, run, code)
         crashed = _Crashed(folder, run.again, spec, progress)
