@@ -17,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from llm_judge import samples
+from llm_judge.case_files import read_case
+from llm_judge.claims import task_digest
 from waa_server_ext.built_in import SimulatedDesktopWorld
 
 if TYPE_CHECKING:
@@ -72,7 +74,15 @@ llm-judge batch FILE:case.json -m =replay --out OUT-FILE
 llm-judge batch =case.json -m =replay --out =new.jsonl --calibration FILE:labels.jsonl
 llm-judge bench FILE:labels.jsonl -m =replay
 llm-judge calibrate FILE:labels.jsonl FILE:verdicts.jsonl --out OUT-FILE
+llm-judge claims approve FILE:claims.jsonl table --by me
+llm-judge claims check FILE:claims.jsonl FILE:case.json
+llm-judge claims compile FILE:case.json -m =scripted --out OUT-FILE
+llm-judge claims decide FILE:claims.jsonl FILE:case.json
+llm-judge claims edit FILE:claims.jsonl
+llm-judge claims show FILE:claims.jsonl
+llm-judge claims words FILE:claims.jsonl FILE:case.json -m =scripted
 llm-judge judge FILE:case.json -m =replay --out OUT-FILE
+llm-judge judge =case.json -m =replay --claims FILE:claims.jsonl
 llm-judge judge =case.json -m =scripted --cache OUT-FOLDER
 llm-judge judge =case.json -m =scripted --record OUT-FILE
 llm-judge judge =case.json -m openai:x --replay FILE:replies.jsonl
@@ -216,6 +226,7 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
     written = {
         "script.json": '[{"text": "no"}]',
         "labels.jsonl": '{"case_id": "dinner", "passed": true}\n',
+        "claims.jsonl": _claims(found["case.json"]),
         "page.j2": "{{ report.title }}",
         "model.yaml": "name: x\nmodel: openai:x\n",
         "state.json": gzip.decompress(state.read_bytes()).decode(),
@@ -225,6 +236,12 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
         (folder / name).write_text(text, encoding="utf-8")
     _make(found, folder)
     return {**{name: folder / name for name in written}, **found}
+
+
+def _claims(case: Path) -> str:
+    """Return a file with one claim for a case."""
+    claim = {"criterion_id": "table", "criterion": "A table is booked.", "assertion": {"op": "exists", "over": "/x/*"}}  # fmt: skip
+    return json.dumps({"task": task_digest(read_case(case)), "claims": [claim]}) + "\n"
 
 
 def _make(found: dict[str, Any], folder: Path) -> None:

@@ -227,6 +227,7 @@ def test_a_second_signal_stops_at_once_and_kills_what_trials_started(
     assert run.outcome() == "interrupted"
     assert run.view().events[-1].kind == "stopped_now"
     assert has_ended(pid)
+    assert list(temporary_of(run.folder).iterdir()) == []
 
 
 def test_a_second_signal_stops_a_blocked_loop_too(start: Callable[..., Run]) -> None:

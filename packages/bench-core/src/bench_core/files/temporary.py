@@ -101,6 +101,12 @@ def temporary_folder() -> Iterator[Path]:
         _clear(folder)
 
 
+def remove_temporary_folder() -> None:
+    """Remove the folder of this process's run, where it is about to end without leaving `temporary_folder`."""
+    if _outside:
+        remove_folder(Path(tempfile.gettempdir()))
+
+
 def lasting_folder(prefix: str) -> Path:
     """Make a folder as `owned_folder` that stays until this process ends, also where its run ends before."""
     folder = owned_folder(prefix)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003  # msgspec reads the annotation
+from datetime import datetime  # msgspec reads the annotation
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec

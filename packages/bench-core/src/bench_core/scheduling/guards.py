@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from bench_core.exit_codes import ABORTED, INTERRUPTED
+from bench_core.files.temporary import remove_temporary_folder
 from bench_core.records import Event
 from bench_core.scheduling.interrupts import Interrupts
 from bench_core.scheduling.watchdog import LoopWatchdog
@@ -121,6 +122,7 @@ class _Guard:
         )
         _within(_LAST_MESSAGE_S, lambda: self._folder.finish(outcome))
         _within(_LAST_MESSAGE_S, _flush)
+        _within(_LAST_MESSAGE_S, remove_temporary_folder)
         # Not `sys.exit`: it would wait for the threads of the trials that are blocked.
         os._exit(code)
 

@@ -44,9 +44,12 @@ def read_claim_file(path: Path) -> list[TaskClaims]:
     """Read a file of claims, one task per line.
 
     Raises:
-        InputError: It is missing, or a line is not a task's claims; names the field.
+        InputError: It is missing or empty, or a line is not a task's claims; names the field.
     """
-    return [_task_of(data, where) for _, where, data in read_lines(path, "claims")]
+    found = [_task_of(data, where) for _, where, data in read_lines(path, "claims")]
+    if not found:
+        raise InputError(f"{path}: no claims in it: `llm-judge claims compile` writes them")
+    return found
 
 
 def _task_of(data: Any, where: str) -> TaskClaims:
