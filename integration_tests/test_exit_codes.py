@@ -16,8 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from llm_judge import samples
-from llm_judge.case_files import read_case
+from llm_judge import read_case, samples
 from llm_judge.claims import task_digest
 from waa_server_ext.built_in import SimulatedDesktopWorld
 

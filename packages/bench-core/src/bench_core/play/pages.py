@@ -19,7 +19,12 @@ _HEAD = """<!doctype html><meta charset="utf-8"><title>{title}</title><style>
 body {{ margin: 0; font: 20px sans-serif; height: 100vh; overflow: hidden; background: #fff; }}
 p {{ margin: 12px; }} button {{ font: inherit; padding: 10px 20px; border: 0; margin: 12px; }}
 </style><script>
-const note = (kind, value) => navigator.sendBeacon('note', JSON.stringify([kind, value]));
+// waits until it has arrived: a beacon may be overtaken, and ends with its browser
+const note = (kind, value) => {{
+  const sent = new XMLHttpRequest();
+  sent.open('POST', 'note', false);
+  sent.send(JSON.stringify([kind, value]));
+}};
 </script>"""
 _TARGET = (
     _HEAD
