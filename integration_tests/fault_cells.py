@@ -154,7 +154,7 @@ class _Solver:
         if cell.model:
             async with open_model("openai-chat:m", base_url=cell.model, policy=_PATIENT) as model:
                 request = ModelRequest(messages=(Message.user("What now?"),))
-                await model.complete(request, meter=None)
+                await model.complete(request)
         outcome: AgentOutcome = await cell.solve(
             _wait_s(cell.fault, "work"), task, environment, context
         )

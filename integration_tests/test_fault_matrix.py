@@ -56,9 +56,18 @@ def check(fault: PartFault, result: TrialResult, folder: Path) -> None:
         assert result.error is not None
         assert result.error.kind == "EvaluationError"
     assert "".join(result.suspect) == fault.suspect
-    assert result.flags == fault.flags
     own = [each for each in result.spent if each.source == AGENT]
-    assert [(each.usage, each.cost_usd) for each in own] == [(CALL, CALL_USD)] * fault.worked
+    if (
+        fault.part == "model server"
+    ):  # what it was asked counts, too, as the most where it may be paid for
+        (spent,) = own
+        assert spent.usage.requests > CALL.requests
+        bounded = {"usage_upper_bound"} & set(result.flags)
+        assert (spent.usage.total_tokens > CALL.total_tokens) == bool(bounded)
+        assert set(result.flags) - bounded == set(fault.flags)
+    else:
+        assert result.flags == fault.flags
+        assert [(each.usage, each.cost_usd) for each in own] == [(CALL, CALL_USD)] * fault.worked
     assert result.steps == fault.worked
     assert set(result.artifact_paths) == set(list_artifacts(folder))
     assert ("trajectory.jsonl" in result.artifact_paths) is fault.worked

@@ -47,7 +47,12 @@ INSIDE = "PROCTOR_CAMPAIGN_INSIDE"
 LONGEST_S = 400.0
 ENDS = {exit_codes.FELL_SHORT, exit_codes.USAGE, exit_codes.ABORTED, exit_codes.INTERRUPTED}
 MB = 1 << 20
-SHARED = ("/dev/shm", "/var/tmp", "/tmp")  # noqa: S108  # looked at
+SHARED = [
+    each
+    for each in ("/dev/shm", "/var/tmp", "/tmp")  # noqa: S108  # looked at
+    if not any(Path(ours).is_relative_to(each) for ours in (__file__, sys.prefix, sys.base_prefix))
+]
+"""Folders that a cell has for itself: all but those in which its programs are."""
 SHIM = Path(__file__).with_name("failing_disk.c")
 
 
@@ -770,9 +775,7 @@ def enter(
         if shutil.which("unshare") and subprocess.run(
             [*prefix, "mount", "-t", "tmpfs", "tmpfs", "/var/tmp"], capture_output=True, check=False  # noqa: S108  # in a namespace
         ).returncode == 0:  # fmt: skip
-            mounts = "; ".join(
-                f"mount -t tmpfs -o mode=1777 tmpfs {each}" for each in ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # as above
-            )  # fmt: skip
+            mounts = "; ".join(f"mount -t tmpfs -o mode=1777 tmpfs {each}" for each in SHARED)
             line = [*prefix, "sh", "-c", f'{mounts}; cd /; exec "$@"', "sh", *line]
             inside[INSIDE] = "1"
             inside["TMPDIR"] = "/tmp"  # noqa: S108  # as above

@@ -48,9 +48,10 @@ IN_STATES = {
     ("carry_over", "a history of several runs"): [
         ("gocalendar-opendining-1", "gocalendar"), ("gocalendar-opendining-1", "opendining"),
     ],
-    ("goal_violated", "what the goal names is nowhere, or nothing was done"): [
+    ("goal_violated", "what the goal names is nowhere, its bound is broken, or nothing was done"): [
         ("flyunified-gocalendar-staynb-1", "staynb"),
         ("gomail-topwork-3", "helena.v@mycorp.com"), ("gomail-topwork-3", "Python Data Analyst"),
+        ("opendining-udriver-1", "4.33"),
     ],
 }  # fmt: skip
 """Defects of the recorded states that a person found: file, and the app or what the message has to name."""
