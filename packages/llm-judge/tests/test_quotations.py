@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 from typing import TYPE_CHECKING, Any
 
@@ -183,12 +184,21 @@ def altered(quote: str, rng: random.Random) -> str:
 def same(value: Any, text: str, quote: str) -> bool:
     """Whether a quotation says what a text says, as far as a program that is not the judge's can tell."""
     one, other = (" ".join(each.casefold().split()) for each in (text, quote))
-    if one == other or (isinstance(value, str) and len(other) >= 12 and other in one):
+    before, after = (r"(?<!\w)" * other[:1].isalnum(), r"(?!\w)" * other[-1:].isalnum())
+    passage = f"{before}{re.escape(other)}{after}"  # between borders of words
+    if one == other or (isinstance(value, str) and len(other) >= 12 and re.search(passage, one)):
         return True
+    if not other:  # says that nothing is there
+        return value in ("", None, [], {})
     try:
-        return float(one) == float(other)
+        return amount(one) == amount(other)
     except ValueError:
         return False
+
+
+def amount(text: str) -> float:
+    bare = text.strip().strip("$\u20ac\u00a3\u00a5%").strip()
+    return float(re.sub(r"(?<=\d)[,' ](?=\d{3}(?!\d))", "", bare))
 
 
 def test_no_altered_quotation_is_accepted(recorded: tuple[JudgeCase, ...]) -> None:

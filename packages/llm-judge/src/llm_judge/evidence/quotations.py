@@ -28,9 +28,11 @@ _ELISION = re.compile(r"\s*(?:\[?\.\.\.\]?|\[?\u2026\]?)\s*")
 _MARKS = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
 )
-_AMOUNT = re.compile(
-    r"(?:[A-Z]{3}|[^\w\s.,'+-])?\s?([+-]?)\s?(\d[\d.,' ]*)\s?(?:[A-Z]{3}|[^\w\s.,'+-])?"
-)
+_MONEY = "(?:[A-Z]{3}|[$\u00a2-\u00a5\u20a0-\u20c0])?"
+_AMOUNT = re.compile(rf"{_MONEY}\s?([+-]?)\s?(\d[\d.,' ]*)\s?{_MONEY}")
+
+_IN_GROUPS = re.compile(r"(?<=\d)[' ](?=\d{3}(?!\d))")
+_OF_NUMBERS = frozenset("0123456789.,")
 
 
 def check_evidence(
@@ -180,7 +182,9 @@ def _numbers(text: str) -> set[float]:
     found = _AMOUNT.fullmatch(text.strip()) if len(text) <= _LONGEST_NUMBER else None
     if found is None:
         return set()
-    sign, digits = -1.0 if found[1] == "-" else 1.0, re.sub(r"[' ]", "", found[2])
+    sign, digits = -1.0 if found[1] == "-" else 1.0, _IN_GROUPS.sub("", found[2].strip())
+    if not set(digits) <= _OF_NUMBERS:  # digits in other groups are a telephone's, or a card's
+        return set()
     readings = set()
     for thousands, point in ((",", "."), (".", ",")):
         grouped = re.fullmatch(rf"\d{{1,3}}(?:\{thousands}\d{{3}})+(?:\{point}\d*)?", digits)
