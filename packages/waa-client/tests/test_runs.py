@@ -151,7 +151,12 @@ def test_an_evaluator_that_is_gone_is_asked_for_less_than_a_minute_in_sessions(
             made.update(given)
             super().__init__(tasks, **given)
 
-    options = {"agent": "do-nothing", "tasks_dir": folder, "vms": (evaluator.url,)}
+    options = {
+        "agent": "do-nothing",
+        "tasks_dir": folder,
+        "vms": (evaluator.url,),
+        "without_scores": True,
+    }
     with Kept.prepare({"world": "real", **options}, Purpose.SESSION):
         settings = made["settings"]
     assert sum(0.5 * min(10, 2**n) for n in range(settings.ask_times - 1)) < 45
