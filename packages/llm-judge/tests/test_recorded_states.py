@@ -102,5 +102,5 @@ def test_the_defects_of_the_recorded_states_are_found(recorded: tuple[JudgeCase,
         "flyunified-gocalendar-staynb-1": {"state.no_change"},
         "gocalendar-opendining-1": set(),
         "gomail-topwork-3": {"state.identical_apps", "state.goal_missing"},
-        "opendining-udriver-1": set(),
+        "opendining-udriver-1": {"state.goal_violated"},
     }

@@ -68,7 +68,17 @@ class Not(Record):
     of: Assertion
 
 
-class Quantified(Record):
+class _OverRecords(Record):
+    """What is said of the records at `over` that meet `where`; `Quantified` describes the fields."""
+
+    over: _Path
+    where: Assertion | None = None
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,39}$")] | None = None
+    identity: _FieldName | None = None
+    optional: bool = False
+
+
+class Quantified(_OverRecords):
     """How many of the records at `over` meet `where`.
 
     Attributes:
@@ -79,40 +89,25 @@ class Quantified(Record):
     """
 
     op: Literal["exists", "none", "exactly", "at_least", "at_most"]
-    over: _Path
-    where: Assertion | None = None
     count: Annotated[int, Field(ge=0, le=10**9)] = 1
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,39}$")] | None = None
-    identity: _FieldName | None = None
-    optional: bool = False
 
 
-class All(Record):
+class All(_OverRecords):
     """Every record at `over` that meets `where` meets `holds`, and there is at least one unless `may_be_none`."""
 
     op: Literal["all"]
-    over: _Path
-    where: Assertion | None = None
     holds: Assertion
     may_be_none: bool = False
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,39}$")] | None = None
-    identity: _FieldName | None = None
-    optional: bool = False
 
 
-class Sum(Record):
+class Sum(_OverRecords):
     """The numbers in `field` of the records at `over` that meet `where`, added up and compared."""
 
     op: Literal["sum"]
-    over: _Path
     field: _FieldName
-    where: Assertion | None = None
     compare: Comparison
     value: _Amount
     high: _Amount | None = None
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,39}$")] | None = None
-    identity: _FieldName | None = None
-    optional: bool = False
 
 
 class _OfField(Record):
