@@ -105,6 +105,7 @@ multireal-harness lint --tasks-dir built-in --write OUT-FOLDER
 multireal-harness rescore RUN:multireal
 multireal-harness run --world built-in -t dining-mail-2 --agent do-nothing --out OUT-FOLDER
 multireal-harness run --world built-in --agent tool-calling --model FILE:model.yaml --dry-run
+multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --claims FILE:claims.jsonl
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --run RUN:multireal
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
 waa-client demo --out OUT-FOLDER

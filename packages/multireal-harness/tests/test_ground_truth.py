@@ -12,6 +12,7 @@ from bench_core.statistics import accuracy, wilson
 from bench_core.testing import make_run
 from multireal_harness.definitions import Definition
 from multireal_harness.export import export_plan
+from multireal_harness.ground_truth import claim_examples
 from multireal_harness.ground_truth.generation import harvest, known_tasks
 from multireal_harness.ground_truth.validation import (
     corrected_rate,
@@ -103,6 +104,15 @@ def test_a_query_that_is_not_met_says_where_its_path_goes_empty(
     found = validate_ground_truth([definition(query=query)], find_truth(tmp_path))
     assert found.evals[0].outcome in {"fail", "error"}
     assert found.evals[0].detail.endswith(empty or "found false")
+
+
+def test_claims_need_a_judge_that_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "mail-1.json", DONE)
+    monkeypatch.setattr(claim_examples, "find_plugins", lambda _: [])
+    with pytest.raises(InputError, match="pip install llm-judge"):
+        validate_ground_truth([definition()], find_truth(tmp_path), claims=tmp_path / "c.jsonl")
 
 
 def test_unverified_evals_count_nowhere(tmp_path: Path) -> None:

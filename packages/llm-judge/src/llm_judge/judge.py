@@ -6,16 +6,17 @@ import asyncio
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.models import Model, ScriptedAdapter, open_model, published_prices
 from bench_core.records import ErrorInfo
-from bench_core.records.judge import CriterionVerdict, Finding, Verdict
+from bench_core.records.judge import Counterexample, CriterionVerdict, Finding, Verdict
 from llm_judge.__about__ import __version__
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import JudgeCalibration, load_calibration
 from llm_judge.case_files import case_state
+from llm_judge.claims.counterexamples import counterexamples
 from llm_judge.claims.decisions import ClaimFile
 from llm_judge.evidence.flags import reused
 from llm_judge.evidence.goal_check import goal_doubts
@@ -42,7 +43,7 @@ from llm_judge.verdicts.verdict_rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -217,6 +218,23 @@ class Judge:
         """
         found = goal_doubts(case_state(case), case.goal, initial=case.initial_state)
         return tuple(Finding(code=code, message=message) for code, message in found)
+
+    @staticmethod
+    def counterexamples(
+        case: JudgeCase, claims: Path | str, rules: Mapping[str, Callable[[Any], bool]]
+    ) -> tuple[Counterexample, ...]:
+        """Return changes of an end state after which a claim and another rule of its criterion differ; asks no model.
+
+        Args:
+            case: The criteria and the end state from which the changes start.
+            claims: A file of claims.
+            rules: Whether an end state meets a criterion, by the criterion's id.
+
+        Raises:
+            InputError: The file or the case's state cannot be read.
+        """
+        known = ClaimFile.read(Path(claims))
+        return tuple(counterexamples(known, case, case_state(case), rules))
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""

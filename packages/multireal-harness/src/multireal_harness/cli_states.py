@@ -86,6 +86,12 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
     metavar="RUN",
     help="Also correct this run's success rate for the queries' error rates.",
 )
+@click.option(
+    "--claims",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also show states on which these claims (`llm-judge claims compile`) and the queries differ.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
 @json_option
 def validate(
@@ -93,6 +99,7 @@ def validate(
     tasks_dir: str | None,
     no_synthetic: bool,
     run_folder: Path | None,
+    claims: Path | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -101,14 +108,15 @@ def validate(
     from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
     definitions = load_definitions(resolve_tasks_dir(tasks_dir))
-    found = validate_ground_truth(definitions, find_truth(truth, synthetic=not no_synthetic))
+    known = find_truth(truth, synthetic=not no_synthetic)
+    found = validate_ground_truth(definitions, known, claims=claims)
     corrected = _corrected(run_folder, found) if run_folder else None
     if as_json:
         record = found.model_dump(mode="json")
         click.echo(json.dumps({**record, "corrected": corrected}, indent=2))
     else:
         click.echo(_truth_text(found, corrected, verbose=verbose))
-    if not all(found.tasks.values()):
+    if found.examples or not all(found.tasks.values()):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
@@ -171,6 +179,14 @@ def _truth_text(found: TruthReport, corrected: dict[str, Any] | None, *, verbose
                 f"{each.task_id} eval {each.index} ({each.source}): {each.outcome}: {each.criterion}"
             )
             lines.append(f"  {each.detail}")
+    for one in found.examples:
+        by = f"approved by {one.claim_by}" if one.claim_by else "found adequate"
+        query = f"the query gives {one.found}, which is {'' if one.met else 'not '}expected"
+        lines += [
+            f"{one.task_id} eval {one.index} and its claim differ: {one.criterion}",
+            f"  in {one.file}: {one.change}",
+            f"  {query}; the claim ({by}) is {'true' if one.claim else 'false'}",
+        ]
     for name, proposals in found.unmatched.items():
         hint = f"; did you mean {', '.join(proposals)}?" if proposals else ""
         lines.append(f"{name} is the state of no task{hint}")

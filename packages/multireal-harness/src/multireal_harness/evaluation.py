@@ -38,7 +38,14 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Judge, Meter
 
-__all__ = ["Evaluation", "EvaluationRules", "StateEvidence", "evaluate", "judged_case"]
+__all__ = [
+    "Evaluation",
+    "EvaluationRules",
+    "StateEvidence",
+    "evaluate",
+    "judged_case",
+    "judged_criteria",
+]
 
 
 @dataclass(frozen=True)
@@ -238,15 +245,20 @@ async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
     return verdict
 
 
+def judged_criteria(definition: Definition) -> dict[Criterion, Eval]:
+    """Return what a judge is asked about end states, with the evals that ask it."""
+    return {
+        Criterion(id=criterion_id(index), text=one.question): one
+        for index, one in enumerate(_of_states(definition))
+    }
+
+
 def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
     """Return what the judge is asked about the end states of a trial."""
     return JudgeCase(
         case_id=definition.id,
         goal=definition.goal,
-        criteria=tuple(
-            Criterion(id=criterion_id(index), text=one.question)
-            for index, one in enumerate(_of_states(definition))
-        ),
+        criteria=tuple(judged_criteria(definition)),
         # the judge selects its evidence itself: of seven recorded states none has its changes in the first 10,000 characters
         state_path=str(evidence.folder / FINISH_STATE),
         agent_answer=evidence.answer,

@@ -15,6 +15,7 @@ from bench_core.records.claims import TaskClaims
 from bench_core.records.vocabulary import VerdictKind
 
 __all__ = [
+    "Counterexample",
     "Criterion",
     "CriterionVerdict",
     "Decision",
@@ -146,6 +147,24 @@ class Finding(Record):
     code: str
     message: str
     severity: Literal["info", "warning", "error"] = "warning"
+
+
+class Counterexample(Record):
+    """An end state on which a criterion's claim and another rule for it, such as a query, differ.
+
+    Attributes:
+        change: What was changed in the state at hand to get it, in words.
+        claim: Whether the claim is true of it.
+        rule: Whether the other rule is met by it.
+        claim_by: Who approved the claim; None: its checks found it adequate.
+    """
+
+    criterion_id: str
+    change: str
+    claim: bool
+    rule: bool
+    claim_by: str | None = None
+    state: JsonValue = None
 
 
 class CriterionVerdict(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,17 +14,16 @@ from bench_core.records.claims import TaskClaims
 from bench_core.records.judge import CriterionVerdict, Evidence
 from bench_core.records.problems import problems_of
 from llm_judge.case_files import read_lines
-from llm_judge.claims.evaluation import decide, states_of
+from llm_judge.claims.evaluation import Decided, States, decide, states_of
 from llm_judge.claims.printing import in_english
 from llm_judge.claims.values import Setting, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from bench_core.records.claims import Claim
     from bench_core.records.judge import Decision, JudgeCase
-    from llm_judge.claims.evaluation import Decided
 
 __all__ = ["ClaimFile", "read_claim_file", "setting_of", "task_digest", "write_claim_file"]
 
@@ -85,28 +85,39 @@ class ClaimFile:
         """Read them from a file; see `read_claim_file`."""
         return cls(read_claim_file(path))
 
-    def __call__(self, case: JudgeCase, state: Any) -> dict[str, CriterionVerdict]:
-        """Return the verdicts on the criteria that are decided, all `proven`."""
+    def deciding(self, case: JudgeCase) -> Iterator[tuple[Claim, Callable[[States], Decided]]]:
+        """Yield each claim that may decide a criterion of a case, with what it finds of states."""
         task = case.claims or self._tasks.get(task_digest(case))
         if task is None:
-            return {}
-        states, setting = states_of(state, case.initial_state), setting_of(case)
+            return
+        setting = setting_of(case)
         words = {(each.meaning, folded(each.word)): each.same for each in task.words}
         texts = {each.id: each.text for each in case.criteria}
-        verdicts = {}
         for claim in task.claims:
             # a claim that was written for other words proves nothing of these
-            if (
-                claim.assertion is None
-                or not claim.decides
-                or texts.get(claim.criterion_id) != claim.criterion
-            ):
-                continue
-            found = decide(claim.assertion, states, setting, words)
-            weak = {"necessary": True, "sufficient": False}.get(claim.strength)
-            if found.truth is not None and found.truth is not weak:
-                verdicts[claim.criterion_id] = _verdict(claim, found)
-        return verdicts
+            if claim.decides and texts.get(claim.criterion_id) == claim.criterion:
+                yield claim, partial(_decided, claim, setting, words)
+
+    def __call__(self, case: JudgeCase, state: Any) -> dict[str, CriterionVerdict]:
+        """Return the verdicts on the criteria that are decided, all `proven`."""
+        states = states_of(state, case.initial_state)
+        found = ((claim, decided(states)) for claim, decided in self.deciding(case))
+        return {
+            claim.criterion_id: _verdict(claim, each)
+            for claim, each in found
+            if each.truth is not None
+        }
+
+
+def _decided(
+    claim: Claim, setting: Setting, words: Mapping[tuple[str, str], bool | None], states: States
+) -> Decided:
+    """Decide a claim; what it is too weak to prove is left open."""
+    if claim.assertion is None:
+        return Decided(None)
+    found = decide(claim.assertion, states, setting, words)
+    weak = {"necessary": True, "sufficient": False}.get(claim.strength)
+    return Decided(None) if found.truth is weak else found
 
 
 def _verdict(claim: Claim, found: Decided) -> CriterionVerdict:

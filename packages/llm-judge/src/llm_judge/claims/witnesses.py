@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 Path = tuple[str | int, ...]
+_MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
 
 def witness(claim: Claim, start: Any, setting: Setting | None = None) -> States | None:
@@ -295,7 +296,7 @@ def moment_like(wanted: str, by: int, value: Any, condition: Moment) -> Any:
         zone = condition.zone
         if isinstance(value, str) and value.endswith("Z") and zone:
             utc = at.replace(tzinfo=ZoneInfo(zone)).astimezone(ZoneInfo("UTC"))
-            return f"{utc:%Y-%m-%dT%H:%M}:00Z"
+            return re.sub(_MOMENT, f"{utc:%Y-%m-%dT%H:%M}", value)
     except (ValueError, OverflowError, OSError, KeyError):
         return None
     if not isinstance(value, str) or not value:
@@ -307,7 +308,7 @@ def moment_like(wanted: str, by: int, value: Any, condition: Moment) -> Any:
             else f"{at:%Y-%m-%d}"
         )
     dated = re.sub(r"\d{4}-\d\d-\d\d", f"{at:%Y-%m-%d}", value)
-    timed = re.sub(r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?", f"{at:%H:%M}", dated) if clock else dated
+    timed = re.sub(r"\d\d:\d\d(?!\.)", f"{at:%H:%M}", dated, count=1) if clock else dated
     return (
         timed
         if timed != value or re.search(r"\d{4}-\d\d-\d\d|\d\d:\d\d", value)

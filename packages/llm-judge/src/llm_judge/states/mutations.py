@@ -220,10 +220,10 @@ def mutants(
     chosen = (*OPERATORS, "drop") if operators is None else operators
     copies: dict[Any, list[Path]] = {}
     for leaf in changed_leaves(state, initial) if consistent else ():
-        copies.setdefault(_likeness(leaf), []).append(leaf.path)
+        copies.setdefault(likeness(leaf), []).append(leaf.path)
     dropped: set[Path] = set()
     for leaf in found:
-        paths = copies.get(_likeness(leaf), [leaf.path]) if consistent else [leaf.path]
+        paths = copies.get(likeness(leaf), [leaf.path]) if consistent else [leaf.path]
         for name in chosen:
             if name == "drop":
                 record = leaf.path[: leaf.record]
@@ -330,7 +330,8 @@ def _scalars(value: Any, path: Path, record: int) -> Iterator[Leaf]:
         yield Leaf(path, value, record)
 
 
-def _likeness(leaf: Leaf) -> tuple[Any, ...]:
+def likeness(leaf: Leaf) -> tuple[Any, ...]:
+    """Return what the copies of a value have in common: app, key and value."""
     return leaf.path[0], leaf.path[-1], json.dumps(leaf.value)
 
 

@@ -27,6 +27,7 @@ from multireal_harness.eval_rules.queries import (
     matches,
     shown,
 )
+from multireal_harness.ground_truth.claim_examples import ClaimExample, claim_examples
 from multireal_harness.lint.syntax import PROJECTIONS, Node, normalise, unparse
 from multireal_harness.states.files import find_states, read_states, stem
 from multireal_harness.states.goal_checks import goal_symptoms
@@ -82,6 +83,7 @@ class TruthReport(Record):
         tasks: Whether each task's queries agree with the truth of its states.
         accuracy: The queries as an evaluator of whole tasks; None without any known state.
         limits: Sentences about what these states cannot show.
+        examples: States on which a query and the claim of its criterion differ, where claims were given.
     """
 
     states: dict[str, NonNegativeInt]
@@ -93,6 +95,7 @@ class TruthReport(Record):
     symptoms: dict[str, tuple[Symptom, ...]]
     evals: tuple[EvalOutcome, ...]
     limits: tuple[str, ...]
+    examples: tuple[ClaimExample, ...] = ()
 
 
 def find_truth(folder: Path, *, synthetic: bool = True, negatives: bool = True) -> list[TruthFile]:
@@ -128,15 +131,23 @@ def find_truth(folder: Path, *, synthetic: bool = True, negatives: bool = True) 
 
 
 def validate_ground_truth(
-    definitions: Iterable[Definition], truth: Sequence[TruthFile], match: Match = "equals"
+    definitions: Iterable[Definition],
+    truth: Sequence[TruthFile],
+    match: Match = "equals",
+    claims: Path | None = None,
 ) -> TruthReport:
-    """Evaluate every task's queries on its known states."""
+    """Evaluate every task's queries on its known states, and compare them with a file of claims there.
+
+    Raises:
+        InputError: The file has no claims, or no judge that reads them is installed.
+    """
     known = {each.id: each for each in definitions}
     evals: list[EvalOutcome] = []
     symptoms: dict[str, tuple[Symptom, ...]] = {}
     unmatched: dict[str, tuple[str, ...]] = {}
     passed: dict[str, bool] = {}
     truths: dict[str, bool] = {}
+    examples: list[ClaimExample] = []
     for each in truth:
         definition = known.get(each.name.removeprefix("multi."))
         states = read_states(each.path).apps
@@ -160,6 +171,8 @@ def validate_ground_truth(
         case = str(each.path)
         # negatives are broken on purpose
         if each.passes:
+            if claims is not None:
+                examples += claim_examples(definition, states, each.path, claims, match)
             bad = [*check_states(definition, states), *goal_symptoms(definition, states)]
             if bad:
                 symptoms[case] = tuple(bad)
@@ -185,6 +198,7 @@ def validate_ground_truth(
         symptoms=symptoms,
         evals=tuple(evals),
         limits=_limits(counted, symptoms, truths),
+        examples=tuple(examples),
     )
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
     from multireal_harness.definitions import Definition
-_ZONE = ZoneInfo("America/Denver")
+APPS_ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85
 _WORDS = re.compile(r"\w(?:[\w@'&/.-]*\w)?")
@@ -146,7 +146,7 @@ def _days(text: str) -> Iterator[tuple[tuple[int, int], str]]:
 def _days_of(wanted: str) -> Iterator[tuple[int, int]]:
     found, moment = _ISO.search(wanted), _MOMENT.fullmatch(wanted)
     if moment and "T00:00" not in wanted:
-        local = datetime.fromisoformat(wanted.replace("Z", "+00:00")).astimezone(_ZONE)
+        local = datetime.fromisoformat(wanted.replace("Z", "+00:00")).astimezone(APPS_ZONE)
         yield local.month, local.day
     elif found and _exists(int(found[2]), int(found[3])):
         yield int(found[2]), int(found[3])
