@@ -285,6 +285,17 @@ def test_plan_shows_how_likely_a_difference_is_found(run: Runs) -> None:
     assert json.loads(out)[0]["detectable"] != pytest.approx(0.112, abs=1e-3)
 
 
+def test_a_pilot_alone_is_planned_as_it_ran(run: Runs) -> None:
+    pilot = run(tasks=40, trials=3)
+    alone = invoke("plan", "--pilot", pilot, "--json")[1]
+    assert alone == invoke("plan", "--pilot", pilot, "--tasks", 40, "--trials", 3, "--json")[1]
+    fewer = json.loads(invoke("plan", "--pilot", pilot, "--trials", 1, "--json")[1])
+    assert [(each["tasks"], each["trials"]) for each in fewer] == [(40, 1)]
+    code, _, said = invoke("plan")
+    assert code == 2
+    assert "--pilot RUN for a run's own design" in said
+
+
 def test_plan_counts_templates(run: Runs) -> None:
     arguments = "plan", "--tasks", 812, "--trials", 3, "--json"
     (alone,) = json.loads(invoke(*arguments)[1])

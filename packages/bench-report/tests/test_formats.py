@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import subprocess
@@ -238,6 +239,16 @@ def test_planned_trials_without_a_result_are_skipped_cases(scored_run: Runs, bui
         "failures": "1",
         "skipped": "1",
     }
+
+
+def test_latex_has_the_methods_and_their_sources(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run({"a": [1, 0], "b": [1]}), formats=["json", "latex"])
+    report = json.loads((built.folder / "report.json").read_text())
+    latex = (built.folder / "report.tex").read_text()
+    assert r"\paragraph{How this was measured.}" in latex
+    assert all(escape(each, 5000) in latex for each in report["methods"])
+    assert all(rf"\item {escape(each, 1000)}" in latex for each in report["references"])
+    assert report["references"]
 
 
 @given(st.text())

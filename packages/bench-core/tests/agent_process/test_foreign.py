@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,11 @@ from sums import Sums
 from bench_core.__about__ import __version__
 from bench_core.agent_process import agent_of
 from bench_core.agent_process.foreign import foreign_program, name_of_command
+from bench_core.agent_process.isolated import IsolatedAgent
+from bench_core.agent_process.launcher import launcher_for
 from bench_core.agent_process.own_wheel import own_wheel
 from bench_core.budgets import Budget
+from bench_core.child_process.process import Exit
 from bench_core.errors import InputError, RunFolderError
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import read_run
@@ -231,6 +235,32 @@ def test_node_speaks_the_protocol_as_the_documentation_shows(run: Any, tmp_path:
     result = result_of(run("agent", command=f"node {script}"))
     assert (result.status, result.score) == (Status.COMPLETED, 1.0), result.error
     assert (result.usage.requests, result.usage.input_tokens) == (1, 900)
+
+
+def test_a_program_that_never_speaks_is_told_as_what_it_did() -> None:
+    program = foreign_program(AgentProcessSpec(command="sleep 1000"))
+    launcher = launcher_for("sleep", dict(os.environ), program=program)
+    launcher.answer_s = 0.3
+    said = "its process wrote nothing for 0.3 s and was ended: it has to write the line `hello` and answer `describe`"
+    try:
+        with pytest.raises(InputError) as caught:
+            IsolatedAgent("sleep", launcher, foreign=program)
+    finally:
+        launcher.close()
+    assert str(caught.value) == f"the agent 'sleep' cannot be loaded: {said}"
+
+
+def test_why_a_javascript_program_ended_is_not_cut_from_where() -> None:
+    printed = "file:///a.mjs:1\n^\n\nReferenceError: WebSocket is not defined\n"
+    calls = "".join(f"    at call{number} (node:internal)\n" for number in range(20))
+    last = Exit(1, output=f"{printed}{calls}\nNode.js v20.20.2\n").last_lines()
+    assert last.startswith(
+        "; its last lines:\nReferenceError: WebSocket is not defined\n    at call0"
+    )
+    assert (
+        Exit(1, output="a sign\nat the end\n").last_lines()
+        == "; its last lines:\na sign\nat the end"
+    )
 
 
 def test_the_wheel_of_this_bench_core_is_the_same_each_time(tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     "--pilot",
     type=_PATH,
     metavar="RUN|FILE",
-    help="Take rate and variability from this run or baseline file.",
+    help="Take rate, variability and templates from this run or baseline file.",
 )
 @click.option(
     "--power",
@@ -337,7 +337,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
     """Show what difference a run can detect, or how large it must be to detect one.
 
     With --tasks: the smallest difference found. With --difference: the tasks needed. With both: how
-    likely it is to be found.
+    likely it is to be found. With --pilot alone: what a run like it can detect.
     """
     from bench_report.comparison.designs import designs
     from bench_report.terminal import plans_text

@@ -24,6 +24,7 @@ from bench_core.agent_process.model_calls import (
 from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.child_process.framing import FrameError, decode_line, encode_line
+from bench_core.child_process.process import ChildGoneError
 from bench_core.errors import (
     BenchError,
     BudgetExceededError,
@@ -239,7 +240,13 @@ class IsolatedAgent:
             InputError: It raised something or died.
         """
         lines = hello() + encode_line(kind, agent=self.reference, **fields)
-        replies, ended = self._launcher.ask(lines)
+        try:
+            replies, ended = self._launcher.ask(lines)
+        except ChildGoneError as error:
+            raise InputError(
+                f"the agent {self.reference!r} cannot be loaded: its process {error}: it has to write the line "
+                f"`hello` and answer `{kind}`{error.exit.last_lines()}"
+            ) from None
         try:
             frames = [decode_line(line) for line in replies]
             checked_hello(frames[0] if frames else None)

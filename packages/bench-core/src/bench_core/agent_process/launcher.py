@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -17,7 +18,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bench_core.child_process.framing import MAX_LINE, FrameError
-from bench_core.child_process.process import ChildProcess, Exit, SpawnedProcess
+from bench_core.child_process.process import ChildGoneError, ChildProcess, Exit, SpawnedProcess
 from bench_core.child_process.shared_loop import blocking
 from bench_core.errors import HarnessFaultError
 from bench_core.files.removal import remove_folder
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from bench_core.sealing.files import SealedFiles
 
 _START_S = 120.0
+_NOTED_S = 10.0
 _EXIT_S = 10.0
 _MAX_ORDER = 1 << 16
 _AWAKE_S = 0.5
 _STOPPED = frozenset("Tt")
+_log = logging.getLogger("bench_core.agent_process")
 
 
 def launcher_for(
@@ -57,7 +60,13 @@ def launcher_for(
 
 
 class _Launcher(ABC):
-    """Starts processes of one agent."""
+    """Starts processes of one agent.
+
+    Attributes:
+        answer_s: Seconds within which one answers what `ask` writes.
+    """
+
+    answer_s = _START_S
 
     @abstractmethod
     async def start(
@@ -70,7 +79,11 @@ class _Launcher(ABC):
         """
 
     def ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
-        """Start one, write `lines`, and return all lines of its output; blocks, and needs no event loop."""
+        """Start one, write `lines`, and return all lines of its output; blocks, and needs no event loop.
+
+        Raises:
+            ChildGoneError: It did not write them within `answer_s`.
+        """
         return blocking(self._ask(lines))
 
     async def _ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
@@ -86,14 +99,25 @@ class _Launcher(ABC):
 
         process.send(lines)
         process.hang_up()  # nothing more is asked
+        waits = "the agent's program has not answered for %g s: it is waited for %g s"
+        noting = asyncio.get_running_loop().call_later(
+            _NOTED_S, _log.warning, waits, _NOTED_S, self.answer_s
+        )
+        is_late = False
         try:
-            await asyncio.wait_for(read(), _START_S)
+            await asyncio.wait_for(read(), self.answer_s)
             await process.ends_within(_EXIT_S)
         except asyncio.TimeoutError:
-            return [], Exit(output=f"it wrote nothing for {_START_S:g} s")
+            is_late = True
         finally:
+            noting.cancel()
             process.kill()
             ended = await process.ended()
+        if is_late:
+            said = "did not end after its answer" if replies else "wrote nothing"
+            raise ChildGoneError(
+                f"{said} for {self.answer_s:g} s and was ended", ended, is_late=True
+            )
         return replies, ended
 
 

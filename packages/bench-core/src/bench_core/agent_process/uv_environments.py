@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ _SHOWN_LINES = 12
 _KEY = 16
 _UV_S = 3_600.0
 _FOLDER = "PROCTOR_CACHE_DIR"
+_log = logging.getLogger("bench_core.agent_process")
 
 
 def environment_of(requirements: tuple[str, ...], python: str | None = None) -> Path:
@@ -59,6 +61,7 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
             folder.mkdir()
             wheel = folder / name
             wheel.write_bytes(content)
+            _log.warning("making the agent's environment with %s", " ".join(requirements))
             _make(uv, requirements, python, wheel, interpreter)
             made = {"requirements": requirements, "python": python, "bench_core": name}
             # written last: without it the environment counts as not made

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +41,7 @@ _KEPT = 1 << 16
 _TAIL_LINES = 5
 _TAIL_CHARS = 1_000
 _STACK = "(most recent call first)"
+_JAVASCRIPT_CALL = re.compile(r"\s+at \S")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Exit:
         """Return what it printed last, or where in its code it was ended; empty where it was silent."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         where = next((n for n in reversed(range(len(lines))) if _STACK in lines[n]), None)
+        if where is None:  # JavaScript says why before it says where
+            calls = [bool(_JAVASCRIPT_CALL.match(line)) for line in lines]
+            where = next(
+                (n for n in reversed(range(len(lines) - 1)) if calls[n + 1] and not calls[n]), None
+            )
         shown = lines[-_TAIL_LINES:] if where is None else lines[where : where + 1 + _TAIL_LINES]
         tail = "\n".join(shown)[-_TAIL_CHARS:]
         return f"; its last lines:\n{tail}" if tail else ""

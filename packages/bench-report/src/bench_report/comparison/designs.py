@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.statistics import Design
+    from bench_report.comparison.baselines import ComparedRun
 
 _TRIALS = (1, 3, 5, 10)
 
@@ -41,8 +42,8 @@ def designs(
     """Return a design for each number of trials.
 
     Args:
-        tasks: Tasks there are; absent: as many as `difference` needs.
-        trials: Trials per task; 1, 3, 5 and 10 by default.
+        tasks: Tasks there are; absent: as many as `difference` needs, or without that the pilot's.
+        trials: Trials per task; by default 1, 3, 5 and 10, or those of the pilot where its tasks are planned.
         difference: Difference to be found, as a fraction.
         design: Whether both agents do the same tasks.
         rate: Expected success rate.
@@ -52,11 +53,17 @@ def designs(
         level: Nominal confidence.
 
     Raises:
-        InputError: Neither `tasks` nor `difference` is given, or a value cannot be.
+        InputError: None of `tasks`, `difference` and `pilot` is given, or a value cannot be.
         NotEstimableError: The pilot shows no variability.
     """
+    side = None if pilot is None else read_side(pilot)
     if tasks is None and difference is None:
-        raise InputError("give --tasks, --difference or both")
+        if side is None:
+            raise InputError(
+                "give --tasks, --difference or both, or --pilot RUN for a run's own design"
+            )
+        tasks = len(side.tasks)
+        trials = trials or (max(map(len, side.scores.values()), default=1),)
     if not 0.5 <= power < 1 or not 0 < level < 1:  # a coin has the power 0.5
         raise InputError(
             f"power {power} has to be from 0.5 to below 1, and level {level} above 0 and below 1"
@@ -65,7 +72,7 @@ def designs(
         raise InputError(
             "a difference of 0 cannot be found: give the smallest that matters, as 5pp"
         )
-    assumed, grouping = _assumed(rate, pilot)
+    assumed, grouping = _assumed(rate, side)
     if templates is not None:
         if tasks is None or templates > tasks:
             raise InputError("--templates goes with --tasks and is at most as many")
@@ -94,11 +101,10 @@ def designs(
     ]
 
 
-def _assumed(rate: float | None, pilot: Path | None) -> tuple[Variability, Templates]:
+def _assumed(rate: float | None, side: ComparedRun | None) -> tuple[Variability, Templates]:
     """Return rate, variability and templates of the pilot, or the default ones."""
     known, grouping = Variability(), Templates()
-    if pilot is not None:
-        side = read_side(pilot)
+    if side is not None:
         known = Variability.of(side.successes(), clusters=side.templates)
         # A task without a template is one of its own; a tuple cannot be equal to a template's name.
         sizes = Counter(side.templates.get(key, (key,)) for key in side.tasks)

@@ -73,7 +73,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def render_latex(report: Report) -> str:
-    """Return tables of headline, differences, ranks, readings, slices, outcomes, checks and effort."""
+    """Return tables of headline, differences, ranks, readings, slices, outcomes, checks and effort, and the methods."""
     head = [
         f"% {inline(report.title, 200)}",
         f"% Made by {inline(report.generator, 80)} on {report.generated:%Y-%m-%d}.",
@@ -95,6 +95,7 @@ def render_latex(report: Report) -> str:
         _outcomes,
         _checks,
         _effort,
+        _methods,
     ):
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
@@ -315,3 +316,13 @@ def _effort(report: Report) -> Iterator[str]:
             COST_COLUMNS,
             costs,
         )
+
+
+def _methods(report: Report) -> Iterator[str]:
+    """Yield how this was measured, and the sources."""
+    yield r"\paragraph{How this was measured.}"
+    for paragraph in report.methods:
+        yield escape(paragraph, 5000)
+    if report.references:
+        items = [rf"\item {escape(each, 1000)}" for each in report.references]
+        yield "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
