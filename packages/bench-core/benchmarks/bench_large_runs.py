@@ -19,6 +19,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+from typing_extensions import Self
+
+from bench_core.files.checksums import add_checksum, checksum_in
 from bench_core.progress.plain import PlainProgress
 from bench_core.records import AgentOutcome, Event, Spending, Task, Usage
 from bench_core.redaction import Redactor
@@ -92,41 +96,67 @@ def run_to(folder: Path, trials: int) -> None:
 
 
 def make(folder: Path, results: int) -> None:
-    """Write a run that lacks ten trials of so many: what trials leave in results and events, their files left out."""
+    """Write a run that lacks ten trials of so many: what trials leave in results and events, their files left out.
+
+    The first trial of each task is run; the lines of all others are made from those that it left.
+    """
     trials = results // TASKS
     run_to(folder, 1)
-    first = dict(read_run(folder).results)
-    random = Random(f"large {results}")  # noqa: S311  # reproducible, not secret
     with RunFolder.resume(folder, trials=trials, redactor=Redactor()) as run:
-        for key in run.remaining()[:-LEFT]:
-            result = first[key.model_copy(update={"trial": 1})]
-            tokens = random.randint(1_000, 90_000)
-            usage = Usage(requests=9, input_tokens=tokens, output_tokens=tokens // 20)
-            call = Spending(source="agent", usage=usage, cost_usd=round(tokens * 3e-6, 6))
-            score = float(random.random() < 0.4)
-            (attempt,) = result.attempts
-            update = {
-                "trial": key.trial,
-                "score": score,
-                "success": score == 1.0,
-                "failure_mode": None if score else "wrong_answer",
-                "steps": random.randint(2, 30),
-                "usage": usage,
-                "cost_usd": call.cost_usd,
-                "spent": (call,),
-                "attempts": (attempt.model_copy(update={"spent": (call,)}),),
-                "artifacts": (),
-            }
-            data = {
-                "attempt_started": {"token": f"{random.getrandbits(64):x}", "alone": False},
-                "spend": {"source": "agent", "usage": usage.model_dump(exclude_defaults=True), "cost_usd": call.cost_usd},
-                "attempt_finished": {"status": "completed"},
+        keys = run.remaining()[:-LEFT]
+        call = Spending(source="agent", usage=Usage(requests=9, input_tokens=1), cost_usd=0.1)
+        run.event(Event(time=run.now(), kind="spend", task_id="-", attempt=1, data=call.model_dump(mode="json")))  # fmt: skip
+        run.close()  # as if killed
+    files = [LinesOf(folder / f"{name}.jsonl") for name in ("results", "events")]
+    random = Random(f"large {results}")  # noqa: S311  # reproducible, not secret
+    kinds = ("attempt_started", "spend", "attempt_finished")
+    with files[0] as lines, files[1] as events:
+        done = {each["task_id"]: each for each in lines.kept}
+        of_kind = {each["kind"]: each for each in events.kept}
+        for key in keys:
+            tokens, success = random.randint(1_000, 90_000), random.random() < 0.4
+            spent = call.model_dump(mode="json")
+            spent["usage"] |= {"input_tokens": tokens, "output_tokens": tokens // 20}
+            spent["cost_usd"] = round(tokens * 3e-6, 6)
+            for kind in kinds:
+                data = spent if kind == "spend" else of_kind[kind]["data"]
+                more = {"task_id": key.task_id, "trial": key.trial, "data": data}
+                events.add(of_kind[kind] | more, beside=lines.count)
+            result = done[key.task_id]
+            shown = {name: spent[name] for name in ("usage", "cost_usd")}
+            (attempt,) = result["attempts"]
+            more = {
+                "trial": key.trial, "score": float(success), "success": success,
+                "failure_mode": None if success else "wrong_answer", "steps": random.randint(2, 30),
+                "spent": [spent], "attempts": [attempt | {"spent": [spent]}], "artifacts": [], **shown,
             }  # fmt: skip
-            for kind, said in data.items():
-                run.event(
-                    Event(time=run.now(), kind=kind, task_id=key.task_id, trial=key.trial, attempt=1, data=said)
-                )  # fmt: skip
-            run.append(type(result).model_validate({**dict(result), **update}))
+            lines.add(result | more, beside=events.count)
+    RunFolder.resume(folder, redactor=Redactor()).finish("interrupted")
+
+
+class LinesOf:
+    """Adds lines to a file of a run, as its writer would."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what is there."""
+        self.kept: list[dict[str, Any]] = [*map(json.loads, path.read_bytes().splitlines())]
+        self.count, self._last = len(self.kept), str(self.kept[-1]["checksum"])
+        self._file = path.open("ab")
+
+    def add(self, fields: dict[str, Any], beside: int) -> None:
+        """Add a line that has these fields."""
+        fields = {name: value for name, value in fields.items() if name != "checksum"}
+        self.count += 1
+        line = {"sequence": self.count, "previous": self._last[:16], "beside": beside}
+        sealed = add_checksum(msgspec.json.encode(fields | line))
+        self._last = checksum_in(sealed)
+        self._file.write(sealed + b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def plain(folder: Path) -> None:

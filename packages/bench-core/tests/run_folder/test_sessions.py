@@ -108,3 +108,29 @@ def test_a_refused_start_leaves_the_folder_free(run_path: Path) -> None:
     (run_path / "results.jsonl").write_bytes(b"")
     with RunFolder.resume(run_path) as run:
         assert len(run.remaining()) == 6
+
+
+@pytest.mark.parametrize("changed", ["results.jsonl", "events.jsonl", "tasks.jsonl", "run.json"])
+def test_what_was_read_before_the_lock_is_read_again_once_a_file_has_changed(
+    run_path: Path, changed: str
+) -> None:
+    known = read_run(run_path)
+    assert known.is_current()
+    file = run_path / changed
+    text, status = file.read_bytes(), file.stat()
+    file.write_bytes(text.replace(b'"demo"', b'"damo"', 1).replace(b"started", b"storted", 1))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert not known.is_current()
+    with pytest.raises(RunFolderError, match="restore"):
+        RunFolder.resume(run_path, known=known)
+
+
+def test_results_that_another_process_added_are_not_run_again(
+    run_path: Path, completed: list[TrialResult]
+) -> None:
+    known = read_run(run_path)
+    with RunFolder.resume(run_path, known=known) as run:
+        assert run.before is known
+        run.append(completed[4])
+    with RunFolder.resume(run_path, known=known) as run:
+        assert run.remaining() == [completed[5].key]

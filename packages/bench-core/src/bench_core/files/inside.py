@@ -11,7 +11,7 @@ import gzip
 import os
 import stat
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from bench_core.errors import RefusedFileError
 
@@ -74,6 +74,25 @@ def open_inside(folder: Path, name: str) -> BinaryIO:
         raise RefusedFileError(
             folder / name, f"has a name that no file can have: {error}"
         ) from None
+
+
+class Identity(NamedTuple):
+    """Shows whether a file was written to, or exchanged: its number, size and date."""
+
+    number: int
+    size: int
+    changed_ns: int
+
+
+def identity_of(folder: Path, name: str) -> Identity | None:
+    """Return the identity of a plain file; None if it is missing or cannot be read."""
+    try:
+        # on NFS, only who opens it learns what others have written
+        with open_inside(folder, name) as file:
+            found = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return Identity(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def file_inside(folder: Path, name: str) -> bool:

@@ -170,6 +170,7 @@ class RunFolder:
         trials: int | None = None,
         redactor: Redactor | None = None,
         now: Callable[[], datetime] = utc_now,
+        known: RunView | None = None,
     ) -> RunFolder:
         """Go on with the run in `path`.
 
@@ -181,6 +182,7 @@ class RunFolder:
             trials: Trials per task from now on; more than before extends the plan.
             redactor: As for `create`.
             now: As for `create`; where it is behind the run's last date, the run goes on from that.
+            known: What was read of the run already; taken if nothing has changed since.
 
         Raises:
             RunFolderBusyError: Another process is writing the folder.
@@ -197,7 +199,7 @@ class RunFolder:
             refuse_links(path / each, deepest=2)
         lock = lock_for_writing(path)
         try:
-            stored = prepare_to_resume(path, wanted, trials, now)
+            stored = prepare_to_resume(path, wanted, trials, now, known)
             folder = cls(
                 path,
                 stored.info,
@@ -227,6 +229,7 @@ class RunFolder:
         *,
         redactor: Redactor | None = None,
         now: Callable[[], datetime] = utc_now,
+        known: RunView | None = None,
     ) -> RunFolder:
         """Go on with the run in `path` if it holds one, else start it there.
 
@@ -241,6 +244,7 @@ class RunFolder:
             trials=info.trials,
             redactor=redactor,
             now=now,
+            known=known,
         )
 
     def now(self) -> datetime:

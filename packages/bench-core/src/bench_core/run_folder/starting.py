@@ -82,7 +82,11 @@ def write_plan(path: Path, info: RunInfo, tasks: Sequence[Task], redactor: Redac
 
 
 def prepare_to_resume(
-    path: Path, wanted: RunInfo | None, trials: int | None, now: Callable[[], datetime]
+    path: Path,
+    wanted: RunInfo | None,
+    trials: int | None,
+    now: Callable[[], datetime],
+    known: RunView | None,
 ) -> StoredSessions:
     """Put a run folder in order and return what it holds; the arguments are those of `RunFolder.resume`.
 
@@ -91,7 +95,8 @@ def prepare_to_resume(
         InputError: Two of its tasks share a folder where it is now.
     """
     sweep_temporary(path)
-    view = read_run(path)  # only now: another process may just have ended
+    # only now: another process may just have ended
+    view = known if known is not None and known.is_current() else read_run(path)
     _refuse_shared_folders(path, view.tasks)
     time = ForwardTime(now, view.last_date())
     refuse_damage(path, view.bad_lines("events.jsonl"))  # what calls cost would be another number

@@ -17,10 +17,16 @@ import msgspec
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.atomic import folder_name
 from bench_core.files.checksums import checksum_holds, file_sha256
-from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
+from bench_core.files.inside import (
+    Identity,
+    identity_of,
+    read_inside,
+    refuse_linked,
+    refuse_unusual,
+)
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
-from bench_core.run_folder.checked_log import CheckedLines, lines_left, lines_now, seals_of
+from bench_core.run_folder.checked_log import LOGS, CheckedLines, lines_left, lines_now, seals_of
 from bench_core.run_folder.indexed import (
     ResultsByTrial,
     StoredEvents,
@@ -73,10 +79,16 @@ class RunView:
     """
 
     def __init__(
-        self, path: Path, info: RunInfo, tasks: Lines[Task], results: StoredResults
+        self,
+        path: Path,
+        info: RunInfo,
+        tasks: Lines[Task],
+        results: StoredResults,
+        files: Sequence[Identity | None],
     ) -> None:
         """Use `read_run` instead."""
         self.path = path
+        self._files = files
         self.info = info
         self.tasks = tuple(tasks.records)
         self.standings = results.standings
@@ -179,6 +191,10 @@ class RunView:
         """Return the planned trials without a lasting result, in plan order; those to rerun, too."""
         return self.standings.remaining()
 
+    def is_current(self) -> bool:
+        """Return whether the files of the run are still those that were read, of the same size and date."""
+        return self._files == _identities(self.path)
+
     def last_date(self) -> datetime | None:
         """Return the last date of sessions and events, whatever their order; None without any."""
         sessions = [d for each in self.info.sessions for d in (each.started, each.finished) if d]
@@ -272,6 +288,7 @@ def survey_run(path: Path) -> RunView:
         RunFolderError: There is no run, or nearly no line of it can be read.
         SchemaVersionError: A newer bench-core wrote it.
     """
+    files = _identities(path)
     info = read_info(path)
     tasks = read_task_lines(path, info)
     results = StoredResults(path, info, tasks.records)
@@ -279,7 +296,7 @@ def survey_run(path: Path) -> RunView:
     results.standings.extend(now.trials)
     for key, after in _reruns(now).items():
         results.standings.run_again([key], after=after)
-    return RunView(path, now, tasks, results)
+    return RunView(path, now, tasks, results, files)
 
 
 class StoredResults:
@@ -318,6 +335,10 @@ class StoredResults:
         """Return the last result of each trial, in the order of first results."""
         starts = self.standings.starts()
         return StoredRecords(self.log.path, TrialResult, starts, written_by=self._written_by)
+
+
+def _identities(path: Path) -> list[Identity | None]:
+    return [identity_of(path, name) for name in ("run.json", "tasks.jsonl", *LOGS)]
 
 
 def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:

@@ -142,7 +142,9 @@ async def run_benchmark(
         await refuse_agent(benchmark, spec, out, run_environment, agent_for)
         run = opened_run(benchmark, spec, out, run_environment, code)
         redactor = run_environment.redactor
-        opened = RunFolder.open(out, run.info, run.tasks, redactor=redactor, now=clock.now)
+        opened = RunFolder.open(
+            out, run.info, run.tasks, redactor=redactor, now=clock.now, known=run.known
+        )
         folder = stack.enter_context(opened)
         budget = _budget(spec, folder.before, clock)
         stack.enter_context(connected_sources(run_environment.event_sources, folder))

@@ -17,8 +17,6 @@ from bench_core.records import Usage
 from bench_core.run_folder.indexed import NonNegative, UsagePart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bench_core.run_folder.folder import RunFolder, RunView
 
 
@@ -38,15 +36,17 @@ def spent_before(run: RunView) -> Spent:
     Raises:
         RunFolderError: An event says of a call what no call can cost.
     """
-    by_events, by_results = _Sizes(run, _calls_of_events), _Sizes(run, _calls_of_results)
-    larger = bytearray(map(operator.gt, by_results, by_events))
     total = _Total()
-    for place, call in _calls_of_events(run):
-        if place is None or not larger[place]:
-            total.add(call)
-    for place, call in _calls_of_results(run) if any(larger) else ():
-        if place is not None and larger[place]:
-            total.add(call)
+    by_events = _Sizes(run, _calls_of_events(run), total)
+    larger = bytearray(map(operator.gt, _Sizes(run, _calls_of_results(run)), by_events))
+    if any(larger):  # hardly ever
+        total = _Total()
+        for place, call in _calls_of_events(run):
+            if place is None or not larger[place]:
+                total.add(call)
+        for place, call in _calls_of_results(run):
+            if place is not None and larger[place]:
+                total.add(call)
     return Spent(
         usage=Usage(**msgspec.structs.asdict(UsagePart(*total.usage))),
         cost_usd=math.fsum(total.costs),
@@ -125,10 +125,12 @@ class _Total:
 class _Sizes:
     """What two sums of the calls of each planned trial are compared by; prices may be unknown to one."""
 
-    def __init__(self, run: RunView, calls: Callable[[RunView], _Calls]) -> None:
+    def __init__(self, run: RunView, calls: _Calls, total: _Total | None = None) -> None:
         self._tokens = array("q", bytes(8 * run.standings.planned))
         self._costs = array("d", bytes(8 * run.standings.planned))
-        for place, call in calls(run):
+        for place, call in calls:
+            if total is not None:
+                total.add(call)
             if place is not None:
                 self._tokens[place] += call.usage.input_tokens + call.usage.output_tokens
                 self._costs[place] += call.cost_usd or 0.0
