@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import os
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 AGENTS = ("scripted", "tool-calling", "computer-use", "browser-use", "browser-use's own", "foreign")
 _ONCE = RetryPolicy(attempts=1, timeout_s=60, deadline_s=120)
+_ENDLESS = RetryPolicy(attempts=1000, timeout_s=60, deadline_s=600, max_wait_s=0.5)
+_SHORT_S, _LONG_S = 5.0, 300.0
 _KEY = "sk-ant-0123456789abcdef"
 _WAIT = json.dumps(
     {"thinking": "-", "evaluation_previous_goal": "-", "memory": "-", "next_goal": "-",
@@ -68,9 +71,14 @@ def expected_of(reply: ProviderReply, *, late: bool) -> FaultKind:
     return FAULTS["request_refused" if late and reply.kind == "bad_request" else reply.kind]
 
 
-def trial_of(agent: str, reply: ProviderReply, *, late: bool) -> TrialResult:
-    """Run a trial of `agent` whose provider answers with `reply`, `late` after it had answered once."""
-    failing = Answer(status=reply.status, raw=reply.raw)
+def trial_of(
+    agent: str, reply: ProviderReply | Answer, *, late: bool, endless: bool = False
+) -> TrialResult:
+    """Run a trial of `agent` whose provider answers with `reply`, `late` after it had answered once.
+
+    Where its patience is `endless`, it asks again and again until its time is over.
+    """
+    failing = reply if isinstance(reply, Answer) else Answer(status=reply.status, raw=reply.raw)
 
     def answer(_: object) -> Answer:
         return _FIRST[agent] if late and len(server.requests) == 1 else failing
@@ -78,19 +86,22 @@ def trial_of(agent: str, reply: ProviderReply, *, late: bool) -> TrialResult:
     server = ModelServer(answer)
     with server, tempfile.TemporaryDirectory() as folder:
         if agent == "foreign":
-            return _foreign(server, Path(folder))
-        return asyncio.run(_inline(agent, server, Path(folder)))
+            return _foreign(server, Path(folder), endless=endless)
+        return asyncio.run(_inline(agent, server, Path(folder), endless=endless))
 
 
-async def _inline(name: str, server: ModelServer, folder: Path) -> TrialResult:
+async def _inline(name: str, server: ModelServer, folder: Path, *, endless: bool) -> TrialResult:
     provider = "anthropic" if name == "computer-use" else "openai-chat"
     url = server.base_url(provider)
     task = Task(benchmark="picture", task_id="t", goal="Look.")
-    context = TrialContext(
-        run_id="r", folder=folder, agent=name, limits=Limits(max_steps=4, time_limit_s=300)
-    )
-    async with open_model(f"{provider}:m", api_key=_KEY, base_url=url, policy=_ONCE) as model:
-        if not name.startswith("browser-use"):
+    browser = name.startswith("browser-use")
+    time_s = 6 * _SHORT_S if browser else _SHORT_S  # its first call comes late
+    limits = Limits(max_steps=4, time_limit_s=time_s if endless else _LONG_S)
+    context = TrialContext(run_id="r", folder=folder, agent=name, limits=limits)
+    policy = _ENDLESS if endless else _ONCE
+    async with open_model(f"{provider}:m", api_key=_KEY, base_url=url, policy=policy) as model:
+        await model.verify(60)  # loads the SDK
+        if not browser:
             agent: Any = {
                 "scripted": lambda: LoopAgent(name, lambda *_: _Asking(model)),
                 "tool-calling": lambda: tool_calling_agent(model),
@@ -99,20 +110,21 @@ async def _inline(name: str, server: ModelServer, folder: Path) -> TrialResult:
             return await run_trial(_Picture(), task, context, agent)
         own = name.endswith("own")
         chat = chat_for("openai:m", base_url=url, environment={}) if own else ModelChat(model)
-        settings = AgentSettings(patience=Patience(retries=0, backoff_s=0.0, call_timeout_s=60.0))
+        patience = Patience(retries=12 if endless else 0, backoff_s=0.01, call_timeout_s=60.0)
+        settings = AgentSettings(patience=patience)
         async with launch_chromium() as chromium:
             handle = BrowserHandle(cdp_url=chromium.cdp_url)
             return await run_trial(_Picture(handle), task, context, BrowserUseAgent(settings, chat))
 
 
-def _foreign(server: ModelServer, folder: Path) -> TrialResult:
+def _foreign(server: ModelServer, folder: Path, *, endless: bool) -> TrialResult:
     names = {"ANTHROPIC_API_KEY": _KEY, "ANTHROPIC_BASE_URL": server.base_url("anthropic")}
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(names)
     try:
         spec = RunSpec(
-            agent=f"{__name__}:Caller", model="anthropic:claude-test", attempts=1,
-            agent_process=AgentProcessSpec(model_proxy=True),
+            agent=f"{__name__}:{'Patient' if endless else 'Caller'}", model="anthropic:claude-test", attempts=1,
+            limits=Limits(time_limit_s=_SHORT_S if endless else _LONG_S), agent_process=AgentProcessSpec(model_proxy=True),
         )  # fmt: skip
         run_benchmark_sync(
             _Picture(), spec, folder / "run", run_environment=RunEnvironment(locks=NoLocks())
@@ -142,6 +154,19 @@ class Caller:
         for _ in range(4):
             await asyncio.to_thread(_ask, asked)
         return AgentOutcome(answer="yes")
+
+
+class Patient(Caller):
+    """One that asks again and again, and has no other end."""
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Ask whatever becomes of it."""
+        while True:
+            with contextlib.suppress(OSError):
+                await super().run(task, environment, context)
+            await asyncio.sleep(0.1)
 
 
 def _ask(asked: dict[str, Any]) -> None:

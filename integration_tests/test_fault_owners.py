@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from integration_tests.fault_owners import AGENTS, expected_of, trial_of
+from test_support.model_server import Answer
 from test_support.provider_replies import REPLIES
+
+from bench_core.faults import FAULTS
+from bench_core.records import Status
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +37,33 @@ def test_a_reply_has_the_owner_that_the_table_says(agent: str, kind: str, late: 
     assert (result.status, result.score is not None) == (wanted.status, wanted.scored)
     assert result.failure_mode == wanted.failure_mode
     assert bool(result.suspect) is wanted.suspect
+
+
+@pytest.mark.parametrize(
+    ("agent", "late"),
+    [
+        ("scripted", True),
+        ("tool-calling", False),
+        ("foreign", True),
+    ],
+)
+def test_time_that_ran_out_while_the_provider_failed_is_the_providers(
+    agent: str, late: bool
+) -> None:
+    result = trial_of(agent, REPLIES[of_kind("overloaded")], late=late, endless=True)
+    assert result.status is Status.ENVIRONMENT_ERROR
+    assert result.error is not None
+    # which of its failures a slow machine sees is another question
+    assert FAULTS[result.error.fault or ""].owner == "provider", result.error
+
+
+@pytest.mark.parametrize(("late", "fault"), [(False, "deadline"), (True, None)])
+def test_time_that_ran_out_before_any_answer_is_the_providers(
+    late: bool, fault: str | None
+) -> None:
+    result = trial_of("tool-calling", Answer(hang_s=60), late=late, endless=True)
+    assert result.status is (Status.TIME_LIMIT if late else Status.ENVIRONMENT_ERROR)
+    assert (result.error and result.error.fault) == fault
 
 
 def test_each_kind_of_agent_is_asked() -> None:

@@ -65,9 +65,22 @@ def model(kind: Any, *, answered: bool = False) -> ModelError:
         (model("context_window"), {}, "context_window"),
         (model("context_window"), {"origin": "benchmark", "phase": "check"}, "environment"),
         (model("overloaded"), {"believed": False}, "agent_error"),
+        (None, {"ended": Status.TIME_LIMIT}, "time_limit"),
+        (None, {"ended": Status.TIME_LIMIT, "unserved": model("overloaded")}, "overloaded"),
+        (None, {"ended": Status.STEP_LIMIT, "unserved": model("rate_limit")}, "rate_limit"),
+        (None, {"ended": Status.TIME_LIMIT, "unserved": model("auth")}, "auth"),
+        (None, {"ended": Status.TIME_LIMIT, "unserved": model("context_window")}, "time_limit"),
+        (ValueError("gave up"), {"unserved": model("server")}, "server"),
+        (ValueError("gave up"), {"unserved": model("context_window")}, "context_window"),
+        (
+            ValueError("gave up"),
+            {"unserved": model("bad_request", answered=True)},
+            "request_refused",
+        ),
+        (AgentError("declined", fault="model_refusal"), {"unserved": DOWN}, "model_refusal"),
     ],
 )
-def test_evidence_decides(error: Exception, evidence: dict[str, Any], name: str) -> None:
+def test_evidence_decides(error: Exception | None, evidence: dict[str, Any], name: str) -> None:
     assert fault_of(FaultEvidence(error, **evidence)).name == name
 
 

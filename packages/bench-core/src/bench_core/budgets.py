@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from bench_core.errors import BudgetExceededError, InputError, RunFolderError
+from bench_core.protocols import LatestCall
 from bench_core.records import Dollars, Record, Spending, Usage
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class TrialMeter:
         on_spend: Receives source and amount of each model call, in the thread that made it.
         revoked: Whether the attempt was given up: its next call stops it.
         flags: Flags of the attempt's result that say how its calls were counted.
+        latest: How the agent's latest call went.
     """
 
     def __init__(self, run: RunBudget) -> None:
@@ -163,6 +165,7 @@ class TrialMeter:
         self.on_spend: Callable[[str, Spent], None] | None = None
         self.revoked = False
         self.flags: dict[str, None] = {}
+        self.latest = LatestCall()
         self._run = run
         self._lock = threading.Lock()
 

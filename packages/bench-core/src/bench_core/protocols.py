@@ -8,13 +8,14 @@ Arguments survive pickling, so that a trial can run in another process.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
-from bench_core.errors import AgentError, InputError
+from bench_core.errors import AgentError, EnvironmentFaultError, InputError
 from bench_core.processes import ProcessGroups
 from bench_core.records import LeftOut, Limits, Record, Usage
 from bench_core.records import World as WorldKind
@@ -60,8 +61,45 @@ class Meter(Protocol):
         ...
 
 
+@dataclass
+class LatestCall:
+    """How the latest model call of an attempt's agent went; the attempt's meter keeps it.
+
+    Attributes:
+        unserved: How it failed, where the provider has served none since; None where it served the latest.
+        answered: Whether the provider has served one.
+        first: The model whose first answer is waited for.
+    """
+
+    unserved: EnvironmentFaultError | None = None
+    answered: bool = False
+    first: str | None = None
+
+    @property
+    def waited_for(self) -> EnvironmentFaultError | None:
+        """Why the agent has to wait for its provider: it failed last, or has not answered once."""
+        if self.unserved is not None or self.first is None:
+            return self.unserved
+        return EnvironmentFaultError(f"{self.first} did not answer once", fault="deadline")
+
+    def began(self, model: str) -> None:
+        """Note that a call of a model is under way; one that is cancelled has not ended."""
+        self.first = None if self.answered else model
+
+    def failed(self, error: EnvironmentFaultError) -> None:
+        """Note that the provider did not serve the call."""
+        self.unserved, self.first = error, None
+
+    def served(self) -> None:
+        """Note that the provider served the call."""
+        self.unserved, self.answered, self.first = None, True, None
+
+
 class _FreeMeter:
     """Counts nothing: the meter of a trial without a budget."""
+
+    def __init__(self) -> None:
+        self.latest = LatestCall()
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Do nothing."""

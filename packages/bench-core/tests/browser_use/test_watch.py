@@ -12,6 +12,7 @@ from bench_core.browser_use import ModelWatch, Patience, chat_for
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.models import PriceList
 from bench_core.models.prices import PriceRow
+from bench_core.protocols import LatestCall
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -94,7 +95,6 @@ async def test_a_server_that_never_answers_is_an_outage(model_server: ModelServe
 
     assert "not sent again because it may have been paid for" in str(watch.fault)
     assert len(model_server.asked) == 2
-    assert not watch.never_answered
 
 
 @pytest.mark.parametrize("content", ["not JSON", '{"number": "many"}', "{}"])
@@ -114,16 +114,20 @@ async def test_an_unusable_answer_is_the_agents_own_failure(
 
 async def test_a_server_that_recovers_is_asked_again(model_server: ModelServer) -> None:
     model_server.mode, model_server.content = "error", '{"number": 7}'
-    waits: list[float] = []
+    waits: list[tuple[float, str]] = []
+    latest = LatestCall()
 
     async def recover(seconds: float) -> None:
-        waits.append(seconds)
+        waits.append((seconds, getattr(latest.waited_for, "fault", "")))
         model_server.mode = "answer"
 
-    chat, watch = _watched(model_server.url, patience=Patience(2, 1.5, 60.0), sleep=recover)
+    chat, watch = _watched(
+        model_server.url, patience=Patience(2, 1.5, 60.0), sleep=recover, latest=latest
+    )
 
     assert (await _ask(chat)).completion == Reply(number=7)
-    assert waits == [1.5]
+    assert waits == [(1.5, "server")]  # what a time limit that runs out now is for
+    assert latest.waited_for is None
     assert watch.fault is None
 
 
@@ -154,14 +158,15 @@ async def test_a_spent_budget_stops_the_agent(model_server: ModelServer) -> None
 
 async def test_a_first_call_under_way_is_seen(model_server: ModelServer) -> None:
     model_server.mode = "hang"
-    chat, watch = _watched(model_server.url)
+    latest = LatestCall()
+    chat, _ = _watched(model_server.url, latest=latest)
 
     call = asyncio.create_task(_ask(chat))
     await asyncio.to_thread(model_server.was_asked.wait, 60)
-
-    assert watch.never_answered
     call.cancel()
     await asyncio.wait({call})
+
+    assert "did not answer once" in str(latest.waited_for)
 
 
 async def test_calls_of_browser_uses_own_classes_are_priced_by_a_table(

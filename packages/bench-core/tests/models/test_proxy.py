@@ -348,16 +348,16 @@ def test_failures_of_the_provider_are_passed_on_and_cost_nothing(
     own = session("anthropic")
     status, body = own.post("anthropic")
     assert (status, KEY.encode() in body) == (529, False)
-    faults = [own.calls.fault]
+    faults = [own.calls.latest.unserved]
     assert own.post("anthropic")[0] == 400
-    faults.append(own.calls.fault)
+    faults.append(own.calls.latest.unserved)
     assert own.post("anthropic")[0] == 502
-    faults.append(own.calls.fault)
+    faults.append(own.calls.latest.unserved)
     assert [each.fault for each in faults if each] == ["overloaded", "bad_request", "connection"]
     assert KEY not in "".join(map(str, faults))
     assert own.post("anthropic")[0] == 200
     own.close()
-    assert own.calls.fault is None
+    assert own.calls.latest.unserved is None
     assert own.usage == {**COUNTED, "requests": 4}
     assert own.meter.spent.cost_usd == pytest.approx(COST)
 

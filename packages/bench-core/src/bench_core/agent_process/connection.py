@@ -15,6 +15,7 @@ from bench_core.agent_process.messages import checked_hello, hello, spend_line
 from bench_core.child_process.framing import FrameError, encode_line, read_frame_from
 from bench_core.errors import BudgetExceededError
 from bench_core.processes import ProcessGroups
+from bench_core.protocols import LatestCall
 from bench_core.records import Usage
 
 _ORPHANED = 70
@@ -104,6 +105,7 @@ class PipeMeter:
     def __init__(self, connection: Connection, source: str = "agent") -> None:
         self._connection = connection
         self._source = source
+        self.latest = LatestCall()
         self._uncounted: str | None = None
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:

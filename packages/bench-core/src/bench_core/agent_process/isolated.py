@@ -18,7 +18,6 @@ from bench_core.agent_process.messages import answer_to, checked_hello, error_of
 from bench_core.agent_process.model_calls import (
     ModelProxy,
     ReportsOnce,
-    after_calls,
     without_server,
 )
 from bench_core.agent_process.program import code_of_foreign, is_proctors
@@ -168,18 +167,15 @@ class IsolatedAgent:
         if proxy is None:
             return await self._run(task, environment, context, {})
         calls = proxy.trial(context.meter, context.folder)
-        error: BaseException | None = None
         try:
             within = without_server(context).with_meter(ReportsOnce(context.meter, calls))
             return await self._run(task, environment, within, calls.variables)
-        except AgentProcessError as raised:
-            error = raised
-            raise
         finally:
             await calls.close()
             for note in calls.notes:
                 _log.warning("%s", note)
-            after_calls(calls, error)
+            if calls.refused is not None:
+                raise BudgetExceededError(calls.refused)
 
     async def _run(
         self,

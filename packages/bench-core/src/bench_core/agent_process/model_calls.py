@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bench_core.errors import BudgetExceededError, EnvironmentFaultError
-from bench_core.faults import FaultEvidence, fault_of
-from bench_core.protocols import AgentProcessError, Meter, TrialContext
+from bench_core.errors import BudgetExceededError
+from bench_core.protocols import Meter, TrialContext
 from bench_core.records import Usage
 
 
@@ -38,13 +37,11 @@ class TrialCalls(Protocol):
     Attributes:
         variables: Environment variables that lead the SDKs of its process here.
         refused: Why no further call was passed on; None where all were.
-        fault: How the last call failed; None where the provider served it.
         notes: Lines for the trial's log.
     """
 
     variables: Mapping[str, str]
     refused: str | None
-    fault: EnvironmentFaultError | None
     notes: list[str]
 
     def take(self, usage: Usage) -> bool:
@@ -117,31 +114,3 @@ def without_server(context: TrialContext) -> TrialContext:
     if isinstance(own := config.get("agent_options"), dict):
         config["agent_options"] = {name: own[name] for name in own if name != "base_url"}
     return context.model_copy(update={"config": config}).with_model_opener(None)
-
-
-def after_calls(calls: TrialCalls, error: BaseException | None) -> None:
-    """Say what became of a trial by what became of its calls.
-
-    Args:
-        calls: They are closed.
-        error: What the agent raised, if it did.
-
-    Raises:
-        BudgetExceededError: A call was refused because the budget is spent.
-        EnvironmentFaultError: The agent failed after its provider had.
-        AgentProcessError: The agent failed after it had asked for what no provider serves.
-    """
-    if calls.refused is not None:
-        raise BudgetExceededError(calls.refused) from error
-    if not isinstance(error, AgentProcessError) or calls.fault is None:
-        return
-    kind = fault_of(FaultEvidence(calls.fault))
-    if kind.owner == "agent":
-        raise AgentProcessError(
-            error.info.model_copy(update={"fault": kind.name}), error.flags
-        ) from error
-    fault = EnvironmentFaultError(
-        f"the model's provider failed ({calls.fault}), and then the agent: {error}"
-    )
-    fault.fault = kind.name
-    raise fault from error

@@ -36,7 +36,7 @@ from bench_core.guides import add_guide
 from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
 from bench_core.running_time import RUNNING_TIME, leave_out_gaps
-from bench_core.trial.agent_work import awaitable_of
+from bench_core.trial.agent_work import awaitable_of, settled
 
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
 _ASKED = ("view", "check", "check_environment", "check_model")
@@ -111,9 +111,8 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
     task = AgentTask.model_validate(order["task"])
     handle = _HANDLE.validate_python(order["environment"])
     context = TrialContext.model_validate(order["context"])
-    context = context.with_meter(PipeMeter(connection)).with_processes(
-        ReportedProcesses(connection)
-    )
+    meter = PipeMeter(connection)
+    context = context.with_meter(meter).with_processes(ReportedProcesses(connection))
     TRIAL_METER.set(context.meter)
     context = _with_opener(context, order)
     logging.basicConfig(level=logging.INFO, handlers=[ReportedLog(connection)], force=True)
@@ -139,9 +138,15 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
 
     sys.addaudithook(note_own_stop)
     try:
-        return await awaitable_of(agent, agent.run(task, handle, context))
+        outcome: object = await awaitable_of(agent, agent.run(task, handle, context))
     except GeneratorExit as error:
         raise RuntimeError("the agent raised GeneratorExit") from error  # asyncio swallows it
+    if not isinstance(outcome, AgentOutcome):
+        return outcome
+    ended = settled(outcome, meter.latest)
+    if ended.fault is not None:
+        raise ended.fault
+    return ended.outcome
 
 
 def _with_opener(context: TrialContext, order: dict[str, Any]) -> TrialContext:

@@ -20,7 +20,7 @@ from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.budgets import TRIAL_METER
-from bench_core.errors import BrowserError, EnvironmentFaultError
+from bench_core.errors import BrowserError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_name
@@ -69,6 +69,7 @@ class Attempt:
             on_call=context.meter.spend,
             patience=getattr(chat, "patience", patience),
             prices=prices,
+            latest=getattr(context.meter, "latest", None),
         )
         self._trajectory = Trajectory(context.folder, self._watch)
         self._max_steps = limits.max_steps or _STEPS
@@ -201,11 +202,6 @@ class Attempt:
     def _at_its_end(self, history: Any, ending: _Ending) -> AgentOutcome:
         """Report an agent that did not say that it was done, and whose browser and model were there."""
         if not ending.in_time:
-            if self._watch.never_answered:
-                raise EnvironmentFaultError(
-                    f"the model server of {self._chat.provider}:{self._chat.model} did not answer once "
-                    f"in {self._time_limit_s:g} s"
-                )
             return self._report(Status.TIME_LIMIT)
         if self._trajectory.steps >= self._max_steps:
             return self._report(Status.STEP_LIMIT)

@@ -6,9 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.faults import CallFault, judge_failure
-from bench_core.errors import BenchError
+from bench_core.errors import BenchError, EnvironmentFaultError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.models.errors import ModelError
+from bench_core.protocols import LatestCall
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ModelWatch:
         on_fault: Called once, when the trial cannot go on.
         patience: How long the server is given.
         prices: Knows what calls cost that do not say it themselves.
+        latest: Where it is noted how the latest call went.
         sleep: Waits; a seam for tests.
     """
 
@@ -56,6 +58,7 @@ class ModelWatch:
         on_fault: Callable[[], None] | None = None,
         patience: Patience = _DEFAULT_PATIENCE,
         prices: Prices | None = None,
+        latest: LatestCall | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.usage = Usage()
@@ -74,18 +77,13 @@ class ModelWatch:
         self._on_fault = on_fault
         self._patience = patience
         self._sleep = sleep
-        self._asks = False
+        self._latest = latest or LatestCall()
 
     @property
     def cost_usd(self) -> float | None:
         """What all calls cost; None when there was none or the price of one is unknown."""
         known = [cost for cost in self._costs if cost is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
-
-    @property
-    def never_answered(self) -> bool:
-        """Whether a first call is under way and no call was ever answered."""
-        return self._asks and not self.answers and not self.bad_answers
 
     def stop_with(self, on_fault: Callable[[], None]) -> None:
         """Name what to call when the trial cannot go on."""
@@ -104,16 +102,22 @@ class ModelWatch:
 
     async def _call(self, ask: Callable[[], Awaitable[Any]], model: str) -> Any:
         for attempt in range(self._patience.retries + 1):
+            self._latest.began(model)
             try:
-                completion = await self._ask(ask)
+                completion = await asyncio.wait_for(ask(), self._patience.call_timeout_s)
             except Exception as error:  # foreign code: every provider raises its own
                 failure = judge_failure(error, model)
+                if isinstance(failure.error, EnvironmentFaultError):
+                    self._latest.failed(failure.error)
+                elif failure.error is None:
+                    self._latest.served()
                 if failure.retry and attempt < self._patience.retries:
                     await self._sleep(self._patience.backoff_s * 2**attempt)
                     continue
                 self._take_note(failure)
                 raise
             self.answers += 1
+            self._latest.served()
             self.refused = None
             asked = getattr(
                 completion.completion, "action", None
@@ -123,14 +127,7 @@ class ModelWatch:
             return completion
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _ask(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        self._asks = True
-        answer = await asyncio.wait_for(ask(), self._patience.call_timeout_s)
-        self._asks = False
-        return answer
-
     def _take_note(self, failure: CallFault) -> None:
-        self._asks = False
         error = failure.error
         if isinstance(error, ModelError):
             error.answered = self.answers > 0

@@ -134,6 +134,8 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
                 if_first="not_begun",
             ),
             _agents("environment_ended", "the agent ended its environment"),
+            FaultKind("time_limit", "the agent used all its time", "agent", Status.TIME_LIMIT),
+            FaultKind("step_limit", "the agent used all its steps", "agent", Status.STEP_LIMIT),
             _models(FailureMode.CONTEXT_WINDOW),
             _models(FailureMode.PICTURE_LIMIT),
             _models(FailureMode.MODEL_REFUSAL),
@@ -206,9 +208,12 @@ class FaultEvidence:
         believed: Whether what raised it may say whose fault something is: Proctor's own code may, and in the
             harness's process everything; an agent in a process of its own may not.
         own_process: Whether the agent ran in a process of its own, whose memory, threads and files are its own.
-    answered: Whether the trial's model had answered before.
+        answered: Whether the trial's model had answered before.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
         budget_spent: Whether the run's budget is spent.
+        ended: How the agent's part ended, where nothing was raised.
+        unserved: Why the agent waited for its model's provider at its end: how that failed last, where it has served
+            no call since.
     """
 
     error: BaseException | None = None
@@ -219,6 +224,8 @@ class FaultEvidence:
     answered: bool = False
     after_work: bool = False
     budget_spent: bool = False
+    ended: Status | None = None
+    unserved: EnvironmentFaultError | None = None
 
 
 _EXHAUSTED = frozenset(
@@ -253,7 +260,7 @@ def _name_of(evidence: FaultEvidence) -> str:
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
         ours = not evidence.own_process and _is_exhausted(error)
-        name = "harness_fault" if ours else _agents_own(error)
+        name = "harness_fault" if ours else _agents_own(evidence)
     elif phase == "evaluation":
         name = "evaluator_down" if fault else "evaluation_error"
     elif isinstance(error, EnvironmentFaultError):
@@ -268,9 +275,17 @@ def _name_of(evidence: FaultEvidence) -> str:
     return name
 
 
-def _agents_own(error: BaseException | None) -> str:
+def _agents_own(evidence: FaultEvidence) -> str:
+    """Return the row of an agent's own end, which may have been its provider's doing."""
+    error, ended = evidence.error, evidence.ended or Status.AGENT_ERROR
     said = error.fault if isinstance(error, AgentError) else ""
-    return said if said in FAULTS and FAULTS[said].owner == "agent" else "agent_error"
+    if said != "agent_error" and said in FAULTS and FAULTS[said].owner == "agent":
+        return said
+    if evidence.unserved is not None:
+        why = _environments(evidence.unserved, evidence)
+        if FAULTS[why].status in {ended, Status.ENVIRONMENT_ERROR}:
+            return why
+    return ended.value
 
 
 def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:

@@ -12,6 +12,7 @@ from bench_core.models.errors import ModelError
 from bench_core.models.kept_calls import Answered, answered_by, sent_by
 from bench_core.models.retries import RetryPolicy, retry
 from bench_core.models.windows import published_window
+from bench_core.protocols import LatestCall
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -118,11 +119,14 @@ class Model:
         meter = meter or TRIAL_METER.get() or self.meter  # a thread of the agent's knows no context
         sent = None if self.calls is None else sent_by(request, self.name)
         answered = Answered(error=_ENDED)
+        latest = getattr(meter, "latest", None) or LatestCall()
         try:
             reply = self._stored(request)
             stored = reply is not None
             if reply is None:
-                reply = await self._ask(request, deadline_s)
+                latest.began(self.name)
+                reply = await self._ask(request, deadline_s, latest)
+            latest.served()
             if sent is not None:
                 answered = answered_by(reply)
             if stored and own and meter is not None:
@@ -136,6 +140,7 @@ class Model:
         except Exception as error:
             answered.error = answered.error and str(error)
             if isinstance(error, ModelError):
+                latest.failed(error)
                 error.answered = any(each.role == "assistant" for each in request.messages)
                 if meter is not None:
                     self._spend_failed(request, error, meter)
@@ -206,13 +211,23 @@ class Model:
             found = self._cache.find(self.name, request)
         return found
 
-    async def _ask(self, request: ModelRequest, deadline_s: float | None) -> Reply:
+    async def _ask(
+        self, request: ModelRequest, deadline_s: float | None, latest: LatestCall
+    ) -> Reply:
         policy = self.policy
         if deadline_s is not None:
             policy = policy.model_copy(update={"deadline_s": deadline_s})
+
+        async def send(timeout_s: float) -> Reply:
+            try:
+                return await self._transport.send(request, timeout_s)
+            except ModelError as error:
+                latest.failed(error)
+                raise
+
         reply = await retry(
             self._admit,
-            lambda timeout_s: self._transport.send(request, timeout_s),
+            send,
             policy,
             self._rng,
             output_tokens=request.max_output_tokens,

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from bench_core.errors import EnvironmentFaultError
     from bench_core.faults import ErrorKind
     from bench_core.models.kept_calls import Answered, Sent
     from bench_core.models.prices import Prices
     from bench_core.models.proxy_apis import Call
     from bench_core.models.proxy_http import Responder
+    from bench_core.protocols import LatestCall
 
 _CALL_S = 3600.0
 _MOST_ANSWER = 64 * 1024 * 1024
@@ -57,12 +57,10 @@ class CallCounter(Protocol):
     """What counts the calls of an attempt.
 
     Attributes:
-        fault: How the last call failed; None where the provider served it.
-        answered: Whether the provider has served one.
+        latest: How the latest call went.
     """
 
-    fault: EnvironmentFaultError | None
-    answered: bool
+    latest: LatestCall
 
     def spend(self, usage: Usage, cost_usd: float | None) -> None:
         """Report a call to the meter."""
@@ -127,6 +125,7 @@ class ProxiedCall:
                 await self._refuse(responder, "request", message)
                 self._counted = True
                 return
+            self._trial.latest.began(self._sent.model)
             await asyncio.wait_for(self._forward(client, responder), _CALL_S)
         except (httpx.HTTPError, httpx.InvalidURL, asyncio.TimeoutError, OSError) as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -174,20 +173,14 @@ class ProxiedCall:
 
     def _failed(self, kind: ErrorKind, reason: str, status: int | None = None) -> None:
         """Note how the call failed, for what becomes of the trial."""
-        self._trial.fault = ModelError(
-            kind,
-            reason,
-            provider=self.call.api.vendor,
-            status=status,
-            answered=self._trial.answered,
+        provider, answered = self.call.api.vendor, self._trial.latest.answered
+        self._trial.latest.failed(
+            ModelError(kind, reason, provider=provider, status=status, answered=answered)
         )
-
-    def _served(self) -> None:
-        self._trial.fault, self._trial.answered = None, True
 
     async def _stream(self, chunks: AsyncIterator[bytes], responder: Responder) -> None:
         """Pass on each event as it comes, and count the call before what ends it for the agent."""
-        self._served()
+        self._trial.latest.served()
         buffer = bytearray()
         async for chunk in chunks:
             buffer += chunk
@@ -216,7 +209,7 @@ class ProxiedCall:
         self._note(status, body)
         found = read_answer(status, _last_of_list(body))
         if found.kind is None:
-            self._served()
+            self._trial.latest.served()
         else:
             self._failed(found.kind, self._error or found.reason or "", status)
         if found.kind is not None and not self._answered:

@@ -23,6 +23,7 @@ from bench_core.models.prices import published_prices
 from bench_core.models.proxied_call import ProxiedCall, Server
 from bench_core.models.proxy_apis import APIS, error_body, find_call, secret_of, variables_for
 from bench_core.models.proxy_http import Responder, read_body
+from bench_core.protocols import LatestCall
 from bench_core.records import Usage
 from bench_core.serving import RefusedRequestError
 from bench_core.serving.requests import MOST_HEAD
@@ -111,9 +112,7 @@ class TrialProxy:
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.variables: Mapping[str, str] = proxy.variables_with(self.secret)
         self.refused: str | None = None
-        # how the last call failed, None where the provider served it
-        self.fault: EnvironmentFaultError | None = None
-        self.answered = False
+        self.latest: LatestCall = getattr(meter, "latest", None) or LatestCall()
         self.notes: list[str] = []
         self.passing: set[asyncio.Task[None]] = set()
         self.over = False

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.budgets import TRIAL_METER
@@ -15,7 +15,7 @@ from bench_core.errors import (
     EnvironmentFaultError,
 )
 from bench_core.faults import FaultEvidence, fault_of
-from bench_core.protocols import AgentProcessError
+from bench_core.protocols import AgentProcessError, LatestCall
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.source_lines import own_line
 from bench_core.trial.hooks import TrialEnvironment
@@ -93,6 +93,7 @@ async def run_agent(
     try:
         first = asyncio.FIRST_COMPLETED
         await asyncio.wait([work, *gone, *halt], timeout=time_s, return_when=first)
+        latest = replace(_latest(context))  # ending it may take until there is an answer
         if not work.done() and any(each.done() for each in gone):
             # its own report says more than that its environment is gone
             await asyncio.wait([work], timeout=limits.stop_s)
@@ -105,7 +106,7 @@ async def run_agent(
         except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
             fault = error
         await _end(work, limits.stop_s)
-    done = _reported(work, context) if ended else AgentWork(_out_of_time(work))
+    done = _reported(work, context) if ended else settled(_out_of_time(work), latest)
     if fault is not None and not work.done():
         return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
     if fault is not None:
@@ -171,7 +172,7 @@ def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentW
         return AgentWork(_failed("CancelledError", "the agent cancelled itself"))
     error = work.exception()
     if error is None:
-        return AgentWork(_checked(work.result(), context))
+        return settled(_checked(work.result(), context), _latest(context))
     if not isinstance(error, Exception):
         raise error
     kind = fault_of(FaultEvidence(error, budget_spent=_budget_is_spent(context)))
@@ -180,9 +181,34 @@ def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentW
     if not kind.scored:
         return AgentWork(_UNSCORED, error, claimed=True)
     if isinstance(error, AgentProcessError):
-        return AgentWork(AgentOutcome(status=kind.status, error=error.info, flags=error.flags))
-    info = error_info(error, "agent").model_copy(update={"fault": kind.name})
-    return AgentWork(AgentOutcome(status=kind.status, error=info))
+        outcome = AgentOutcome(status=kind.status, error=error.info, flags=error.flags)
+    else:
+        info = error_info(error, "agent").model_copy(update={"fault": kind.name})
+        outcome = AgentOutcome(status=kind.status, error=info)
+    return settled(outcome, _latest(context))
+
+
+def settled(outcome: AgentOutcome, latest: LatestCall) -> AgentWork:
+    """Return how an agent's part ended, which may have been the doing of its model's provider."""
+    out_of_time = outcome.status is Status.TIME_LIMIT
+    unserved = latest.waited_for if out_of_time else latest.unserved
+    if unserved is None or outcome.status is Status.COMPLETED or not outcome.status.scored:
+        return AgentWork(outcome)
+    error = outcome.error or ErrorInfo(kind=outcome.status.value, message=outcome.status.value)
+    said = AgentError(fault=error.fault)
+    kind = fault_of(FaultEvidence(said, ended=outcome.status, unserved=unserved))
+    if not kind.scored:
+        why = f"the model's provider failed ({unserved}), and then the agent: {error.message}"
+        return AgentWork(outcome, EnvironmentFaultError(why, fault=kind.name), claimed=True)
+    if outcome.error is not None:
+        named = error.model_copy(update={"fault": kind.name})
+        outcome = outcome.model_copy(update={"error": named})
+    return AgentWork(outcome)
+
+
+def _latest(context: TrialContext) -> LatestCall:
+    latest: LatestCall | None = getattr(context.meter, "latest", None)  # programs bring meters, too
+    return latest or LatestCall()
 
 
 def _checked(outcome: object, context: TrialContext) -> AgentOutcome:
