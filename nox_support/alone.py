@@ -19,7 +19,7 @@ __all__ = ["DEMOS", "MOST_MB", "AloneError", "Demo", "megabytes", "show"]
 
 MOST_MB = 340
 """The most that webarena-runner and bench-report may install, in millions of bytes."""
-_PIP = re.compile(r"`pip install '?([\w.\[\],-]+)'?`")
+_PIP = re.compile(r"`pip install '?([\w.\[\],=-]+)'?`")
 _STOPPED = {0, 130}
 """What a server ends with after Ctrl-C: 130 where that came before it began to wait for it."""
 _SHOWN_LINES = 20

@@ -73,7 +73,7 @@ def prepare(released: Package, step: str, root: Path = ROOT) -> Package:
     refusing = core_ranges_that_refuse(core, root)
     if refusing and released.name in {CORE, *refusing}:
         raise ReleaseError(f"{', '.join(refusing)}: widen the range for {CORE} to admit {core}")
-    _write_version(released, version)
+    _write_version(released, version, root)
     return released
 
 
@@ -88,7 +88,7 @@ def prepare_all(step: str, root: Path = ROOT) -> list[Package]:
     """
     _require_clean(root)
     for each in packages(root):
-        _write_version(each, next_version(each.version, step))
+        _write_version(each, next_version(each.version, step), root)
     core = package(CORE, root).version
     major, minor, _ = core.split(".")
     for each in packages(root):
@@ -113,6 +113,7 @@ def release(name: str, step: str, root: Path = ROOT) -> list[Package]:
         told = ["--yes", "--config", config, "--dir", folder, "--version", each.version]
         _run([sys.executable, "-m", "towncrier", "build", *told], root)
         _run(["git", "add", folder], root)
+    _run(["git", "add", "--update"], root)
     of = f"all packages {released[0].version}" if name == ALL else f"{name} {released[0].version}"
     _run(["git", "commit", "-qm", f"Release {of}"], root)
     for each in released:
@@ -126,7 +127,16 @@ def _run(command: list[str], root: Path) -> None:
         raise ReleaseError(f"{' '.join(command[:4])}: {(done.stderr or done.stdout).strip()}")
 
 
-def _write_version(released: Package, version: str) -> None:
+def _write_version(released: Package, version: str, root: Path) -> None:
+    """Write a package's version where it stands, and where pages say how to install it."""
+    pinned = re.compile(rf"(\b{released.name}(?:\[[\w,-]+\])?==){re.escape(released.version)}\b")
+    for page in (
+        *root.glob("README.md"),
+        *root.glob("docs/**/*.md"),
+        *root.glob("packages/*/README.md"),
+    ):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(pinned.sub(rf"\g<1>{version}", text), encoding="utf-8")
     text = released.about.read_text(encoding="utf-8")
     released.about.write_text(text.replace(f'"{released.version}"', f'"{version}"'), "utf-8")
 

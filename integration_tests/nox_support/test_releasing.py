@@ -113,6 +113,18 @@ def test_a_release_of_all_bumps_each_and_asks_for_the_new_bench_core(root: Path)
     assert package("waa-client", root).project["dependencies"] == ["bench-core>=0.2.0,<0.3"]
 
 
+def test_pages_name_the_version_that_is_released_and_no_other(root: Path) -> None:
+    page = root / "README.md"
+    page.write_text("pip install 'waa-client[openai]==0.1.0' bench-core==0.1.0 other==0.1.0\n")
+    git(root, "add", ".")
+    git(root, "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "A page")
+    prepare(package("waa-client", root), "patch", root)
+    assert (
+        page.read_text()
+        == "pip install 'waa-client[openai]==0.1.1' bench-core==0.1.0 other==0.1.0\n"
+    )
+
+
 def test_a_release_of_all_wants_everything_committed(root: Path) -> None:
     (root / "new.txt").touch()
     with pytest.raises(ReleaseError, match="commit or stash"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.__about__ import __version__
 from bench_core.discovery import PluginKind, find_plugins, load_plugin
 from bench_core.errors import UnknownPluginError
 
@@ -121,12 +122,12 @@ def test_an_unknown_name_is_told_with_what_is_installed(site: Site) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "distribution"),
     [
-        ("benchmark", "webarena", "webarena-runner"),
-        ("benchmark", "waa", "waa-client"),
-        ("benchmark", "multireal", "multireal-harness"),
-        ("judge", "llm-judge", "llm-judge"),
-        ("reporter", "bench-report", "bench-report"),
-        ("world", "waa", "'waa-server-ext[simulate]'"),
+        ("benchmark", "webarena", f"webarena-runner=={__version__}"),
+        ("benchmark", "waa", f"waa-client=={__version__}"),
+        ("benchmark", "multireal", f"multireal-harness=={__version__}"),
+        ("judge", "llm-judge", f"llm-judge=={__version__}"),
+        ("reporter", "bench-report", f"bench-report=={__version__}"),
+        ("world", "waa", f"'waa-server-ext[simulate]=={__version__}'"),
     ],
 )
 def test_proctors_own_plugins_are_told_with_what_installs_them(
@@ -158,6 +159,18 @@ def test_a_plugin_that_does_not_import_names_its_distribution(
     assert answer["distribution"] == "dummy-bad"
     assert reason in answer["reason"]
     assert "the agent 'bad' of the distribution 'dummy-bad' does not import" in answer["message"]
+
+
+def test_a_plugin_that_misses_an_extra_is_not_installed_anew(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    code = "from bench_core.errors import MissingExtraError as M; raise M('it', 'x', 'waa-client', 'openai')"
+    site.install("dummy-bad", "dummy_bad", code, agents={"bad": "dummy_bad:Clicker"})
+    answer = site.run("load_plugin('agent', 'bad')")
+    assert answer["error"] == "PluginImportError"
+    assert answer["message"] == (
+        "the agent 'bad' does not import: it needs x, which is not installed: "
+        f"`pip install 'waa-client[openai]=={__version__}'` adds it"
+    )
 
 
 def test_one_broken_plugin_does_not_hide_the_others(site: Site) -> None:

@@ -19,7 +19,7 @@ from test_support.model_server import Answer, ModelServer
 
 from bench_core.agents import Done
 from bench_core.discovery import find_plugins, load_agent
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.records import Status
 from waa_client.agents.simple import read_script
 from waa_client.cli import main
@@ -248,4 +248,4 @@ def test_without_a_simulated_desktop_it_is_said_what_to_install(
 ) -> None:
     found = CliRunner().invoke(main, [*command, "--out", str(tmp_path)])
     assert found.exit_code == 2
-    assert "`pip install 'waa-server-ext[simulate]'` adds 'waa'" in found.output
+    assert f"`{pip_install('waa-server-ext[simulate]')}` adds 'waa'" in found.output

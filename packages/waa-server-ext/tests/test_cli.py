@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import waa_server_ext
+from bench_core.errors import pip_install
 from waa_server_ext.cli import main
 from waa_server_ext.vm.client import vm_address
 
@@ -129,5 +130,5 @@ def test_a_simulation_without_its_extra_says_what_to_install() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "`pip install 'waa-server-ext[simulate]'` adds it" in done.stderr
+    assert f"`{pip_install('waa-server-ext[simulate]')}` adds it" in done.stderr
     assert "Traceback" not in done.stderr

@@ -22,7 +22,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from bench_core.errors import InputError, PluginImportError, UnknownPluginError
+from bench_core.errors import (
+    InputError,
+    MissingExtraError,
+    PluginImportError,
+    UnknownPluginError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +69,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     ),
     "world": {
         "multireal": "multireal-harness",
-        "waa": "'waa-server-ext[simulate]'",
+        "waa": "waa-server-ext[simulate]",
         "webarena": "webarena-runner",
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
@@ -101,6 +106,9 @@ class Plugin:
         """
         try:
             return metadata.EntryPoint(self.name, self.value, _group(self.kind)).load()
+        except MissingExtraError as error:  # which says what helps
+            kind, name, owner = self.kind, self.name, self.distribution
+            raise PluginImportError(kind, name, owner, str(error), mends=False) from error
         except Exception as error:  # foreign code runs here
             reason = f"{type(error).__name__}: {error}"
             raise PluginImportError(self.kind, self.name, self.distribution, reason) from error

@@ -33,9 +33,12 @@ Facts are attributes; messages name the value and the way out.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bench_core.__about__ import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +65,40 @@ __all__ = [
     "SuspendedError",
     "UnknownPluginError",
     "UnknownTaskError",
+    "pip_install",
 ]
+
+_OWN = frozenset(
+    (
+        "bench-core",
+        "bench-report",
+        "llm-judge",
+        "multireal-harness",
+        "waa-client",
+        "waa-server-ext",
+        "webarena-runner",
+    )
+)
+
+
+def pip_install(*requirements: str) -> str:
+    """Return the command that installs packages, Proctor's own in this release.
+
+    An index may have something else of that name in a higher version, which pip would prefer.
+    """
+    return shlex.join(["pip", "install", *map(_pinned, requirements)])
+
+
+def _pinned(requirement: str) -> str:
+    from importlib import metadata  # here, so that `--help` stays quick
+
+    name = requirement.partition("[")[0]
+    if name not in _OWN:
+        return requirement
+    try:
+        return f"{requirement}=={metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return f"{requirement}=={__version__}"
 
 
 class BenchError(Exception):
@@ -85,7 +121,7 @@ class UnknownPluginError(InputError):
         self.install = install
         have = ", ".join(repr(each) for each in self.installed) or "none"
         hint = (
-            f"; `pip install {install}` adds {name!r}" if install else _meant(name, self.installed)
+            f"; `{pip_install(install)}` adds {name!r}" if install else _meant(name, self.installed)
         )
         super().__init__(f"unknown {kind} {name!r}: installed are {have}{hint}")
 
@@ -108,19 +144,22 @@ def _meant(name: str, installed: Iterable[str]) -> str:
 class PluginImportError(InputError):
     """The plugin `name` is installed by `distribution` but does not import.
 
-    `distribution` is None for a reference `module:name`, whose code is the user's own.
+    `distribution` is None for a reference `module:name`, whose code is the user's own. `mends` says whether it
+    helps to install that distribution again.
     """
 
-    def __init__(self, kind: str, name: str, distribution: str | None, reason: str) -> None:
+    def __init__(
+        self, kind: str, name: str, distribution: str | None, reason: str, *, mends: bool = True
+    ) -> None:
         self.kind = kind
         self.name = name
         self.distribution = distribution
         self.reason = reason
         super().__init__(
             f"the {kind} {name!r} does not import: {reason}"
-            if distribution is None
+            if distribution is None or not mends
             else f"the {kind} {name!r} of the distribution {distribution!r} does not import: {reason}; "
-            f"reinstall it with `pip install --force-reinstall {distribution}`"
+            f"reinstall it with `{pip_install('--force-reinstall', distribution)}`"
         )
 
 
@@ -146,7 +185,7 @@ class MissingExtraError(InputError):
         self.extra = extra
         super().__init__(
             f"{purpose} needs {package}, which is not installed: "
-            f"`pip install '{distribution}[{extra}]'` adds it"
+            f"`{pip_install(f'{distribution}[{extra}]')}` adds it"
         )
 
 

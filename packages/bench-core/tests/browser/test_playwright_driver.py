@@ -11,7 +11,7 @@ import pytest
 from bench_core.agents.browser import connect_browser
 from bench_core.browser import ChromiumOptions, browser_checks
 from bench_core.browser.shared import attached_chromium
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import EnvironmentFaultError, pip_install
 from bench_core.playwright_driver import open_playwright
 from bench_core.protocols import BrowserHandle
 
@@ -92,7 +92,7 @@ def test_doctor_names_the_extra_where_playwright_is_not_installed(
 ) -> None:
     monkeypatch.setitem(sys.modules, "playwright", None)
     found = playwright()
-    assert (found.status, found.fix) == ("warn", "pip install 'bench-core[playwright]'")
+    assert (found.status, found.fix) == ("warn", pip_install("bench-core[playwright]"))
 
 
 @pytest.mark.browser

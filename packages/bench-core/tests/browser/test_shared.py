@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 
 from bench_core.browser import ChromiumOptions
 from bench_core.browser.shared import SharedChromium
-from bench_core.errors import BrowserError, MissingExtraError
+from bench_core.errors import BrowserError, MissingExtraError, pip_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ async def test_without_playwright_the_package_to_install_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "playwright", None)
     shared = SharedChromium(ChromiumOptions(), asyncio.get_running_loop())
-    with pytest.raises(MissingExtraError, match=r"pip install 'bench-core\[playwright\]'"):
+    with pytest.raises(MissingExtraError, match=re.escape(pip_install("bench-core[playwright]"))):
         await asyncio.wait_for(shared.ready(), WAIT_S)
     await shared.close()
 

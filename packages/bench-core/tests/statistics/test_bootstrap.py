@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench_core.__about__ import __version__
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
     Interval,
@@ -173,7 +174,7 @@ def test_without_numpy_the_error_names_the_extra() -> None:
     assert estimate == "0.5"
     assert message == (
         "a bootstrap interval needs numpy, which is not installed: "
-        "`pip install 'bench-core[statistics]'` adds it"
+        f"`pip install 'bench-core[statistics]=={__version__}'` adds it"
     )
 
 

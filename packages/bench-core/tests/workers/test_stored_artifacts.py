@@ -13,6 +13,7 @@ import pytest
 from worker_runs import Runs, comparable
 from worker_toys import Toys
 
+from bench_core.__about__ import __version__
 from bench_core.errors import (
     EnvironmentFaultError,
     InputError,
@@ -412,5 +413,5 @@ def test_a_missing_extra_is_named_with_the_command_that_adds_it(
         store_folder(Path(), "s3://bucket/x")
     assert str(error.value) == (
         "an object store needs obstore, which is not installed: "
-        "`pip install 'bench-core[objects]'` adds it"
+        f"`pip install 'bench-core[objects]=={__version__}'` adds it"
     )

@@ -18,7 +18,7 @@ from bench_core.cli.doctor import (
     warned,
 )
 from bench_core.discovery import find_plugins
-from bench_core.errors import BenchError, InputError
+from bench_core.errors import BenchError, InputError, pip_install
 from bench_core.models import Model, paid_checks, price_checks
 from bench_core.play import play_checks
 from bench_core.records import Task
@@ -88,7 +88,7 @@ def _jmespath() -> CheckResult:
 def _judge() -> CheckResult:
     names = [plugin.name for plugin in find_plugins("judge")]
     if not names:
-        return warned("none is installed; queries alone decide", "pip install llm-judge")
+        return warned("none is installed; queries alone decide", pip_install("llm-judge"))
     return ok(", ".join(names))
 
 

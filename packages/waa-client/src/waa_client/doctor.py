@@ -17,7 +17,7 @@ from bench_core.cli.doctor import (
     warned,
 )
 from bench_core.discovery import find_plugins
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.models import paid_checks, price_checks
 from bench_core.play import play_checks
 from waa_client.options import WaaTaskOptions
@@ -72,7 +72,7 @@ def _tasks(options: WaaTaskOptions) -> CheckResult:
 def _world(*, needed: bool) -> CheckResult:
     if any(plugin.name == "waa" for plugin in find_plugins("world")):
         return ok("`waa-client demo` can start one")
-    install = "pip install 'waa-server-ext[simulate]'"
+    install = pip_install("waa-server-ext[simulate]")
     if needed:
         return failed("not installed, and --world built-in runs on it", install)
     return warned("not installed, so there is no demo", install)
@@ -92,7 +92,7 @@ def _model(model: str) -> CheckResult:
         open_model(model)
     except InputError as error:
         return failed(
-            str(error), "set the key's variable and install the extra, e.g. waa-client[openai]"
+            str(error), "set the key's variable, and install the SDK if that is what is missing"
         )
     return ok("its SDK is installed and its key is set")
 

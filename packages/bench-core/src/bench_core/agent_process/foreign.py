@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.__about__ import __version__
 from bench_core.agent_process.uv_environments import environment_of
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.records import AgentProgram
 
 if TYPE_CHECKING:
@@ -155,8 +154,8 @@ def _of_interpreter(python: str) -> ForeignProgram:
     version = facts["packages"].get("bench-core")
     if version is None:
         raise InputError(
-            f"{path} has no bench-core, which is the other end of an agent's process: `{path} -m pip install "
-            f"bench-core=={__version__}`"
+            f"{path} has no bench-core, which is the other end of an agent's process: `{path} -m "
+            f"{pip_install('bench-core')}`"
         )
     packages = tuple(
         sorted(f"{name}=={at}" for name, at in facts["packages"].items() if name not in _OF_TOOLS)

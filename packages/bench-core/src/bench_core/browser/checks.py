@@ -9,7 +9,7 @@ from bench_core.browser.executable import find_chromium, install_command
 from bench_core.browser.options import ChromiumOptions
 from bench_core.cli.coroutines import run_coroutine
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
-from bench_core.errors import BenchError, BrowserError, MissingExtraError
+from bench_core.errors import BenchError, BrowserError, MissingExtraError, pip_install
 from bench_core.files.temporary import temporary_folder
 from bench_core.playwright_driver import driver_problem, require_playwright
 
@@ -41,7 +41,7 @@ def _playwright() -> CheckResult:
     try:
         require_playwright("an agent in a browser")
     except MissingExtraError as error:
-        adds = f"pip install '{error.distribution}[{error.extra}]'"
+        adds = pip_install(f"{error.distribution}[{error.extra}]")
         return warned("not installed; our own agents need it in a browser", adds)
     problem = driver_problem()
     return failed(problem.what, problem.fix) if problem else ok("its driver starts")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bench_core.browser_use.settings import import_browser_use
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 
 
 class _Provider(NamedTuple):
@@ -100,7 +100,7 @@ def _chat_class(provider: _Provider) -> Any:
     except ImportError as error:
         raise InputError(
             f"browser-use's {provider.chat} does not import: {error}; "
-            "`pip install 'bench-core[browser-use]'` adds what it needs"
+            f"`{pip_install('bench-core[browser-use]')}` adds what it needs"
         ) from error
     return getattr(module, provider.chat)
 

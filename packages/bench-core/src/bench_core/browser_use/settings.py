@@ -9,7 +9,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import lasting_folder
 
@@ -79,7 +79,7 @@ def import_browser_use() -> Any:
         session = importlib.import_module("browser_use.browser.session")
     except ImportError as error:
         raise InputError(
-            f"browser-use does not import: {error}; `pip install 'bench-core[browser-use]'` adds it"
+            f"browser-use does not import: {error}; `{pip_install('bench-core[browser-use]')}` adds it"
         ) from error
     # browser-use makes these folders when it is imported, whether or not a browser follows.
     unused = session.DEFAULT_BROWSER_PROFILE

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from bench_core import exit_codes
+from bench_core.errors import pip_install
 from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:
@@ -74,12 +75,12 @@ def installed(
     missing = [name for name in names if name not in versions]
     required = [name for name in missing if name not in optional]
     if required:
-        return failed(f"not installed: {', '.join(required)}", f"pip install {' '.join(required)}")
+        return failed(f"not installed: {', '.join(required)}", pip_install(*required))
     present = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
     if not missing:
         return ok(present)
-    adds = " ".join(f"'{optional[name]}'" for name in missing)
-    return warned(f"{present}; not installed: {', '.join(missing)}", f"pip install {adds}")
+    adds = pip_install(*(optional[name] for name in missing))
+    return warned(f"{present}; not installed: {', '.join(missing)}", adds)
 
 
 def sealing_check() -> CheckResult:

@@ -22,6 +22,7 @@ from bench_core.cli.nodes import nodes
 from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
+from bench_core.errors import pip_install
 
 if TYPE_CHECKING:
     from bench_core.discovery import PluginKind
@@ -186,7 +187,7 @@ class _Told:
 
 def _plugins_text(rows: list[dict[str, str]]) -> str:
     if not rows:
-        return "no plugins are installed; `pip install webarena-runner` adds a benchmark"
+        return f"no plugins are installed; `{pip_install('webarena-runner')}` adds a benchmark"
     columns = ["kind", "name", "distribution", "version"]
     if any(row.get("error") for row in rows):
         columns.append("error")

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from bench_core.errors import InputError, UnknownPluginError
+from bench_core.errors import InputError, UnknownPluginError, pip_install
 from bench_core.models.cassettes import Cassette
 from bench_core.models.client import Model
 from bench_core.models.errors import MissingKeyError
@@ -191,7 +191,7 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
     except ModuleNotFoundError:  # the parent package (`google`) is missing
         installed = False
     if not installed:
-        raise InputError(f"{provider} needs its SDK: `pip install bench-core[{known.extra}]`")
+        raise InputError(f"{provider} needs its SDK: `{pip_install(f'bench-core[{known.extra}]')}`")
     home = importlib.import_module(f"bench_core.models.{known.extra}")
     return getattr(home, known.adapter)(model, api_key=key, base_url=base_url)
 

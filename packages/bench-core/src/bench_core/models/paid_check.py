@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
-from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.errors import EnvironmentFaultError, InputError, pip_install
 from bench_core.models.checking import pay_for_one_token
 from bench_core.models.factory import model_of
 from bench_core.models.prices import price_row
@@ -55,7 +55,7 @@ def _price(model: str) -> CheckResult:
     try:
         row = price_row(model)
     except InputError as error:
-        return warned(f"costs are not counted: {error}", "pip install 'bench-core[prices]'")
+        return warned(f"costs are not counted: {error}", pip_install("bench-core[prices]"))
     if row is None:
         return warned(f"unknown for {model}, so --max-cost is refused", "use --max-tokens")
     return ok(f"{model} as of {row['as_of']}")

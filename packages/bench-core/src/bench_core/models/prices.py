@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import Field, JsonValue, NonNegativeFloat, ValidationError
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.models.records import Price
 from bench_core.models.yaml_text import read_list
 from bench_core.records import Record, Usage
@@ -98,7 +98,7 @@ class PublishedPrices:
             import genai_prices  # 0.3 s; only when a price is asked for
         except ImportError as error:
             raise InputError(
-                "prices need the table of genai-prices: `pip install bench-core[prices]`"
+                f"prices need the table of genai-prices: `{pip_install('bench-core[prices]')}`"
             ) from error
         try:
             found = genai_prices.calc_price(

@@ -16,7 +16,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.errors import (
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+    MissingExtraError,
+)
 from bench_core.models.errors import MissingKeyError
 from bench_core.models.kept_calls import PROXIED_CALLS, KeptCalls
 from bench_core.models.prices import published_prices
@@ -258,7 +263,7 @@ class LoopbackModelProxy:
         try:
             import httpx  # only where calls are passed on
         except ImportError as error:
-            raise InputError("it needs httpx: `pip install bench-core[proxy]`") from error
+            raise MissingExtraError("it", "httpx", "bench-core", "proxy") from error
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         timeout = httpx.Timeout(connect=20.0, read=1800.0, write=120.0, pool=None)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)

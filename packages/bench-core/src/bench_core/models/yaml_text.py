@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def read_list(path: Path, what: str) -> list[Any]:
         found = decode_json(text) if path.suffix == ".json" else parse_yaml(text)
     except ImportError as error:
         raise InputError(
-            f"{path}: YAML files need PyYAML: `pip install bench-core[yaml]`, or write JSON"
+            f"{path}: YAML files need PyYAML: `{pip_install('bench-core[yaml]')}`, or write JSON"
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot read {what}: {error}") from error

@@ -81,8 +81,8 @@ class Migrations:
 
 def _readable_by(written_by: str | None) -> str:
     if written_by is None:
-        return "a newer bench-core (`pip install --upgrade bench-core`)"
-    return f"bench-core {written_by} or newer (`pip install 'bench-core>={written_by}'`)"
+        return "a newer bench-core"
+    return f"bench-core {written_by} or newer (`pip install bench-core=={written_by}`)"
 
 
 migration = Migrations()

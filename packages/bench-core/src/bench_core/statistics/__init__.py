@@ -1,6 +1,6 @@
 """Intervals, comparisons and summaries of benchmark results: a tower over bench-core's base.
 
-Closed forms are pure Python; `bootstrap` needs numpy (`pip install 'bench-core[statistics]'`), which
+Closed forms are pure Python; `bootstrap` needs numpy (the extra `statistics`), which
 is loaded when the first bootstrap is asked for. Names are re-exported lazily.
 """
 

@@ -12,7 +12,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import render_table
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.files import write_atomic
 from bench_core.models import PROVIDERS, published_prices
 from bench_core.records.codec import encode
@@ -284,7 +284,7 @@ def show_models(*, as_json: bool) -> None:
                 "key": key or f"set {provider.keys[0]}",
                 "sdk": distribution if found else "not installed",
                 "version": found,
-                "add it with": None if found else f"pip install 'llm-judge[{provider.extra}]'",
+                "add it with": None if found else pip_install(f"llm-judge[{provider.extra}]"),
             }
         )
     if as_json:
@@ -293,7 +293,7 @@ def show_models(*, as_json: bool) -> None:
     headers = ("provider", "key", "sdk", "version", "add it with")
     click.echo(render_table(headers, [[row[each] for each in headers] for row in rows]))
     known = _version("genai-prices")
-    prices = f"genai-prices {known}" if known else "unknown: `pip install 'llm-judge[prices]'`"
+    prices = f"genai-prices {known}" if known else f"unknown: `{pip_install('llm-judge[prices]')}`"
     click.echo(f"\nprices: {prices}")
     click.echo(
         "all take text, pictures and JSON schemas; replay:CASSETTE and scripted:FILE need no key"

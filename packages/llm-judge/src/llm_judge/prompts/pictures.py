@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.models import ImagePart
 from bench_core.records.judge import Finding
 
@@ -70,7 +70,7 @@ def choose_pictures(
         picture = _picture(f"s{index + 1} {shot.label}".strip(), Path(shot.path))
         if picture is None:
             message = (
-                f"{shot.path} is too large to send; `pip install 'llm-judge[images]'` shrinks it"
+                f"{shot.path} is too large to send; `{pip_install('llm-judge[images]')}` shrinks it"
             )
             findings.append(Finding(code="evidence.picture_too_large", message=message))
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import NonNegativeInt
 
 from bench_core.discovery import find_plugins, load_plugin
-from bench_core.errors import InputError
+from bench_core.errors import InputError, pip_install
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase
 from multireal_harness.definitions import Definition, Eval, scoring_state
@@ -88,7 +88,7 @@ def _comparing_judge() -> Callable[..., tuple[Counterexample, ...]]:
         found = getattr(load_plugin("judge", plugin.name), "counterexamples", None)
         if found is not None:
             return found  # type: ignore[no-any-return]
-    raise InputError("no installed judge reads claims: pip install llm-judge")
+    raise InputError(f"no installed judge reads claims: `{pip_install('llm-judge')}` adds one")
 
 
 def _answer(definition: Definition, one: Eval, states: Any, match: Match) -> tuple[str, bool]:

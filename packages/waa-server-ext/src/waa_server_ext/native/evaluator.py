@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_core.errors import EvaluationError
+from bench_core.errors import EvaluationError, pip_install
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
 from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings, Fidelity
@@ -120,7 +120,7 @@ class NativeEvaluator:
         getters, metrics = declared("getter"), declared("metric")
         missing = {
             each.name: f"needs {each.missing()[0]}: "
-            f"`pip install 'waa-server-ext[{each.extra}]'` adds it"
+            f"`{pip_install(f'waa-server-ext[{each.extra}]')}` adds it"
             for each in (*getters.values(), *metrics.values())
             if each.missing()
         }

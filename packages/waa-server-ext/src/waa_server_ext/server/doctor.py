@@ -8,7 +8,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
-from bench_core.errors import BenchError
+from bench_core.errors import BenchError, pip_install
 from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.probe import world_of
 
@@ -67,7 +67,9 @@ def _evaluators(settings: EvaluatorSettings) -> CheckResult:
         with IsolatedEvaluator(settings) as evaluator:
             found = evaluator.describe()
     except BenchError as error:
-        return failed(str(error), "see the message; `pip install 'waa-server-ext[vanilla]'` helps")
+        return failed(
+            str(error), f"see the message; `{pip_install('waa-server-ext[vanilla]')}` helps"
+        )
     which = f"{found.tree or 'native'} {found.commit or ''}".strip()
     stubbed = f"; left out: {', '.join(found.stubbed)}" if found.stubbed else ""
     return ok(
