@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "agent_process"))
 
-from hostile_files import BEFORE, GOOD, KINDS, SECRET  # needs the path above
+from hostile_files import BEFORE, GOOD, KINDS, SECRET, WRITES_ON  # needs the path above
 
 from bench_core.files.removal import remove_folder
 from bench_core.redaction import Redactor
@@ -22,7 +22,7 @@ from bench_core.run_folder import changed_artifacts, describe_artifacts
 from bench_core.run_folder.left_files import FileLimits, keep_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 resource = pytest.importorskip("resource", reason="what is left here is POSIX's")
 
@@ -55,7 +55,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("in_place", [False, True], ids=["moved", "in place"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [each for each in KINDS if each not in WRITES_ON])
 def test_what_is_kept_is_whole_and_what_is_not_is_told(
     kind: str, in_place: bool, outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +134,35 @@ def test_a_full_disk_keeps_a_file_whole_or_not_at_all(
     else:
         assert [(each.why, each.first) for each in told] == [("File too large", "data.bin")]
         assert [each.name for each in trial.iterdir()] == ["note.txt"]
+
+
+class Growing(Redactor):
+    """Redacts texts that become longer with each piece that is read, and need not be read to their end."""
+
+    path = Path()
+
+    def redact_stream(self, pieces: Iterable[str]) -> Iterator[tuple[str, str]]:
+        for each in super().redact_stream(pieces):
+            if self.path.stat().st_size < 24 << 20:
+                with self.path.open("ab") as file:
+                    file.write(b"x" * (2 << 20))
+            yield each
+
+
+@pytest.mark.parametrize("secret", ["", SECRET], ids=["plain", "with a secret"])
+def test_a_text_that_grows_faster_than_it_is_read_is_refused_at_the_limit(
+    secret: str, tmp_path: Path
+) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    stage.mkdir()
+    trial.mkdir()
+    redactor = Growing([SECRET])
+    redactor.path = stage / "log.txt"
+    redactor.path.write_text(secret + "x" * (3 << 20))
+    (told,) = keep_files(stage, trial, FileLimits(file_bytes=4 << 20), redactor)
+    assert told.why == "grew, or was not read in time, while it was taken over"
+    assert redactor.path.stat().st_size < 24 << 20
+    assert list(trial.iterdir()) == []
 
 
 def test_a_file_that_grows_has_the_digest_of_what_was_read(tmp_path: Path) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +26,24 @@ MANY = 12_000
 """More than are kept."""
 DEEP = 1_100
 BEFORE = "neighbour"
+LARGE = 33 << 20
+FULL_BYTES = 4 << 20
+WRITES_ON = {"growing", "written over", "growing with a secret"}
+"""Kinds that a process goes on writing for some seconds."""
+_WRITER = """
+import sys, time
+until, path, growing, start = time.monotonic() + 4, sys.argv[1], sys.argv[2] == "growing", sys.argv[3]
+with open(path, "w") as file:
+    file.write(start)
+    letter = 0
+    while time.monotonic() < until:
+        if not growing:
+            file.seek(0)
+        file.write(chr(97 + letter % 26) * (1 << 16))
+        file.flush()
+        letter += 1
+        time.sleep(0.001)
+"""
 
 
 def _sparse(path: Path, size: int, *, data: bytes = b"") -> None:
@@ -96,6 +119,19 @@ def _many_large(folder: Path) -> None:
         _sparse(folder / f"{number}.bin", (1 << 29) + 1, data=bytes(range(256)) * (1 << 16))
 
 
+def _written_on(folder: Path, name: str, *, growing: bool = True, start: str = "") -> None:
+    path = folder / name
+    command = [sys.executable, "-c", _WRITER, str(path), "growing" if growing else "", start]
+    subprocess.Popen(command, start_new_session=True)
+    while not path.exists() or not path.stat().st_size:
+        time.sleep(0.01)
+
+
+def _large(folder: Path) -> None:
+    with (folder / "large.bin").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, int(os.environ.get("HOSTILE_LARGE", LARGE)))
+
+
 KINDS: dict[str, Callable[[Path, Path], object]] = {
     # folder, what lies outside
     "nothing": lambda _f, _o: None,
@@ -129,6 +165,10 @@ KINDS: dict[str, Callable[[Path, Path], object]] = {
     "locked folders": lambda f, _: _locked(f),
     "unreadable file": lambda f, _: ((f / "no.bin").write_bytes(GOOD), (f / "no.bin").chmod(0)),
     "a secret between pieces": lambda f, _: (f / "long.txt").write_text("x" * ((1 << 20) - 9) + SECRET + "y" * 99),
+    "larger than is kept": lambda f, _: _large(f),
+    "growing": lambda f, _: _written_on(f, "growing.bin"),
+    "growing with a secret": lambda f, _: _written_on(f, "growing.txt", start=SECRET),
+    "written over": lambda f, _: _written_on(f, "over.bin", growing=False),
     "its own stage": lambda f, _: _in(f, "agent-files/x.txt").write_bytes(GOOD),
 }  # fmt: skip
 
@@ -145,5 +185,31 @@ class Leaver:
         """Leave it."""
         del environment
         (context.folder / "good.txt").write_bytes(GOOD)
-        KINDS[task.task_id.replace("_", " ")](context.folder, Path(os.environ["HOSTILE_OUTSIDE"]))
+        leave = KINDS[task.task_id.replace("_", " ")]
+        # a million files take longer than an event loop may be blocked
+        await asyncio.to_thread(leave, context.folder, Path(os.environ["HOSTILE_OUTSIDE"]))
         return AgentOutcome()
+
+
+def _fill_disk(filler: Path, twentieths: int) -> None:
+    with filler.open("wb", buffering=0) as file:
+        for piece in (1 << 20, 1 << 12):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(piece)) == piece:
+                    pass
+        file.truncate(file.tell() - FULL_BYTES * (2 * twentieths + 1) // 40)
+
+
+class Filler(Leaver):
+    """Leaves a text with a secret, which is copied, and a disk with so many twentieths of its size free."""
+
+    async def run(
+        self, task: AgentTask, environment: TextHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Leave them."""
+        del environment
+        (context.folder / "good.txt").write_bytes(GOOD)
+        (context.folder / "data.txt").write_text(SECRET + "x" * (FULL_BYTES - len(SECRET)))
+        twentieths = int(task.task_id.rpartition("_")[2])
+        _fill_disk(Path(os.environ["HOSTILE_OUTSIDE"], "filler"), twentieths)
+        return AgentOutcome(answer=4)

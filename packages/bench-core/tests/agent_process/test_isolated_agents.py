@@ -26,8 +26,9 @@ from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, HarnessFaultError, InputError
 from bench_core.faults import HARNESS_ERROR, FaultEvidence, fault_of
 from bench_core.protocols import TextHandle, TrialContext
-from bench_core.records import AgentTask, Limits, Status, TrialKey
+from bench_core.records import AgentTask, LeftOut, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
+from bench_core.run_folder.left_files import keep_files
 from bench_core.run_spec import AgentProcessSpec, RunSpec, Timeouts
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
@@ -272,6 +273,21 @@ def test_an_agent_that_hangs_without_a_time_limit_has_one_all_the_same(run: Any)
                  run_environment={"agent_limits": limits})  # fmt: skip
     assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
     assert len(result.attempts) == 1
+
+
+def test_what_is_not_kept_of_an_agent_that_was_cut_off_is_told_however_long_that_takes(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*arguments: Any, **more: Any) -> tuple[LeftOut, ...]:
+        time.sleep(0.5)
+        told = keep_files(*arguments, **more)
+        return (*told, LeftOut(why="is too much", first="x"))
+
+    monkeypatch.setattr("bench_core.agent_process.files.keep_files", slowly)
+    limits = AgentLimits(overtime_s=0.05, stop_s=0.1)
+    result = run("killers:Killer", "waits", run_environment={"agent_limits": limits})
+    assert result.status is Status.TIME_LIMIT
+    assert [each.why for each in result.left_out] == ["is too much"]
 
 
 def test_its_temporary_files_have_a_folder_of_their_own_that_goes_with_it(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.agent_process.files import AgentFiles
+from bench_core.agent_process.files import TAKE_OVER_S, AgentFiles
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
 from bench_core.agent_process.model_calls import (
     ModelProxy,
@@ -117,6 +117,7 @@ class IsolatedAgent:
         self.agent_code = code or AgentCode(process="own")
         self._launcher = launcher
         self._isolation = isolation or Isolation()
+        self.ends_within_s = self._isolation.stop_s + TAKE_OVER_S
         described = _description(
             self._ask("describe", **({} if foreign is None else {"survey": True})), reference
         )

@@ -204,7 +204,7 @@ class _Taking:
                     source.rename(target)
                     return
             file.seek(0)
-            self._copy(clean or _pieces(file), target, size if clean is None else None)
+            self._copy(clean or self._pieces(file), target, size if clean is None else None)
         if not in_place:
             source.unlink()
 
@@ -212,15 +212,35 @@ class _Taking:
         """Return a text in pieces without the run's secrets; None where it has none."""
         if self.redactor is None or not name.lower().endswith(TEXT):
             return None
-        redacted = self.redactor.redact_stream(_texts(file))
+        redacted = self.redactor.redact_stream(self._texts(file))
         changed = any(before != after for before, after in redacted)
         if not changed:
             return None
         file.seek(0)
         return (
             after.encode("utf-8", "surrogateescape")
-            for _, after in self.redactor.redact_stream(_texts(file))
+            for _, after in self.redactor.redact_stream(self._texts(file))
         )
+
+    def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield what a file holds, which may be written to meanwhile.
+
+        Raises:
+            RefusedFileError: There is no end to it.
+        """
+        done = 0
+        while piece := file.read(_PIECE):
+            done += len(piece)
+            if done > self.limits.file_bytes or time.monotonic() > self.until:
+                raise RefusedFileError(self.source, _UNSTEADY)
+            yield piece
+
+    def _texts(self, file: BinaryIO) -> Iterator[str]:
+        """Yield a file as text in pieces; bytes that are no UTF-8 stay what they are."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        for piece in self._pieces(file):
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
 
     def _copy(self, pieces: Iterator[bytes], target: Path, size: int | None) -> None:
         """Write a file under another name, and give it its own when it is complete."""
@@ -228,8 +248,7 @@ class _Taking:
         try:
             with part.open("xb", buffering=0) as file:
                 written = self._fill(file, pieces)
-            if written is None or size not in {None, written}:
-                part.unlink()
+            if size not in {None, written}:
                 raise RefusedFileError(target, _UNSTEADY)
             part.replace(target)
         except OSError:
@@ -237,13 +256,11 @@ class _Taking:
                 part.unlink()
             raise
 
-    def _fill(self, file: FileIO, pieces: Iterator[bytes]) -> int | None:
-        """Write all, and return how many bytes; None where there was no end to it."""
+    def _fill(self, file: FileIO, pieces: Iterator[bytes]) -> int:
+        """Write all, and return how many bytes."""
         written = 0
         for piece in pieces:
             written += len(piece)
-            if written > self.limits.file_bytes or time.monotonic() > self.until:
-                return None
             if piece.count(0) == len(piece):  # a hole stays one, and takes no room
                 file.seek(len(piece), os.SEEK_CUR)
                 continue
@@ -272,16 +289,3 @@ class _Taking:
                             left.append(path)
                         else:
                             remove_folder(path)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(_PIECE):
-        yield piece
-
-
-def _texts(file: BinaryIO) -> Iterator[str]:
-    """Yield a file as text in pieces; bytes that are no UTF-8 stay what they are."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    for piece in _pieces(file):
-        yield decoder.decode(piece)
-    yield decoder.decode(b"", final=True)

@@ -105,7 +105,8 @@ async def run_agent(
             await bordered(environment.release, "the benchmark's `release`")
         except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
             fault = error
-        await _end(work, limits.stop_s)
+        # what it left, which is captured next, may still be moved
+        await _end(work, limits.stop_s + getattr(agent, "ends_within_s", 0.0))
     done = _reported(work, context) if ended else settled(_out_of_time(work), latest)
     if fault is not None and not work.done():
         return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
