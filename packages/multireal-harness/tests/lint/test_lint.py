@@ -228,6 +228,89 @@ def test_values_beside_those_that_are_asked_for_are_reported(
     assert found & named == ({code} if code else set())
 
 
+NAMES = "Verify 'Lunch' was sent to ann@example.com on July 19 at 7 PM."
+SENT = f"length({ADDED}[?subject == 'Lunch' && to == 'ann@example.com'])"
+
+
+@pytest.mark.parametrize(
+    ("query", "description", "code", "mended"),
+    [
+        (f"{SENT} == `0`", "Verify it was sent.", "opposite", f"{SENT} >= `1`"),
+        (f"{SENT} <= `1`", "Verify it was sent.", "opposite", f"{SENT} >= `1`"),
+        (f"{SENT} == `0`", "Verify it was deleted.", None, ""),
+        (f"{SENT} == `0`", "Verify it was not sent.", None, ""),
+        (f"length({ADDED}[?size != `3`]) == `0`", "Verify each has three.", None, ""),
+        (f"{SENT} >= `1`", "Verify that no mail was sent.", "opposite", f"{SENT} == `0`"),
+        (f"{SENT} == `1`", "Verify that no other mail was sent.", None, ""),
+        (f"{ADDED}[0].size != `3`", "Verify the size.", "opposite", f"{ADDED}[0].size == `3`"),
+        (f"{ADDED}[0].subject != ''", "Verify the subject.", None, ""),
+        (f"{SENT} > `1`", "Verify a mail was sent.", "asks_more", f"{SENT} >= `1`"),
+        (f"{SENT} > `1`", "Verify several mails were sent.", None, ""),
+        (f"{SENT.replace('&&', '||')} >= `1`", "Verify it.", "either_suffices", f"{SENT} >= `1`"),
+        (f"{SENT.replace('&&', '||')} >= `1`", "Verify one or the other.", None, ""),
+        (f"{ADDED}[?subject == 'Lunch' || subject == 'lunch'] != null", "Verify it.", None, ""),
+        (f"{ADDED}[?sent && subject == 'Lunch' || subject == 'lunch'] != null", "Verify it.",
+         "either_suffices", f"{ADDED}[?sent && subject == 'Lunch' && subject == 'lunch'] != null"),
+        ("mail.initialstate.a == `3`", "Verify it.", "reads_beginning", "mail.finalstate.a == `3`"),
+        ("mail.finalstate.a != mail.initialstate.a", "Verify it changed.", None, ""),
+        (f"{ADDED}[1].size == `3`", "Verify it.", "later_element", f"{ADDED}[0].size == `3`"),
+        (f"{ADDED}[1].size == `3`", "Verify the second mail.", None, ""),
+        (f"{ADDED}[0].content == 'Lunch'", "Verify it.", "other_field", f"{ADDED}[0].subject == 'Lunch'"),
+        (f"{ADDED}[0].subject == 'Lunch'", "Verify it.", None, ""),
+        (f"{SENT} == `1`", "Verify the mail was deleted.", "opposite",
+         f"{SENT} == `1`".replace("added", "deleted")),
+        (f"{SENT} == `1`", "Verify the mail was deleted, and that one was sent.", None, ""),
+        (f"{EVENTS}.a.start == '2024-07-19T20:00' && {EVENTS}.a.end == '2024-07-19T21:00'", "Verify it.", None, ""),
+        (f"length({ADDED}[?start == '2024-07-19' && end == '2024-07-18']) == `1`", "Verify it.", "ends_first",
+         f"length({ADDED}[?start == '2024-07-18' && end == '2024-07-19']) == `1`"),
+        (f"length({ADDED}[?start == '2024-07-18' && end == '2024-07-19']) == `1`", "Verify it.", None, ""),
+        (f"length({ADDED} && `[]`) == `1`", "Verify it.", "never_met", f"length({ADDED} || `[]`) == `1`"),
+        (f"leng({ADDED}) == `1`", "Verify it.", "misspelt_function", f"length({ADDED}) == `1`"),
+        (f"length({ADDED}) == '1'", "Verify it.", "quoted_number", f"length({ADDED}) == `1`"),
+        (f"{ADDED}[0].size == '3'", "Verify it.", None, ""),
+    ],
+)  # fmt: skip
+def test_a_query_beside_its_criterion_is_reported_and_mended(
+    query: str, description: str, code: str | None, mended: str
+) -> None:
+    one = {"query": query, "expected_value": True, "description": description}
+    goal = "Send ann@example.com a mail with the subject 'Lunch', on July 18 or 19."
+    found = lint_task(Definition.model_validate({**TASK, "goal": goal, "evals": [one]}))[0]
+    known = {"opposite", "asks_more", "either_suffices", "reads_beginning", "later_element", "other_field",
+             "ends_first", "never_met", "misspelt_function", "quoted_number"}  # fmt: skip
+    assert {each.code for each in found.findings} & known == ({code} if code else set())
+    if code:
+        assert found.fix is not None
+        assert found.fix.query == mended
+
+
+@pytest.mark.parametrize(
+    ("query", "left_out"),
+    [
+        (f"{SENT} >= `1`", "July 19"),
+        (f"{ADDED}[0].at == '2024-07-20T01:00:00.000Z'", "Lunch, ann@example.com"),
+        (f"{ADDED}[0].at == '2024-07-20T02:00:00.000Z'", "Lunch, ann@example.com, 7 PM"),
+        (f"contains({ADDED}[0].to, 'bob@example.com') && {ADDED}[0].day == '07-19'", "Lunch, ann@example.com"),
+        (f'{ADDED}[0].title == `["Lunch", "ann@example.com", "July 19", "7:00 PM"]`', None),
+    ],
+)  # fmt: skip
+def test_what_the_criterion_names_and_the_query_does_not_ask_is_told(
+    query: str, left_out: str | None
+) -> None:
+    found = [each.message for each in report(query, description=NAMES).findings if each.code == "asks_less"]  # fmt: skip
+    says = "The query asks for less than its criterion names: "
+    assert found == ([says + left_out] if left_out else [])
+
+
+def test_a_text_in_other_capitals_than_the_goals_is_told() -> None:
+    one = {"query": f"{ADDED}[0].subject == 'Team Lunch'", "expected_value": True}
+    goal = "Send a mail with the subject 'Team lunch'."
+    found = lint_task(Definition.model_validate({**TASK, "goal": goal, "evals": [one]}))[0]
+    assert "'Team Lunch', the goal has 'Team lunch'" in found.findings[0].message
+    either = {"query": f"{ADDED}[0].subject == 'Team Lunch' || {ADDED}[0].subject == 'Team lunch'"}
+    assert not lint_task(Definition.model_validate({**TASK, "goal": goal, "evals": [one | either]}))[0].findings  # fmt: skip
+
+
 def test_an_expected_value_is_looked_at_like_a_text_of_the_query() -> None:
     found = report(f"{ADDED}[0].subject", expected_value="Lunhc", description="Verify the subject.")
     hint = [each.message for each in found.findings if each.code == "literal_not_in_goal"]
@@ -264,7 +347,7 @@ def test_dates_that_are_past_for_every_app_are_reported(
 
 
 def test_text_the_goal_does_not_contain_is_reported() -> None:
-    found = report(f"length({ADDED}[?subject == 'Dinner' || date == '2031-01-01']) >= `1`")
+    found = report(f"length({ADDED}[?subject == 'Dinner' && date == '2031-01-01']) >= `1`")
     assert codes(found, "info") == {"literal_not_in_goal"}
     assert codes(found, "warning") == {"hard_coded_year"}
 

@@ -138,9 +138,14 @@ class _Walk:
         name = tree["value"]
         arguments = [self._visit(child, at) for child in tree["children"]]
         if name not in _FUNCTIONS:
-            self._note("unknown_function", tree, f"there is no {name}()")
-            return ANY
-        signature = _FUNCTIONS[tree["value"]]["signature"]
+            near = misspelt(name, _FUNCTIONS)
+            if near is None:
+                self._note("unknown_function", tree, f"there is no {name}()")
+                return ANY
+            self.misspelt.append(Slip(tree, "misspelt_function", {**tree, "value": near}))
+            self._note("misspelt_function", tree, f"{name}(); did you mean {near}()?")
+            name = near
+        signature = _FUNCTIONS[name]["signature"]
         variadic = bool(signature) and signature[-1].get("variadic", False)
         if len(arguments) < len(signature) or (len(arguments) > len(signature) and not variadic):
             wanted = f"{len(signature)}{' or more' if variadic else ''}"

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from multireal_harness.eval_rules.queries import QueryError, compile_query, evaluate_query, matches
+from multireal_harness.lint.criteria import slips_beside
 from multireal_harness.lint.findings import EvalReport, Fix, LintFinding, finding
 from multireal_harness.lint.fixes import fix_of
 from multireal_harness.lint.inference import infer
@@ -18,6 +19,7 @@ from multireal_harness.lint.values import (
     nearest_number,
     nearest_text,
     past_dates,
+    unasked,
 )
 from multireal_harness.states.shapes import ANY, ValueShape
 
@@ -81,8 +83,13 @@ def lint_eval(
         found = [finding(each.code, each.advice, unparse(each.node)) for each in slips]
         tree = replaced(tree, slips)
         others, misspelt = _findings(definition, one, tree, schemas)
-        found += others
-        fix = fix_of(one, tree, found, [*slips, *misspelt], positive=_is_positive(one))
+        beside = list(_beside(definition, one, tree))
+        found += [
+            *others,
+            *(finding(each.code, each.advice, unparse(each.node)) for each in beside),
+        ]
+        slips += [*misspelt, *beside]
+        fix = fix_of(one, tree, found, slips, positive=_is_positive(one))
         if fix is not None:
             fix = _checked(definition, one, fix, schemas)
     except QueryError as error:
@@ -144,6 +151,11 @@ def _findings(
     if schemas is not None:
         found += _on_untouched(definition, one, tree, schemas)
     return found, misspelt
+
+
+def _beside(definition: Definition, one: Eval, tree: Node) -> Iterator[Slip]:
+    if one.expected_value is True:
+        yield from slips_beside(definition.goal, one.description, tree, positive=_is_positive(one))
 
 
 def _wrong_result(one: Eval, result: ValueShape) -> Iterator[LintFinding]:
@@ -215,30 +227,47 @@ def _unordered(tree: Node) -> Iterator[LintFinding]:
 
 
 def _literals(definition: Definition, one: Eval, tree: Node) -> Iterator[LintFinding]:
-    """Yield values that the query or its expectation asks for and the goal does not name."""
-    asked = [(each["value"], unparse(each)) for each in walk(tree) if each["type"] == "literal"]
-    said = f"{definition.goal} {one.description}"
-    for value, where in [*asked, (one.expected_value, "the expected value")]:
-        if isinstance(value, bool) or (one.is_todo and where == "the expected value"):
-            continue
-        if isinstance(value, int | float) and value not in _PRESENCE:
-            number = nearest_number(value, said)
-            if number is not None:
-                yield finding("number_not_in_goal", f"{value:g}, the goal has {number:g}", where)
-        if not isinstance(value, str):
-            continue
-        year, day = _YEAR.search(value), nearest_day(value, said)
-        if day is not None:
-            yield finding("date_not_in_goal", f"{value!r}, the goal has {day!r}", where)
-        if year and year[1] not in definition.goal:
-            yield finding("hard_coded_year", repr(value), where)
-        elif len(value) >= _SHORTEST and value.casefold() not in definition.goal.casefold():
-            near = nearest_text(value, definition.goal)
-            hint = f"; did you mean {near!r}?" if near else ""
-            yield finding("literal_not_in_goal", f"{value!r}{hint}", where)
+    """Yield values that the query or its expectation asks for and the goal does not name, and the reverse."""
+    asked: list[tuple[Any, str]] = [
+        (each["value"], unparse(each)) for each in walk(tree) if each["type"] == "literal"
+    ]
     values = [value for value, _ in asked if not isinstance(value, bool) and value not in _PRESENCE]
-    if isinstance(one.expected_value, bool) and is_concrete(one.description) and not values:
+    also = [] if one.is_todo else [(one.expected_value, "the expected value")]
+    found = [f for value, where in [*asked, *also] for f in _of_value(definition, one, value, where, values)]  # fmt: skip
+    yield from found
+    if not isinstance(one.expected_value, bool):
+        return
+    if is_concrete(one.description) and not values:
         yield finding("asks_less", repr(one.description))
+    elif _is_positive(one) and all(each.code != "date_not_in_goal" for each in found):
+        texts = [text for each in values for text in (each if isinstance(each, list) else [each])]
+        if left_out := list(unasked(one.description, texts)):
+            yield finding("asks_less", ", ".join(left_out))
+
+
+def _of_value(
+    definition: Definition, one: Eval, value: Any, where: str, values: list[Any]
+) -> Iterator[LintFinding]:
+    goal, said = definition.goal, f"{definition.goal} {one.description}"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value not in _PRESENCE:
+        number = nearest_number(value, said)
+        if number is not None:
+            yield finding("number_not_in_goal", f"{value:g}, the goal has {number:g}", where)
+    if not isinstance(value, str):
+        return
+    year, day = _YEAR.search(value), nearest_day(value, said)
+    if day is not None:
+        yield finding("date_not_in_goal", f"{value!r}, the goal has {day!r}", where)
+    at = goal.casefold().find(value.casefold())
+    exact = goal[at : at + len(value)]
+    if year and year[1] not in goal:
+        yield finding("hard_coded_year", repr(value), where)
+    elif len(value) >= _SHORTEST and at < 0:
+        near = nearest_text(value, goal)
+        hint = f"; did you mean {near!r}?" if near else ""
+        yield finding("literal_not_in_goal", f"{value!r}{hint}", where)
+    elif " " in value and value not in said and exact not in values:
+        yield finding("literal_not_in_goal", f"{value!r}, the goal has {exact!r}", where)
 
 
 def _on_untouched(

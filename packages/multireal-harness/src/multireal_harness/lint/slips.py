@@ -14,6 +14,7 @@ from multireal_harness.lint.syntax import Node, unparse, walk
 
 _WORDS = {"true": True, "false": False}
 _HAYSTACK_FIRST = frozenset({"contains", "ends_with", "starts_with"})
+_NUMBERS = frozenset({"abs", "avg", "ceil", "floor", "length", "sum"})
 _ALIKE = 0.75
 """How alike two names must be for one to be the other misspelt: `subjct` and `subject` are by .92."""
 # What is commonly taken over from other languages, each with what JMESPath has for it.
@@ -31,6 +32,8 @@ _FOREIGN = (
 _CLEARLY = 0.1
 """By how much the best of two names must be more alike."""
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_BEGIN_AND_END = (("start", "end"), ("checkin", "checkout"), ("startDate", "endDate"))
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -74,6 +77,40 @@ def slips_in(query: str, tree: Node) -> Iterator[Slip]:
             if texts == [True, False] and operands[1]["type"] != "literal":
                 swapped = {**each, "children": operands[::-1]}
                 yield Slip(each, "swapped_arguments", swapped)
+        if each["type"] == "comparator" and operands[0].get("value") in _NUMBERS and _is_digits(operands[1]):  # fmt: skip
+            yield Slip(operands[1], "quoted_number", _literal(int(operands[1]["value"])))
+        if each["type"] == "and_expression" and any(one["type"] == "literal" and not one["value"] for one in each["children"]):  # fmt: skip
+            yield Slip(each, "never_met", {**each, "type": "or_expression"})
+    yield from _ends_first(tree)
+
+
+def _is_digits(tree: Node) -> bool:
+    value = tree["value"] if tree["type"] == "literal" else None
+    return isinstance(value, str) and value.isascii() and value.isdecimal()
+
+
+def _ends_first(tree: Node) -> Iterator[Slip]:
+    """Yield the two comparisons of a record's beginning and end where the end comes first."""
+    for each in walk(tree):
+        if each["type"] != "and_expression":
+            continue
+        equal = {
+            unparse(one["children"][0]): one
+            for one in walk(each)
+            if one["type"] == "comparator" and one["value"] == "eq"
+        }
+        for begin, end in _BEGIN_AND_END:
+            both = [equal[each] for each in (begin, end) if each in equal]
+            values = [one["children"][1].get("value") for one in both]
+            if (
+                len(both) == 2
+                and all(isinstance(v, str) and _DAY.match(v) for v in values)
+                and values[0] > values[1]
+            ):
+                for one, value in zip(both, reversed(values), strict=True):
+                    meant = {**one, "children": [one["children"][0], _literal(value)]}
+                    yield Slip(one, "ends_first", meant)
+                return
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:

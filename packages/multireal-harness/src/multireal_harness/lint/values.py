@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
@@ -51,11 +51,46 @@ _CONCRETE = re.compile(
     r"'[^']{3,}'|\"[^\"]{3,}\"|\$\s?\d|\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|[\w.+-]+@[\w-]+\.\w+",
     re.IGNORECASE,
 )
+_NAMED_TEXT = re.compile(r"(?<!\w)'([A-Z\d][^']{2,})'(?!\w)|([\w.+-]+@[\w-]+\.\w+)")
+_CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?([ap])\.?m\b", re.IGNORECASE)
 
 
 def is_concrete(criterion: str) -> bool:
     """Return whether a criterion names a text, an amount, a time of day or an address that must be there."""
     return _CONCRETE.search(criterion) is not None
+
+
+def unasked(criterion: str, values: Iterable[Any]) -> Iterator[str]:
+    """Yield the quoted texts, addresses, days and times of day of a criterion that none of a query's values has.
+
+    >>> list(unasked("Verify 'Team Dinner' is on July 19 at 7 PM.", ["Team Dinner", "2024-07-20T01:00:00.000Z"]))
+    []
+    >>> list(unasked("Verify it was sent to ana@corp.example on July 19.", ["Team", "2024-07-18"]))
+    ['ana@corp.example', 'July 19']
+    """
+    texts = [each.casefold() for each in values if isinstance(each, str) and each]
+    for found in _NAMED_TEXT.finditer(criterion):
+        text = next(each for each in found.groups() if each).casefold()
+        if not any(each in text or text in each for each in texts):
+            yield found[0].strip("'")
+    days = {day for each in texts for day in _days_of(each.upper())}
+    days |= {day for each in texts for day, _ in _days(each)}
+    for (month, day), shown in dict(_days(criterion)).items():
+        if (month, day) not in days and not any(f"{month:02d}-{day:02d}" in each for each in texts):
+            yield shown
+    clocks = {clock for each in texts for clock in _clocks(each)}
+    for found in _CLOCK.finditer(criterion):
+        if clocks and not clocks & set(_clocks(found[0])):
+            yield found[0]
+
+
+def _clocks(text: str) -> Iterator[int]:
+    """Yield the times of day in a text, in minutes; those of a moment in UTC are the apps' local ones."""
+    for found in _CLOCK.finditer(text):
+        yield (int(found[1]) % 12 + 12 * (found[3].casefold() == "p")) * 60 + int(found[2] or 0)
+    for found in _MOMENT.finditer(text.upper()):
+        local = datetime.fromisoformat(found[0].replace("Z", "+00:00")).astimezone(APPS_ZONE)
+        yield local.hour * 60 + local.minute
 
 
 def nearest_text(wanted: str, text: str) -> str | None:
