@@ -120,6 +120,18 @@ def test_what_the_run_did_not_make_is_left_alone_where_the_app_lists_its_changes
     assert found(booked(), unchanged, tmp_path) == []
 
 
+def test_the_only_element_of_a_list_is_changed_within_it(tmp_path: Path) -> None:
+    text = json.dumps(STATE).replace('"Old Mill"', '["Old Mill"]')
+
+    def forgets_the_place(state: Any) -> bool:
+        return any(is_right(each, place="Old Mill") for each in added(state))
+
+    (one,) = found(booked("exists"), forgets_the_place, tmp_path, json.loads(text))
+    assert one.change.startswith("/dining/finalstate/bookings/1/place/0 is ")
+    assert added(one.state)[0]["place"] == one.state["dining"]["finalstate"]["bookings"][1]["place"]
+    assert added(one.state)[0]["place"] != ["Old Mill"]
+
+
 def test_another_notation_is_not_held_against_a_rule_that_is_right(tmp_path: Path) -> None:
     claim = booked()
     rule = WRONG["too much"][0]
