@@ -35,9 +35,13 @@ ErrorKind = Literal[
 _DEPTH, _MOST_STRINGS, _MOST_TEXT = 8, 200, 20_000
 _CODE_FIELDS = frozenset({"code", "type", "status", "reason", "errortype", "errorcode", "blockreason"})  # fmt: skip
 _WRITTEN_CODE = re.compile(
-    r"""['"]_*(?:code|type|status|reason|error_type|error_code)['"]\s*:\s*['"]([\w.-]+)['"]"""
+    r"""['"]_*(?:code|type|status|reason|error_type|error_code)['"]\s*:\s*['"]([\w.-]+)['"]""",
+    re.IGNORECASE,
 )
 """SDKs write the body into the text of their exceptions, and gateways into a field of their own."""
+
+_FIELD_NAME = re.compile(r"""(['"])\w+\1\s*:""")
+"""What such a body calls its fields says nothing of the error."""
 
 _CODES: dict[ErrorKind, str] = {
     "context_window": "context_length_exceeded exceed_context_size_error context_window_exceeded request_too_large "
@@ -49,15 +53,15 @@ _CODES: dict[ErrorKind, str] = {
     "moderation_blocked prompt_blocked guardrail_intervened prohibited_content content_blocked",
     "no_money": "insufficient_quota billing_hard_limit_reached billing_not_active billing_error billing_disabled "
     "insufficient_credits insufficient_balance insufficient_funds arrearage payment_required "
-    "exceeded_current_quota_error allocation_quota.free_tier_only prepaid_bill_overdue postpaid_bill_overdue",
+    "exceeded_current_quota_error allocation_quota.free_tier_only prepaid_bill_overdue postpaid_bill_overdue account_overdue_error",
     "auth": "invalid_api_key api_key_invalid api_key_expired authentication_error unauthorized "
-    "account_deactivated permission_error expired_token_exception unrecognized_client_exception invalid_signature_exception "
+    "account_deactivated auth_failure permission_error expired_token_exception unrecognized_client_exception invalid_signature_exception "
     "api_key_service_blocked missing_api_key",
     "not_found": "model_not_found not_found_error deployment_not_found resource_not_found_exception",
     "rate_limit": "rate_limit_exceeded rate_limit_error throttling throttling_exception throttling.rate_quota "
     "throttling.burst_rate throttling.allocation_quota too_many_requests_exception too_many_requests",
     "overloaded": "overloaded_error overloaded service_unavailable_exception model_not_ready_exception "
-    "engine_overloaded server_overloaded service_unavailable slow_down",
+    "engine_overloaded server_overloaded service_unavailable slow_down capacity_exceeded",
     "timeout": "timeout_error model_timeout_exception",
     "server": "api_error server_error internal_server_error internal_server_exception "
     "model_error_exception internal_error generation",
@@ -69,14 +73,15 @@ _GENERAL: dict[str, ErrorKind] = {
 """What gRPC calls an HTTP status; it counts where there is none."""
 _AGENTS_OR_USERS = ("context_window", "picture_limit", "model_refusal", "no_money")
 # 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 424 is a gateway's whose model
-# failed; 504 and 524 are a gateway's that waited in vain for the model; 529 is Anthropic's "overloaded".
+# failed; 504 and 524 are a gateway's that waited in vain for the model; 498 is Groq's "capacity exceeded", 529
+# Anthropic's "overloaded".
 _STATUSES: dict[int, ErrorKind] = {
     401: "auth", 402: "no_money", 403: "auth", 404: "not_found", 408: "server", 409: "server", 413: "context_window",
-    424: "server", 425: "server", 429: "rate_limit", 503: "overloaded", 504: "timeout", 524: "timeout",
+    424: "server", 425: "server", 429: "rate_limit", 498: "overloaded", 503: "overloaded", 504: "timeout", 524: "timeout",
     529: "overloaded",
 }  # fmt: skip
 _TOO_MUCH = (
-    r"(?:too (?:long|large|big|many|much|high)|exceed|(?:longer|greater|larger|bigger|more|fewer|less) than|over(?:flow|run|sized)|"
+    r"(?:too (?:long|large|big|many|much|high)|exceed|surpass|(?:longer|greater|larger|bigger|more|fewer|less) than|over(?:flow|run|sized)|"
     r"(?:over|above|beyond) (?:the|its|a|our)?\s*(?:\S+ )?(?:limit|maximum|window|length)|reduce (?:the|your)|shorten|"
     r"(?:not|n.?t|cannot) (?:\w+ )?fit|at most|up to \d|no more than|must (?:be|have|not be) (?:at most|less|fewer|"
     r"<|≤|within)|<=|≤|should be (?:\[|less|within|at most)|out of range|"
@@ -99,7 +104,7 @@ _MONEY = (
     r"credit balance|(?:insufficient|not enough|no|any|out of|more|all|available|remaining) (?:\w+ )?(?:credits?|balance|funds)\b|"
     r"\b(?:credits?|balance|funds|free (?:tier|quota))\b[^.\n]{0,60}(?:insufficient|exhausted|depleted|too low|used up|"
     r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|spending (?:limit|cap)|"
-    r"past invoices?|in arrears|overdue[- ]payment|good standing|payment (?:is )?required|"
+    r"past invoices?|in arrears|overdue[- ](?:payment|balance)|good standing|payment (?:is )?required|"
     r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance"
 )
 _MAYBE_MONEY = r"usage limits?\b|plan and billing|current quota"
@@ -110,13 +115,15 @@ _REFUSAL = (
     r"ai) polic(?:y|ies)|(?:in|not )appropriate content|content exists risk|\b(?:flagged|moderat(?:ed|ion))\b|"
     r"(?:blocked|rejected|filtered|declined|refused|violat\w+)[^.\n]{0,60}\b(?:safety|polic(?:y|ies)|moderation|risk|"
     r"guardrails?|guidelines|terms|harm\w*|sensitive|prohibited)\b|(?:safety|guardrails?)[^.\n]{0,60}\b(?:reject|block|refus|"
-    r"interven|trigger)\w*|(?:sensitive|harmful|unsafe|prohibited) (?:content|words?|information)"
+    r"interven|trigger)\w*|(?:sensitive|harmful|unsafe|prohibited) (?:content|words?|information)|(?:in|out)put (?:new_)?sensitive\b"
 )
 _KEY = (
     r"\bkey\b.{0,40}\b(?:not valid|invalid|expired|revoked|disabled|deactivated|suspended|leaked)\b|"
-    r"\b(?:api|access|secret|subscription)[ -]?key\b.{0,40}\b(?:not found|missing|required|permission)\b|"
-    r"\b(?:invalid|incorrect|unknown|expired|missing|no such|wrong)\b.{0,40}\b(?:(?:\w+[ -])?key|(?:access|auth|bearer|security) "
-    r"token|credentials)\b|not authenticated|unauthorized|authentication fail|security token"
+    r"\b(?:api|access|secret|subscription)[ -]?key\b.{0,40}\b(?:not found|missing|required)\b|"
+    r"\b(?:invalid|incorrect|unknown|expired|missing|no such|wrong)\b.{0,40}\b(?:(?:\w+[ -])?key|(?:access|api|auth|bearer|expired|security) "
+    r"token|credentials)\b|not authenticated|unauthorized|authentication (?:fail|method\b)|security token|"
+    r"\bsignature\b.{0,60}\bnot match|\w_API_?KEY\b|\bapi_?key\b.{0,60}\b(?:must be|set|provide)|"
+    r"\b(?:no|not|locate|find|load)\b.{0,40}\bcredentials\b|\bcredentials\b.{0,40}\b(?:not|missing)\b"
 )
 _NO_MODEL = (
     r"\bmodel\b['\"`\s:,\w./@-]{0,80}?(?:not found|does(?: not|n.?t) exist|not exist|is not available|not deployed|is not a valid|"
@@ -130,7 +137,7 @@ _WORDS: dict[ErrorKind, str] = {
     "auth": _KEY,
     "not_found": _NO_MODEL,
     "rate_limit": _RATES,
-    "overloaded": r"overloaded|at capacity|server (?:is )?busy|no (?:available )?capacity",
+    "overloaded": r"overloaded|at capacity|capacity exceeded|server (?:is )?busy|no (?:available )?capacity",
 }
 _PATTERNS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
 _SURELY_MONEY = re.compile(_MONEY, re.IGNORECASE)
@@ -233,14 +240,16 @@ def _read(body: object, text: str) -> tuple[set[str], str, bool]:
         body = body[:_MOST_TEXT].decode("utf-8", "replace")
     data = _json(body)
     strings = [text]
-    codes: set[str] = set()
+    written: list[str] = []
     for name, value in _strings(data if data is not None else body):
         strings.append(value)
         if _plain(name) in _CODE_FIELDS:
-            codes.add(_plain(value.rpartition("#")[2]))  # Amazon's have a name space before them
+            written.append(value.rpartition("#")[2])  # Amazon's have a name space before them
     words = "\n".join(each for each in strings if each)[:_MOST_TEXT]
-    codes |= {_plain(code) for code in _WRITTEN_CODE.findall(words)}
-    return codes, words, data is not None
+    written += _WRITTEN_CODE.findall(words)
+    # others have a class before a dot
+    codes = {_plain(part) for code in written for part in (code, code.partition(".")[0])}
+    return codes, _FIELD_NAME.sub(" ", words), data is not None
 
 
 def _json(body: object) -> Any:

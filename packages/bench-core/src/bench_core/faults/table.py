@@ -7,7 +7,6 @@ trials that need the same thing wait, whether the run stops - is a row's. Whoeve
 from __future__ import annotations
 
 import errno
-import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -308,9 +307,6 @@ def _is_exhausted(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError) or text.startswith("can't start new thread")
 
 
-_ABOUT_KEYS = re.compile(r"api_?key\b|authenticat|credentials", re.IGNORECASE)
-
-
 def before_acting(result: TrialResult) -> FaultKind | None:
     """Return the row of a result like which all first trials of a run may end without being scored; else None.
 
@@ -327,13 +323,8 @@ def lacks_something(error: ErrorInfo | None) -> bool:
     """Return whether an agent's error is of a module, key, account or model that it lacks, whatever its task."""
     if error is None:
         return False
-    text = f"{error.kind}: {error.message}"
-    return (
-        error.kind in {"ImportError", "ModuleNotFoundError"}
-        or _ABOUT_KEYS.search(text) is not None
-        or FAULTS[error_kind(400, None, text=text)].owner
-        == "user"  # HTTP's "bad request" says least
-    )
+    kind = error_kind(400, None, text=f"{error.kind}: {error.message}")  # "bad request" says least
+    return error.kind in {"ImportError", "ModuleNotFoundError"} or FAULTS[kind].owner == "user"
 
 
 def recorded_fault(result: TrialResult) -> FaultKind | None:

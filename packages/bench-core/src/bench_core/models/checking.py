@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
+from bench_core.faults import error_kind
 from bench_core.models.errors import ModelError
 from bench_core.models.factory import PROVIDERS, model_of, refuse_missing_key_of
 from bench_core.models.records import Message, ModelRequest, TextPart
@@ -21,13 +22,7 @@ _PAID_S = 90.0
 _LEAST_TOKENS = {"openai": 16}
 """The Responses API takes no fewer; the others take one."""
 _SHORT = 200
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
-_BAD_KEY = re.compile(
-    r"\bkey\b.{0,40}\b(?:not valid|invalid|expired|revoked|disabled|deactivated|suspended|leaked|not found)\b"
-    r"|\b(?:invalid|incorrect|unknown|expired|no such)\b.{0,40}\bkey\b",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Google says with 400 that a key is not valid or has expired."""
+_BAD_REQUEST, _FORBIDDEN, _NOT_FOUND = 400, 403, 404
 _ABOUT_LOOKING_UP = re.compile(
     r"scope|model\.read|(?:list|read|retrieve|describe|view)(?:ing)? (?:the )?models?\b|getmodel|models\.(?:get|list)",
     re.IGNORECASE,
@@ -119,13 +114,12 @@ async def pay_for_one_token(model: Model) -> Reply:
 def _refuses_key(error: ModelError) -> bool:
     """Return whether it is certain that the key is good for nothing.
 
-    401 is about the key. 403 may be about this one page: what restricted keys may do is listed by page.
+    403 may be about this one page, as what restricted keys may do is listed by page: there its words have to say so.
     """
-    if _ABOUT_LOOKING_UP.search(error.message):
+    words = " ".join(error.message.split())
+    if error.kind != "auth" or _ABOUT_LOOKING_UP.search(words):
         return False
-    return error.status == _UNAUTHORIZED or (
-        error.status in {_BAD_REQUEST, _FORBIDDEN} and bool(_BAD_KEY.search(error.message))
-    )
+    return error.status != _FORBIDDEN or error_kind(_BAD_REQUEST, None, text=words) == "auth"
 
 
 def _refuses_model(error: ModelError, name: str) -> bool:
