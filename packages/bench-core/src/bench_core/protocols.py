@@ -7,7 +7,7 @@ Arguments survive pickling, so that a trial can run in another process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -147,6 +147,7 @@ class TrialContext(Record):
     _model_opener: Callable[[TrialContext], Any] | None = PrivateAttr(default=None)
     _token: str = PrivateAttr(default="")
     _left_out: list[LeftOut] = PrivateAttr(default_factory=list)
+    _afterwards: list[Callable[[], Awaitable[None]]] = PrivateAttr(default_factory=list)
 
     def __eq__(self, other: object) -> bool:
         # the live objects of this process, such as the meter, are no part of the conditions
@@ -215,13 +216,18 @@ class TrialContext(Record):
         """Return one copy with another meter and other processes, and with the fields in `update`."""
         copy = self.model_copy(update=update)
         copy._meter, copy._processes = meter, processes  # its own class, on a copy
-        copy._token, copy._left_out = token, []
+        copy._token, copy._left_out, copy._afterwards = token, [], []
         return copy
 
     @property
     def left_out(self) -> list[LeftOut]:
         """Where it is told which files of the agent's are not kept; copies of a context share it."""
         return self._left_out
+
+    @property
+    def afterwards(self) -> list[Callable[[], Awaitable[None]]]:
+        """What is done once the agent's part is over, however it ended, and takes nothing from its time."""
+        return self._afterwards
 
     @property
     def model_opener(self) -> Callable[[TrialContext], Any] | None:

@@ -275,18 +275,22 @@ def test_an_agent_that_hangs_without_a_time_limit_has_one_all_the_same(run: Any)
     assert len(result.attempts) == 1
 
 
-def test_what_is_not_kept_of_an_agent_that_was_cut_off_is_told_however_long_that_takes(
-    run: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("task", "time_limit_s", "status"),
+    [("solves", 600.0, Status.COMPLETED), ("waits", 0.5, Status.TIME_LIMIT)],
+)
+def test_which_of_its_files_are_not_kept_is_told_however_long_taking_them_over_takes(
+    task: str, time_limit_s: float, status: Status, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slowly(*arguments: Any, **more: Any) -> tuple[LeftOut, ...]:
         time.sleep(0.5)
-        told = keep_files(*arguments, **more)
-        return (*told, LeftOut(why="is too much", first="x"))
+        return (*keep_files(*arguments, **more), LeftOut(why="is too much", first="x"))
 
     monkeypatch.setattr("bench_core.agent_process.files.keep_files", slowly)
     limits = AgentLimits(overtime_s=0.05, stop_s=0.1)
-    result = run("killers:Killer", "waits", run_environment={"agent_limits": limits})
-    assert result.status is Status.TIME_LIMIT
+    result = run("killers:Killer", task, limits=Limits(time_limit_s=time_limit_s),
+                 run_environment={"agent_limits": limits})  # fmt: skip
+    assert result.status is status
     assert [each.why for each in result.left_out] == ["is too much"]
 
 

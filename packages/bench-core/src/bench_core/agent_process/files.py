@@ -8,13 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench_core.files.removal import REMOVE_S, remove_folder
+from bench_core.files.removal import remove_folder
 from bench_core.records import LeftOut
 from bench_core.redaction import Redactor
-from bench_core.run_folder.left_files import AGENT_LIMITS, keep_files
+from bench_core.run_folder.left_files import keep_files
 
-TAKE_OVER_S = AGENT_LIMITS.within_s + REMOVE_S
-"""The most that `AgentFiles.take_over` takes."""
 _STAGE = "agent-files"
 _NAMED_BY = 3  # trials/<trial>/<task> is how a recording finds the trial that it is of
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.agent_process.files import TAKE_OVER_S, AgentFiles
+from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
 from bench_core.agent_process.model_calls import (
     ModelProxy,
@@ -117,7 +117,6 @@ class IsolatedAgent:
         self.agent_code = code or AgentCode(process="own")
         self._launcher = launcher
         self._isolation = isolation or Isolation()
-        self.ends_within_s = self._isolation.stop_s + TAKE_OVER_S
         described = _description(
             self._ask("describe", **({} if foreign is None else {"survey": True})), reference
         )
@@ -198,6 +197,7 @@ class IsolatedAgent:
             guides=self._guides(),
         )
         process = await self._launcher.start(self._isolation.memory, variables)
+        context.afterwards.append(partial(_take_over, process, files, context))
         try:
             return await _Conversation(process, context, self._isolation).run(order)
         except AgentProcessError as error:
@@ -206,14 +206,6 @@ class IsolatedAgent:
             raise HarnessFaultError(
                 f"the agent's folder was taken from it, or its disk is full; then it failed: {error}"
             ) from error
-        finally:
-            left_out = await asyncio.to_thread(files.take_over)
-            context.left_out.extend(left_out)
-            for each in left_out:
-                _log.warning(
-                    "the agent's file %s is left out (%s), and %d more like it",
-                    each.first, each.why, each.files - 1,
-                )  # fmt: skip
 
     def _guides(self) -> list[dict[str, str]]:
         # other agents do not get them: they are not part of the task
@@ -297,6 +289,17 @@ def _description(value: object, reference: str) -> _Description:
             f"the agent {reference!r} cannot be loaded: its answer to `describe`: {first['msg']} at "
             f"{'.'.join(map(str, first['loc']))}"
         ) from None
+
+
+async def _take_over(process: ChildProcess, files: AgentFiles, context: TrialContext) -> None:
+    await process.ended()
+    left_out = await asyncio.to_thread(files.take_over)
+    context.left_out.extend(left_out)
+    for each in left_out:
+        _log.warning(
+            "the agent's file %s is left out (%s), and %d more like it",
+            each.first, each.why, each.files - 1,
+        )  # fmt: skip
 
 
 class _Conversation:

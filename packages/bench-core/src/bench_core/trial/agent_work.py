@@ -105,8 +105,8 @@ async def run_agent(
             await bordered(environment.release, "the benchmark's `release`")
         except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
             fault = error
-        # what it left, which is captured next, may still be moved
-        await _end(work, limits.stop_s + getattr(agent, "ends_within_s", 0.0))
+        await _end(work, limits.stop_s)
+        await _finish(context)
     done = _reported(work, context) if ended else settled(_out_of_time(work), latest)
     if fault is not None and not work.done():
         return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
@@ -158,6 +158,11 @@ async def _end(task: asyncio.Task[object], grace_s: float) -> None:
         await asyncio.wait({task}, timeout=grace_s)
     if task.done() and not task.cancelled():
         task.exception()  # looked at here, or asyncio complains
+
+
+async def _finish(context: TrialContext) -> None:
+    while context.afterwards:
+        await context.afterwards.pop()()
 
 
 def _out_of_time(work: asyncio.Task[AgentOutcome]) -> AgentOutcome:
