@@ -15,7 +15,7 @@ from bench_core.progress.live import LiveProgress
 from bench_core.progress.plain import PlainProgress
 from bench_core.progress.selection import make_progress
 from bench_core.progress.tally import Tally
-from bench_core.records import ErrorInfo, Status, Task, TrialKey, TrialResult, Usage
+from bench_core.records import ErrorInfo, LeftOut, Status, Task, TrialKey, TrialResult, Usage
 from bench_core.redaction import Redactor
 from bench_core.run_spec import PlannedTrial
 
@@ -167,6 +167,20 @@ def test_no_percentage_is_ever_shown(stream: io.StringIO, clock: Clock, kind: An
 def test_without_a_terminal_progress_is_plain(stream: io.StringIO) -> None:
     assert isinstance(make_progress(stream), PlainProgress)
     assert isinstance(make_progress(stream, as_json=True), JsonProgress)
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize(
+    ("files", "words"), [(1, "1 file of agents"), (1200, "1,200 files of agents")]
+)
+def test_the_last_line_says_how_many_files_of_agents_are_not_kept(
+    stream: io.StringIO, screen: Callable[[int], Console], files: int, words: str, live: bool
+) -> None:
+    progress = LiveProgress(stream, console=screen(120)) if live else PlainProgress(stream)
+    progress.begin(START)
+    progress.finished(result(left_out=(LeftOut(why="is a link", first="a", files=files),)))
+    progress.end("finished")
+    assert f"2 of 3 scored succeeded, {words} not kept" in stream.getvalue()
 
 
 def test_a_tally_adds_tokens_and_cost(clock: Clock) -> None:

@@ -315,6 +315,7 @@ def test_files_that_are_not_kept_are_told_in_every_format_and_with_their_trial(
     assert told in text_of(built, "files_left_out")
     assert told in built.html
     assert told in built.markdown
+    assert any(told in line for line in report_lines(built.report))
     assert [row["left_out"] for row in built.json["runs"][0]["trials"]] == [files, 0]
     assert [evidence_of(each, None, StepReader(lambda *_: "")).get("note") for each in results] == [
         shown,

@@ -32,11 +32,15 @@ _VERDICTS = {
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return each run's headline and every critical caveat, a line each."""
+    """Return each run's headline, every critical caveat, and how many files of agents are not kept, a line each."""
     lines = [
         f"{plain_text(run.label)}: {numbers.rate_words(run.summary.success)}" for run in report.runs
     ]
-    serious = (each.text for each in report.caveats if each.severity == "critical")
+    serious = (
+        each.text
+        for each in report.caveats
+        if each.severity == "critical" or each.code == "files_left_out"
+    )
     # several runs often have the same caveat
     return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]
 

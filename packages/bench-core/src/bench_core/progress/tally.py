@@ -22,6 +22,7 @@ class Tally:
         self.scored = start.scored
         self.succeeded = start.succeeded
         self.unscored: Counter[str] = Counter()
+        self.left_out = 0
         self.cost_usd = 0.0
         self.tokens = 0
         self._monotonic = monotonic
@@ -50,6 +51,7 @@ class Tally:
         """Count a trial."""
         self.finished += 1
         self._in_session += 1
+        self.left_out += sum(each.files for each in result.left_out)
         self.tokens += result.usage.total_tokens
         self.cost_usd += result.cost_usd or 0.0
         if result.score is None:
@@ -59,7 +61,10 @@ class Tally:
             self.succeeded += bool(result.success)
 
     def in_words(self) -> str:
-        """Return how many trials succeeded of how many scored, and how many got no score."""
+        """Return how many trials succeeded of how many scored, how many got no score, and which files are not kept."""
         words = f"{self.succeeded} of {self.scored} scored succeeded"
-        missing = sum(self.unscored.values())
-        return f"{words}, {missing} unscored" if missing else words
+        if missing := sum(self.unscored.values()):
+            words += f", {missing} unscored"
+        if self.left_out:
+            words += f", {self.left_out:,} {'file' if self.left_out == 1 else 'files'} of agents not kept"
+        return words
