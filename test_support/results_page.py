@@ -13,7 +13,6 @@ import click
 
 from bench_core import exit_codes
 from bench_core.faults import FAULTS as KINDS
-from bench_core.faults import HARNESS_ERROR
 from bench_core.records import Status
 from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS
@@ -150,7 +149,7 @@ def _part_faults() -> str:
 def _row(fault: Fault) -> Sequence[str]:
     return (
         fault.what,
-        _whose(fault),
+        "no one" if fault.row is None else fault.row.owner,
         f"`{fault.status.value}`",
         "by the benchmark's rules" if fault.status.scored else "null",
         _codes(fault.flags) or "-",
@@ -163,14 +162,6 @@ def _whose_part(fault: PartFault) -> str:
     if fault.status.scored:
         return "perhaps the environment's" if fault.suspect else "no one's"
     return _WHOSE[fault.status]
-
-
-def _whose(fault: Fault) -> str:
-    if HARNESS_ERROR in fault.flags:
-        return "harness"
-    if fault.status is Status.COMPLETED:
-        return "no one's"
-    return _WHOSE.get(fault.status, "agent")
 
 
 def _codes(words: Iterable[str]) -> str:

@@ -54,6 +54,7 @@ class Run:
                 **os.environ,
                 "PROCTOR_LOCK_DIR": str(folder.parent / "locks"),
                 "TMPDIR": str(temporary_of(folder)),
+                "PYTHONPATH": str(RUNNER.parent / "helpers"),
             },
         )
         self._patience = threading.Timer(PATIENCE_S, self._kill_processes)
@@ -251,6 +252,33 @@ def test_a_trial_that_blocks_the_loop_aborts_the_run_resumably(start: Callable[.
     stacks = run.folder / str(event.data["stacks"])
     assert "in block" in stacks.read_text()
     assert "the same command continues the run" in "".join(run.lines)
+
+
+UNREADY = ("--agent", "keyless_agent:Keyless", "--agent-process", "shared", "--workers", "1")
+
+
+def test_a_run_whose_agent_cannot_begin_ends_with_the_code_of_one_that_stopped(
+    start: Callable[..., Run],
+) -> None:
+    run = start("--task", "quick-1,wrong-1,quick-2,wrong-2", *UNREADY)
+    assert run.exit_code() == 75
+    assert "no key for this provider" in "".join(run.lines)
+    assert run.outcome() == "aborted"
+    assert {each.score for each in run.view().results.values()} == {None}
+    assert len(run.view().remaining()) == 4
+
+
+def test_what_is_held_when_a_run_is_interrupted_is_done_again(start: Callable[..., Run]) -> None:
+    run = start("--task", "quick-1,wrong-1,hang-1", *UNREADY)
+    run.wait_for("begin hang-1")  # the two before have failed and are held
+    run.send(signal.SIGINT)
+    assert run.exit_code() == 130
+    assert run.outcome() == "interrupted"
+    assert {each.score for each in run.view().results.values()} == {None}
+    assert len(run.view().remaining()) == 3
+    again = start("--task", "quick-1,wrong-1,hang-1", "--skip-task", "hang-1", *UNREADY)
+    assert again.exit_code() == 75
+    assert {each.score for each in again.view().results.values()} == {None}
 
 
 def test_a_trial_that_never_lets_go_of_the_interpreter_is_ended_too(

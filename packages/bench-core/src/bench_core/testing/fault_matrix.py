@@ -134,6 +134,7 @@ class FaultMatrix:
             fault, benchmark_under_test, task, solver, spec, runs, tmp_path / "run"
         )
         assert (result.status, set(result.flags) & _OF_THE_CORE) == (fault.status, set(fault.flags))
+        assert (result.error and result.error.fault) in {None, fault.kind}
         assert [each for each in result.flags if not _is_known(each, own_flags)] == []
         assert (result.score is not None) is fault.status.scored
         if fault.status.scored:

@@ -17,7 +17,8 @@ from bench_core.errors import (
     EvaluationError,
     InputError,
 )
-from bench_core.faults import HARNESS_ERROR, NOT_RETRIED
+from bench_core.faults import FAULTS as KINDS
+from bench_core.faults import FaultKind
 from bench_core.protocols import Agent, TrialContext
 from bench_core.records import AgentOutcome, AgentTask, Status, Step, Task, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
@@ -45,9 +46,8 @@ class Fault:
     Attributes:
         name: In words with hyphens.
         what: The same in a sentence.
-        status: How the trial ends; the status says whether it has a score.
-        flags: Those of the core that it carries; a benchmark may add its own.
-        tries: How often a run of two attempts tries it: what may be paid for twice.
+        kind: The row of `bench_core.faults.FAULTS` that the trial is recorded by; None where it completes.
+        flag: What the record carries beside the flag of that row; a benchmark may add its own.
         later: What scoring again gives.
         deed: What the agent does after it took a step and made a model call; None: it solves the task.
         metered: Whether the agent reports its call to the meter.
@@ -60,9 +60,8 @@ class Fault:
 
     name: str
     what: str
-    status: Status
-    flags: tuple[str, ...] = ()
-    tries: int = 1
+    kind: str | None = None
+    flag: str | None = None
     later: Later = "same"
     deed: Callable[[], Awaitable[object]] | None = None
     metered: bool = True
@@ -71,6 +70,27 @@ class Fault:
     result: object = None
     limit_s: float = 120.0
     out_of_budget: bool = False
+
+    @property
+    def row(self) -> FaultKind | None:
+        """What follows, by the one table; None where the trial completes."""
+        return None if self.kind is None else KINDS[self.kind]
+
+    @property
+    def status(self) -> Status:
+        """How the trial ends; the status says whether it has a score."""
+        return Status.COMPLETED if self.row is None else self.row.status
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of the core that the record carries."""
+        own = None if self.row is None else self.row.flag
+        return tuple(each for each in (self.flag, own) if each)
+
+    @property
+    def tries(self) -> int:
+        """How often a run of two attempts tries it: what may be paid for twice."""
+        return 1 + (self.row is not None and self.row.retry)
 
     @property
     def solved(self) -> bool:
@@ -270,27 +290,24 @@ async def _ignore_cancellation(over: Callable[[], bool] = lambda: True) -> objec
 
 
 def _agents(name: str, what: str, deed: Callable[[], Awaitable[object]]) -> Fault:
-    return Fault(name, f"the agent {what}", Status.AGENT_ERROR, deed=deed)
+    return Fault(name, f"the agent {what}", "agent_error", deed=deed)
 
 
 def _harness(name: str, what: str, hook: Hook, *, later: Later = "no", **more: Any) -> Fault:
     """A defect of the benchmark's own code: it is not tried again."""
     return Fault(
-        name, what, Status.ENVIRONMENT_ERROR, (HARNESS_ERROR,), later=later, hook=hook,
-        error=KeyError("bug"), **more,
+        name, what, "harness_error", later=later, hook=hook, error=KeyError("bug"), **more,
     )  # fmt: skip
 
 
 _DOWN = EnvironmentFaultError("the site is down")
 _QUIET_S = 0.5
 
-IDLE = Fault(
-    "idle", "nothing: the agent ends at once", Status.COMPLETED, deed=_returns(AgentOutcome())
-)
+IDLE = Fault("idle", "nothing: the agent ends at once", deed=_returns(AgentOutcome()))
 """No fault at all: what hooks say here is misread."""
 
 FAULTS: tuple[Fault, ...] = (
-    Fault("nothing-fails", "nothing: the agent solves the task", Status.COMPLETED),
+    Fault("nothing-fails", "nothing: the agent solves the task"),
     _agents("agent-raises", "raises an error", _raises(ValueError("bug"))),
     _agents("agent-raises-without-text", "raises an error without a text", _raises(_MuteError())),
     _agents("agent-raises-as-evaluator", "raises an `EvaluationError`", _raises(EvaluationError("mine"))),
@@ -306,102 +323,101 @@ FAULTS: tuple[Fault, ...] = (
     _agents("agent-claims-spent-budget", "reports a spent budget, which it is not", _claims(Status.BUDGET_EXCEEDED)),
     Fault(
         "agent-ends-environment", "the agent ends its environment (a command of its own shows it)",
-        Status.AGENT_ERROR, deed=_wait, hook="why_gone", result="the agent closed it",
+        "environment_ended", deed=_wait, hook="why_gone", result="the agent closed it",
     ),
-    Fault("agent-out-of-steps", "the agent uses all its steps", Status.STEP_LIMIT, deed=_claims(Status.STEP_LIMIT)),
-    Fault("agent-out-of-time", "the agent uses all its time", Status.TIME_LIMIT, deed=_wait, limit_s=_QUIET_S),
+    Fault("agent-out-of-steps", "the agent uses all its steps", "step_limit", deed=_claims(Status.STEP_LIMIT)),
+    Fault("agent-out-of-time", "the agent uses all its time", "time_limit", deed=_wait, limit_s=_QUIET_S),
     Fault(
         "agent-ignores-cancellation", "the agent uses all its time and ignores its cancellation",
-        Status.TIME_LIMIT, deed=_ignore_cancellation, limit_s=_QUIET_S,
+        "time_limit", deed=_ignore_cancellation, limit_s=_QUIET_S,
     ),
     Fault(
-        "agent-is-not-metered", "the agent's calls are not metered", Status.COMPLETED,
-        (USAGE_REPORTED,), metered=False,
+        "agent-is-not-metered", "the agent's calls are not metered", flag=USAGE_REPORTED, metered=False,
     ),
     Fault(
-        "budget-is-spent", "the run's budget is spent while the agent works", Status.BUDGET_EXCEEDED,
+        "budget-is-spent", "the run's budget is spent while the agent works", "budget_exceeded",
         deed=_wait, out_of_budget=True, later="no",
     ),
     Fault(
-        "model-fails", "the agent's model provider fails", Status.ENVIRONMENT_ERROR, tries=2,
-        deed=_raises(EnvironmentFaultError("status 500")), later="no",
+        "model-fails", "the agent's model provider fails", "server",
+        deed=_raises(EnvironmentFaultError("status 500", fault="server")), later="no",
     ),
     Fault(
         "model-is-another", "the fault would only be met again (another model answers)",
-        Status.ENVIRONMENT_ERROR, (NOT_RETRIED,), deed=_raises(_MismatchError("another")), later="no",
+        "lasting", deed=_raises(_MismatchError("another")), later="no",
     ),
     Fault(
         "input-is-unusable", "what the user gave cannot be used (a key is missing)",
-        Status.ENVIRONMENT_ERROR, (HARNESS_ERROR,), deed=_raises(InputError("no key")), later="no",
+        "input", deed=_raises(InputError("no key")), later="no",
     ),
     Fault(
-        "environment-does-not-open", "the environment cannot be opened", Status.ENVIRONMENT_ERROR,
-        tries=2, hook="open", error=_DOWN, later="no",
+        "environment-does-not-open", "the environment cannot be opened", "environment",
+        hook="open", error=_DOWN, later="no",
     ),
     _harness("opening-has-a-bug", "the code that opens the environment has a bug", "open"),
     Fault(
-        "environment-ends", "the environment ends while the agent works", Status.ENVIRONMENT_ERROR,
-        tries=2, deed=_wait, hook="why_gone", error=EnvironmentFaultError("it died"), later="no",
+        "environment-ends", "the environment ends while the agent works", "environment",
+        deed=_wait, hook="why_gone", error=EnvironmentFaultError("it died"), later="no",
     ),
     Fault(
         "environment-ends-unseen", "it ends, and nothing says whose doing that was",
-        Status.ENVIRONMENT_ERROR, tries=2, deed=_wait, hook="why_gone", later="no",
+        "environment", deed=_wait, hook="why_gone", later="no",
     ),
     _harness("watching-has-a-bug", "the code that watches the environment has a bug", "gone", deed=_wait),
     _harness("blaming-has-a-bug", "the code that says why it ended has a bug", "why_gone", deed=_wait),
     Fault(
         "environment-is-not-released", "it cannot be taken from the agent, which has ended",
-        Status.COMPLETED, (NOT_RELEASED,), hook="release", error=_DOWN,
+        flag=NOT_RELEASED, hook="release", error=_DOWN,
     ),
     Fault(
         "releasing-has-a-bug", "the code that takes it from the agent, which has ended, has a bug",
-        Status.COMPLETED, (NOT_RELEASED,), hook="release", error=KeyError("bug"),
+        flag=NOT_RELEASED, hook="release", error=KeyError("bug"),
     ),
     Fault(
         "environment-is-kept", "it cannot be taken from the agent, which goes on",
-        Status.ENVIRONMENT_ERROR, tries=2, deed=_ignore_cancellation, hook="release", error=_DOWN,
+        "environment", deed=_ignore_cancellation, hook="release", error=_DOWN,
         limit_s=_QUIET_S, later="no",
     ),
     Fault(
-        "capture-fails", "what the agent left cannot be captured", Status.ENVIRONMENT_ERROR,
-        (NOT_RETRIED,), hook="capture", error=_DOWN, later="scored",
+        "capture-fails", "what the agent left cannot be captured", "after_work",
+        hook="capture", error=_DOWN, later="scored",
     ),
     Fault(
-        "capture-is-undecided", "what it left cannot be scored", Status.EVALUATION_ERROR,
+        "capture-is-undecided", "what it left cannot be scored", "evaluation_error",
         hook="capture", error=EvaluationError("torn"), later="scored",
     ),
     _harness("capture-has-a-bug", "the code that captures has a bug", "capture", later="scored"),
     Fault(
-        "environment-does-not-close", "the environment cannot be closed afterwards", Status.COMPLETED,
-        (NOT_CLOSED,), hook="close", error=_DOWN,
+        "environment-does-not-close", "the environment cannot be closed afterwards",
+        flag=NOT_CLOSED, hook="close", error=_DOWN,
     ),
     Fault(
-        "closing-has-a-bug", "the code that closes it has a bug", Status.COMPLETED, (NOT_CLOSED,),
+        "closing-has-a-bug", "the code that closes it has a bug", flag=NOT_CLOSED,
         hook="close", error=KeyError("bug"),
     ),
     Fault(
-        "evaluator-is-down", "the evaluator cannot be reached", Status.ENVIRONMENT_ERROR,
-        (NOT_RETRIED,), hook="evaluate", error=_DOWN, later="scored",
+        "evaluator-is-down", "the evaluator cannot be reached", "evaluator_down",
+        hook="evaluate", error=_DOWN, later="scored",
     ),
     Fault(
-        "evaluator-is-undecided", "the evaluator cannot decide", Status.EVALUATION_ERROR,
+        "evaluator-is-undecided", "the evaluator cannot decide", "evaluation_error",
         hook="evaluate", error=EvaluationError("undecided"), later="scored",
     ),
     Fault(
         "evaluator-says-nothing", "the evaluator gives no score and no reason",
-        Status.EVALUATION_ERROR, hook="evaluate", result=Evaluation(score=None), later="scored",
+        "evaluation_error", hook="evaluate", result=Evaluation(score=None), later="scored",
     ),
     Fault(
-        "evaluator-has-a-bug", "the evaluator has a bug", Status.EVALUATION_ERROR, hook="evaluate",
+        "evaluator-has-a-bug", "the evaluator has a bug", "evaluation_error", hook="evaluate",
         error=KeyError("bug"), later="scored",
     ),
     Fault(
         "judge-spends-the-budget", "the budget is spent while the trial is judged",
-        Status.BUDGET_EXCEEDED, hook="evaluate", error=BudgetExceededError("spent"), later="scored",
+        "budget_exceeded", hook="evaluate", error=BudgetExceededError("spent"), later="scored",
     ),
     Fault(
         "environment-was-not-well", "the agent failed, and then the environment is out of order",
-        Status.ENVIRONMENT_ERROR, tries=2, deed=_returns(AgentOutcome()), hook="check", error=_DOWN,
+        "environment", deed=_returns(AgentOutcome()), hook="check", error=_DOWN,
         later="scored",
     ),
     _harness(
