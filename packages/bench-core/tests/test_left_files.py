@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -185,8 +186,22 @@ def test_what_is_not_looked_at_in_time_is_told(tmp_path: Path) -> None:
     trial.mkdir()
     (stage / "a").touch()
     (told,) = keep_files(stage, trial, FileLimits(within_s=-1))
-    assert told.why == "not looked at within -1 s"
+    assert told.why == "not looked at within -0.5 s"
     assert list(trial.iterdir()) == []
+
+
+def test_looking_at_many_files_leaves_time_to_take_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    stage.mkdir()
+    trial.mkdir()
+    for number in range(30):
+        (stage / str(number)).touch()
+    monkeypatch.setattr(time, "monotonic", itertools.count().__next__)
+    told = keep_files(stage, trial, FileLimits(within_s=30))
+    assert "not looked at within 15 s" in {each.why for each in told}
+    assert 0 < len([*trial.iterdir()]) < 30
 
 
 def test_a_removal_ends_in_time_and_raises_nothing(tmp_path: Path) -> None:

@@ -95,10 +95,12 @@ class _Taking:
     fitting: int = 0
 
     def keep(self) -> tuple[LeftOut, ...]:
-        self.until = time.monotonic() + self.limits.within_s
+        # looking at a million files must leave the time to take some of them
+        self.until = time.monotonic() + self.limits.within_s / 2
         in_place = self.source == self.trial
         # a million names need not be in memory to know the first of them
         chosen = heapq.nsmallest(self.limits.files, self._fitting_files())
+        self.until = max(self.until, time.monotonic()) + self.limits.within_s / 2
         self._tell(f"more than {self.limits.files:,} files", "", files=self.fitting - len(chosen))
         kept: set[str] = set()
         room = self.limits.total_bytes
@@ -129,7 +131,7 @@ class _Taking:
                 with os.scandir(place) as entries:
                     for entry in entries:
                         if time.monotonic() > self.until:
-                            late = f"not looked at within {self.limits.within_s:g} s"
+                            late = f"not looked at within {self.limits.within_s / 2:g} s"
                             self._tell(late, os.path.relpath(place, self.source))
                             return
                         path = place / entry.name
