@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUMS = """
+import os
 from contextlib import asynccontextmanager, contextmanager
+from bench_core.errors import EvaluationError
 from bench_core.run_folder.artifacts import TrialArtifacts, read_json
 from bench_core.runs.prepare import PreparedRun
 from bench_core.records import AgentOutcome, Task
@@ -47,6 +49,12 @@ class Prepared(Sums):
         spec = options.spec(config={"prepared": purpose.value})
         yield PreparedRun(Prepared(), spec, options.folder("sums", spec), warnings=("mind it",))
 
+class Graded(Sums):
+    def unscored(self, tasks):
+        return None if os.environ.get("JUDGE") else f"{len(tasks)} tasks need a judge: name one"
+    async def evaluate(self, evidence):
+        raise EvaluationError("no judge grades the answer")
+
 class Adder:
     name = "adder"
     async def run(self, task, environment, context):
@@ -68,11 +76,11 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def call(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def call(site: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "bench_core.cli.main", *arguments],
         cwd=site,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": str(site), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -112,6 +120,34 @@ def test_a_plan_is_refused_for_a_missing_extra_as_the_run_is(site: Path) -> None
     assert "bench-core[ray]" in planned.stderr
     assert planned.returncode == 2
     assert not planned.stdout
+
+
+def test_what_nothing_can_score_is_refused_unless_it_is_asked_for(site: Path) -> None:
+    command = ("run", "sums:Graded", "--agent", "sums:Adder", "--task", "1+2", "--out", "run")
+    refused = call(site, *command)
+    assert (refused.returncode, (site / "run").exists()) == (2, False)
+    assert refused.stderr == "Error: 1 tasks need a judge: name one, or add --without-scores\n"
+    assert call(site, *command, "--dry-run").stderr == refused.stderr
+    asked = call(site, *command, "--without-scores")
+    assert (asked.returncode, asked.stderr) == (0, "Warning: 1 tasks need a judge: name one\n")
+
+
+def test_trials_without_a_score_are_what_is_left_to_do(site: Path) -> None:
+    command = ("run", "sums:Graded", "--agent", "sums:Adder", "--task", "1+2", "--out", "run")
+    first, later = (call(site, *command, JUDGE="1") for _ in range(2))
+    for done in (
+        first,
+        later,
+    ):  # the later one has nothing to run, and says why that is not the end
+        assert done.returncode == 1, done
+        assert (
+            "1 of 1 trials have no score: `bench-core rescore sums:Graded run` scores again what they left; "
+            "the same command with --rerun unscored runs them again."
+        ) in done.stdout
+    again = call(site, "rescore", "sums:Graded", "run")
+    assert again.returncode == 1
+    assert "0 trials scored again into run/rescores/" in again.stdout
+    assert "1 could not be scored, most often because no judge grades the answer" in again.stdout
 
 
 @pytest.mark.parametrize(

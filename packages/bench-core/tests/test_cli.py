@@ -169,9 +169,9 @@ def test_a_rescore_shows_what_differs(invoke: Any, tmp_path: Path) -> None:
     invoke("run", "--task", "quick-1,quick-2", "--out", tmp_path / "run")
     (tmp_path / "run" / "trials" / "1" / "quick-2" / "answer.txt").write_text("wrong")
     done = invoke("rescore", tmp_path / "run", "--name", "again")
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     assert "1 trials scored again" in done.stdout
-    assert "1 of them differ; 1 could not be scored" in done.stdout
+    assert "1 of them differ\n1 could not be scored, most often because answer.txt" in done.stdout
     assert "quick-2" in done.stdout
     assert "quick-1" not in done.stdout
 

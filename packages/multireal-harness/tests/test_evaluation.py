@@ -303,6 +303,29 @@ async def test_task_without_evals_cannot_be_scored(
         await scored(tmp_path, a_task(evals=[]))
 
 
+GRADED = {"type": "llm_boolean", "rubric": "Are there 17 unread mails?"}
+COUNTED = {"query": QUERY, "expected_value": True, "description": "Sent."}
+
+
+@pytest.mark.parametrize(
+    ("evals", "judge", "said"),
+    [
+        pytest.param([], Saying("pass"), "1 of 1 tasks have no evals", id="no-evals"),
+        pytest.param([COUNTED, GRADED], None, "name who grades it with --judge", id="no-judge"),
+        pytest.param([COUNTED, GRADED], Saying("pass"), None, id="judge"),
+        pytest.param([COUNTED], None, None, id="query"),
+    ],
+)
+def test_tasks_that_could_get_no_score_are_told_before_they_run(
+    evals: list[Any], judge: Saying | None, said: str | None, a_task: Callable[..., Any]
+) -> None:
+    task = task_of(Definition.model_validate(a_task(evals=evals)))
+    benchmark = MultiRealBenchmark([task], rules=EvaluationRules(judge=judge))
+    found = benchmark.unscored([task])
+    assert (found is None) is (said is None)
+    assert (said or "") in (found or "")
+
+
 TWO = [
     {"query": QUERY, "expected_value": True, "description": "Sent."},
     {"query": "length(calendar.events) >= `1`", "expected_value": True, "description": "Planned."},

@@ -57,6 +57,7 @@ class FakeEvaluator:
         self.steps: int | None = None
         self.setup: dict[str, Any] | None = None
         self.world: str | None = None
+        self.missing: dict[str, str] = {}
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.seen]
@@ -125,6 +126,8 @@ class FakeEvaluator:
             return self.evaluated[key]
         if path == "/rescore":
             return self.judge(body)
+        if path == "/capabilities":
+            return {"missing": self.missing}
         evaluator = {"kind": "native", "fidelity": "v2"}
         looks_at = {"address": "vm", "reachable": True}
         if self.world is not None:

@@ -107,6 +107,18 @@ def test_a_plan_is_refused_as_its_run_would_be(folder: Path, vm: FakeVm) -> None
     assert "waa: 2 tasks x 1 = 2 trials" in found.output
 
 
+def test_tasks_for_which_an_evaluator_lacks_a_part_are_refused(folder: Path, vm: FakeVm) -> None:
+    command = ["run", "--tasks-dir", folder, "--dry-run", "--agent", "do-nothing", "--vm", vm.url]
+    with FakeEvaluator() as evaluator:
+        command += ["--evaluate", evaluator.url]
+        assert invoke(*command).exit_code == 0
+        evaluator.missing = {"exact_match": "needs lxml: `pip install it`"}
+        found = invoke(*command)
+        assert found.exit_code == 2
+        assert f"needs lxml: `pip install it` where the evaluator {evaluator.url}" in found.stderr
+        assert invoke(*command, "--without-scores").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("extra", "message"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,6 +31,23 @@ class OneDead(ProvidedVms):
         if slot == 0:
             raise MachineError("dead")
         return SimpleNamespace(urls={"vm": "http://vm:5000/", "evaluate": "http://vm:5050"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "scored"),
+    [
+        pytest.param({"urls": {"vm": "http://x"}}, False, id="vm-alone"),
+        pytest.param({"urls": {"vm": "http://x", "evaluate": "http://y"}}, True, id="evaluator"),
+        pytest.param({"world": "waa"}, True, id="simulated"),
+        pytest.param({}, False, id="no-address"),
+    ],
+)
+def test_vms_without_an_evaluator_score_nothing(
+    spec: dict[str, Any], scored: bool, tmp_path: Path
+) -> None:
+    said = ProvidedVms("process", 1, spec, folder=tmp_path).unscored([TASK])
+    assert (said is None) is scored
+    assert scored or "`evaluate` in `urls` of --vm-spec" in str(said)
 
 
 async def test_a_vm_that_does_not_start_rests_while_others_work(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from bench_core.trial import Evaluation, Evidence, IntegrityWatch
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
-from multireal_harness.evaluation import EvaluationRules, evaluate, judged_case
+from multireal_harness.evaluation import EvaluationRules, evaluate, judged_case, unscored
 from multireal_harness.results import as_evaluation, evidence_in, keep_evaluation
 from multireal_harness.tasks import BENCHMARK, load_tasks
 
@@ -89,6 +89,10 @@ class MultiRealBenchmark:
         world = Path(__file__).parent / "world"
         given = () if self._folder is None else (self._folder,)
         return (world / "tasks", world / "solutions", *given)
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score by the rules; None where all can."""
+        return unscored(tasks, self.rules)
 
     async def close(self) -> None:
         """End the Chromium that trials share, and the judge's connections; the next trial starts others."""

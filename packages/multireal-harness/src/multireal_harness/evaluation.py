@@ -14,7 +14,7 @@ from bench_core.errors import EvaluationError
 from bench_core.records import Check, ErrorInfo, Record, Status, Task, Usage
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.run_folder import FINISH_STATE
-from multireal_harness.definitions import Definition, Eval, scoring_state
+from multireal_harness.definitions import Definition, Eval, definition_of, scoring_state
 from multireal_harness.eval_rules.decisions import (
     Confidence,
     EvalDecision,
@@ -33,7 +33,7 @@ from multireal_harness.eval_rules.queries import Match, query_check
 from multireal_harness.eval_rules.scripts import script_check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from bench_core.protocols import Judge, Meter
@@ -123,6 +123,20 @@ class Evaluation(Record):
     verdict: Verdict | None = None
     grades: dict[str, Verdict] = Field(default_factory=dict)
     error: ErrorInfo | None = None
+
+
+def unscored(tasks: Sequence[Task], rules: EvaluationRules) -> str | None:
+    """Say why some tasks could get no score by these rules, as `evaluate` would of each; None where all can."""
+    evals = {each.task_id: definition_of(each).evals for each in tasks}
+    empty = [task for task, own in evals.items() if not own]
+    if empty:
+        which = f"{len(empty)} of {len(tasks)} tasks have no evals, such as {empty[0]!r}"
+        return f"{which}: leave them out with --skip-task"
+    graded = [task for task, own in evals.items() if any(one.kind == "llm_boolean" for one in own)]
+    if rules.judge is not None or not graded:
+        return None
+    which = f"{len(graded)} of {len(tasks)} tasks have the answer graded in words, such as {graded[0]!r}"
+    return f"{which}: name who grades it with --judge, now or when the run is scored again"
 
 
 async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) -> Evaluation:

@@ -85,6 +85,10 @@ class WaaBenchmark:
             self._tasks = load_tasks()
         return self._tasks
 
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score; None where all can, and without VMs."""
+        return None if self._pool is None else self._pool.unscored(tasks)
+
     def answers(self) -> tuple[Path, ...]:
         """Return the folders with what states are compared with: the tasks, and built-in solutions."""
         given = self._folder or os.environ.get(TASKS_VARIABLE)

@@ -176,8 +176,6 @@ def _show_health(
     _vm_options,
     option("Where it runs", "--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
            help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON."),
-    option("Results", "--without-scores", is_flag=True,
-           help="Run trials on --vm without --evaluate: none of them gets a score."),
     _episode_options,
     agent="vision",
 )  # fmt: skip

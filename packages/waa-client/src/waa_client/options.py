@@ -79,7 +79,6 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
             them, each trial gets a simulated desktop.
         vm_spec: What a provider's VMs are, in a JSON file; without one, `process` starts simulated desktops.
         evaluators: One for each VM in their order; without them nothing is scored.
-        without_scores: Whether trials may run that nothing scores.
         timing: The sleeps of trials; see `waa_client.timing`.
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
@@ -93,7 +92,6 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     vms: tuple[str, ...] = ()
     vm_spec: Path | None = None
     evaluators: tuple[str, ...] = ()
-    without_scores: bool = False
     timing: Literal["fast", "vanilla"] = "fast"
     setup: Literal["server", "client"] = "server"
     reset_command: str | None = None

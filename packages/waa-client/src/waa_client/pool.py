@@ -12,6 +12,7 @@ from typing import Protocol
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Resource, Task
 from bench_core.scheduling import FileLocks, MachineLocks
+from waa_client.capabilities import unscored_at
 from waa_client.vm import vm_url
 
 __all__ = ["LeasedVm", "VmPool", "VmSource"]
@@ -64,6 +65,10 @@ class VmSource(Protocol):
 
         Raises what the block raises.
         """
+        ...
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score, and what gives them one; None where all can."""
         ...
 
 
@@ -135,6 +140,15 @@ class VmPool:
         finally:
             self._free.append(url)
             self._changed.set()
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score: there are no evaluators, or they lack what metrics need."""
+        if not self._evaluators:
+            return (
+                "no trial would have a score, and none can be scored afterwards: name the evaluator of each VM "
+                "with --evaluate URL"
+            )
+        return unscored_at(tasks, self._evaluators.values())
 
     async def _take(self) -> str:
         while True:

@@ -72,11 +72,6 @@ def prepared_run(
             restored=chosen.reset_command is not None,
         )
         spec = spec.model_copy(update={"world": world})
-        if chosen.urls() and not chosen.evaluators and not chosen.without_scores:
-            raise InputError(
-                "no trial would have a score, and none can be scored afterwards: name the evaluator of each VM with "
-                "--evaluate URL, or add --without-scores"
-            )
     try:
         yield PreparedRun(
             benchmark,

@@ -28,6 +28,7 @@ from bench_core.machines import (
     machine_folder,
 )
 from bench_core.scheduling import NoLocks
+from waa_client.capabilities import unscored_here
 from waa_client.kept_vms import give_back, open_vms, start_vm, vm_key
 from waa_client.pool import LeasedVm, VmPool
 
@@ -160,6 +161,18 @@ class ProvidedVms:
                 raise
             if machine.fault is not None:
                 self._report(slot, "failed", task=task.task_id, reason=str(machine.fault))
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score: the VMs bring no evaluator, or that of the desktop lacks parts."""
+        if self._spec.get("world"):
+            return unscored_here(tasks)
+        urls = self._spec.get("urls")
+        if isinstance(urls, dict) and "evaluate" in urls:
+            return None
+        return (
+            "no trial would have a score, and none can be scored afterwards: name the address of the evaluator as "
+            "`evaluate` in `urls` of --vm-spec"
+        )
 
     def stop(self) -> None:
         """Remove the VMs but those that are kept; what cannot be removed is left to the reaper."""

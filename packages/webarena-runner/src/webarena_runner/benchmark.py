@@ -20,6 +20,7 @@ from webarena_runner.environment import (
     open_environment,
 )
 from webarena_runner.evaluation import ANSWER_FILE, RECORD_FILE, evaluate, write_config
+from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.extraction import Extraction, Restated, restated
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
@@ -79,6 +80,20 @@ class WebArenaBenchmark:
         from webarena_runner.preparation import prepared_run  # only where a run begins
 
         return prepared_run(cls, options, purpose)
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why no trial would get a score: the installed webarena-verified does not import."""
+        del tasks
+        try:
+            if self._evaluator is None:
+                evaluator_module("api")
+        except Exception as error:  # noqa: BLE001  # of others' code: whatever it raises, nothing scores
+            kind = type(error).__name__
+            return (
+                f"no trial would have a score, since webarena-verified does not import ({kind}: {error}): "
+                "`pip install --force-reinstall 'webarena-verified>=1.2.3,<1.3'` mends it"
+            )
+        return None
 
     def keep_browser(self) -> None:
         """Keep one Chromium for trials that follow one another, each in a fresh context; see `close`.

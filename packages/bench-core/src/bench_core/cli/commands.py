@@ -36,8 +36,8 @@ def execute_prepared(
 ) -> None:
     """Do what a `run` command does: one call of the library, shown, and the right exit code.
 
-    Exit codes: 0 every planned trial has a lasting result, 1 some have none, 75 aborted, 130
-    interrupted.
+    Exit codes: 0 every planned trial has a lasting result with a score, or without one where that was
+    asked for, 1 some have none, 75 aborted, 130 interrupted.
     """
     from bench_core.progress.selection import make_progress
     from bench_core.redaction import Redactor
@@ -54,7 +54,8 @@ def execute_prepared(
     outcome = run_prepared(prepare, options, progress=progress, guard=True, on_warning=_warn)
     record = {"event": "outcome", **outcome.model_dump(mode="json")}
     click.echo(json.dumps(record) if as_json else _outcome_text(outcome))
-    fell_short = exit_codes.FELL_SHORT if outcome.remaining else exit_codes.OK
+    short = outcome.remaining or (outcome.unscored and not options.without_scores)
+    fell_short = exit_codes.FELL_SHORT if short else exit_codes.OK
     codes = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
     code = codes.get(outcome.outcome, fell_short)
     if outcome.abandoned:
@@ -117,7 +118,7 @@ def execute_rescore(
             benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
         )
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
-    if outcome.unscored == outcome.rescored > 0:
+    if outcome.unscored:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
@@ -138,10 +139,22 @@ def _outcome_text(outcome: RunOutcome) -> str:
             f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
             "same command again to try them again."
         )
+    if outcome.unscored:
+        lines.append(
+            f"{outcome.unscored} of {outcome.planned} trials have no score: `{_rescore_command()} {outcome.folder}` "
+            "scores again what they left; the same command with --rerun unscored runs them again."
+        )
     width = _terminal_width()
     if width is not None:
         lines = ["\n".join(textwrap.wrap(line, width, break_long_words=False)) for line in lines]
     return "\n".join(lines)
+
+
+def _rescore_command() -> str:
+    """Return the command that scores runs of the command under way again."""
+    context = click.get_current_context()
+    benchmark = context.params.get("benchmark")
+    return " ".join(filter(None, [context.find_root().command.name, "rescore", benchmark]))
 
 
 def _standing(outcome: RunOutcome) -> str:
@@ -211,9 +224,13 @@ def _rescore_text(outcome: RescoreOutcome) -> str:
         (
             f"{outcome.rescored - outcome.unscored} trials scored again into {outcome.folder}, "
             f"{len(outcome.changes)} of them differ"
-            + (f"; {outcome.unscored} could not be scored" if outcome.unscored else "")
         )
     ]
+    if outcome.unscored:
+        why = f", most often because {outcome.why_unscored}" if outcome.why_unscored else ""
+        lines.append(
+            f"{outcome.unscored} could not be scored{why}: `run` with --rerun unscored runs them again"
+        )
     if outcome.changes:
         rows = [
             (c.task_id, c.trial, c.status_before.value, c.score_before, c.status.value, c.score)

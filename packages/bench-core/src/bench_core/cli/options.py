@@ -214,6 +214,8 @@ _RUN_OPTIONS = stacked(
     option("Where it runs", "--bind", metavar="NAME=LABEL", multiple=True,
            help="With --address: run what needs this site or VM only on nodes that carry this custom "
            "resource of Ray's; --dry-run lists the names, and webarena:* is all that begin so."),
+    option("Results", "--without-scores", is_flag=True,
+           help="Run trials that nothing can score, which are refused else."),
     option("Results", "--rerun", metavar="failed|unscored|suspect|all|TASK[,...]", multiple=True,
            callback=_split_ids,
            help="Run these trials of the folder's run again; earlier results are kept beside."),

@@ -85,6 +85,7 @@ class RunOutcome(Record):
         suspects: Scored trials whose score may not be the agent's own doing.
         suspects_succeeded: Successes among them.
         stopped: Why a look ended the run, or `pending` where it waits for trials without a score.
+        unscored: Trials with a lasting result that has no score.
         statuses: Number of trials by the status of their last result.
         spent: In all sessions together.
         abandoned: Attempts of this session that ignored their cancellation and still run.
@@ -97,6 +98,7 @@ class RunOutcome(Record):
     remaining: NonNegativeInt
     scored: NonNegativeInt
     succeeded: NonNegativeInt
+    unscored: NonNegativeInt = 0
     suspects: NonNegativeInt = 0
     suspects_succeeded: NonNegativeInt = 0
     statuses: dict[str, int]
@@ -403,6 +405,7 @@ def _outcome(
         stopped=decision.reason if decision else None,
         scored=sum(result.status.scored for result in results),
         succeeded=sum(bool(result.success) for result in results),
+        unscored=sum(result.status.done and not result.status.scored for result in results),
         suspects=len(suspects),
         suspects_succeeded=sum(bool(result.success) for result in suspects),
         statuses=dict(sorted(Counter(result.status.value for result in results).items())),

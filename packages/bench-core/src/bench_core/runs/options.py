@@ -83,6 +83,7 @@ class RunOptions(TaskOptions):
         artifacts: Where workers put what trials leave; see `ExecutorSpec`.
         bind: Which sites and VMs need nodes with which label, `NAME=LABEL` each; see `ExecutorSpec`.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
+        without_scores: Whether trials may run that nothing could score.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
@@ -126,6 +127,7 @@ class RunOptions(TaskOptions):
     artifacts: str | None = None
     bind: tuple[str, ...] = ()
     sealing: Literal["auto", "require", "off"] = "auto"
+    without_scores: bool = False
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
     machine_price: PositiveFloat | None = None

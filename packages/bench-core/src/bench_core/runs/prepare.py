@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import load_benchmark
+from bench_core.errors import InputError
 from bench_core.files.temporary import temporary_folder
+from bench_core.run_spec import select_tasks
 from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
 from bench_core.runs.opening import check_run
@@ -97,7 +99,7 @@ def run_prepared(
     # the world of the run puts its temporary files there, too
     scratch = temporary_folder() if guard else nullcontext()
     with scratch, prepare(options, Purpose.RUN) as ready:
-        for warning in ready.warnings:
+        for warning in (*ready.warnings, *unscored(ready, allowed=options.without_scores)):
             on_warning(warning)
         run_environment = ready.run_environment
         if progress is not None:
@@ -131,7 +133,7 @@ def plan_prepared(
     from bench_core.runs.placing import placing_for
 
     with prepare(options, Purpose.PLAN) as ready:
-        for warning in ready.warnings:
+        for warning in (*ready.warnings, *unscored(ready, allowed=options.without_scores)):
             on_warning(warning)
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
         machines = Machines(
@@ -146,6 +148,29 @@ def plan_prepared(
             trial_s=None if minutes is None else 60.0 * minutes,
             placing=placing_for(ready.spec, ready.run_environment),
         )
+
+
+def unscored(
+    ready: PreparedRun, *, allowed: bool, allow: str = "--without-scores"
+) -> tuple[str, ...]:
+    """Refuse trials that nothing could score, which would be paid for in vain.
+
+    Args:
+        ready: The run; its benchmark is asked.
+        allowed: Return a warning instead.
+        allow: How that is asked for.
+
+    Raises:
+        InputError: It is not allowed, and some of the run's tasks could get no score.
+    """
+    ask = getattr(ready.benchmark, "unscored", None)
+    if ask is None:
+        return ()
+    tasks = select_tasks(ready.benchmark.tasks(), ready.spec.tasks, ready.spec.seed)
+    reason: str | None = ask(tasks)
+    if reason is None or allowed:
+        return () if reason is None else (reason,)
+    raise InputError(f"{reason}, or add {allow}")
 
 
 def prepare_installed(name: str) -> Prepare:

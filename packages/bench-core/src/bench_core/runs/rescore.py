@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ class RescoreOutcome(Record):
     Attributes:
         rescored: Trials that were evaluated again.
         unscored: Those of them that have no score now.
+        why_unscored: The commonest reason.
         left_out: Trials that never got as far as an evaluation.
         changes: The trials that differ, in the order of the run.
     """
@@ -57,6 +59,7 @@ class RescoreOutcome(Record):
     folder: str
     rescored: NonNegativeInt
     unscored: NonNegativeInt = 0
+    why_unscored: str | None = None
     left_out: NonNegativeInt
     changes: tuple[Change, ...] = ()
 
@@ -109,11 +112,14 @@ async def rescore_run(
         changes = _changes(run, after)
         lines = b",\n".join(encode(change, redactor) for change in changes)
         folder.write_changes(b"[" + lines + b"]\n")
+    unscored = [each for each in after.values() if each.score is None]
+    reasons = Counter(each.error.message for each in unscored if each.error is not None)
     return RescoreOutcome(
         rescore_id=rescore_id,
         folder=str(folder.path),
         rescored=len(after),
-        unscored=sum(each.score is None for each in after.values()),
+        unscored=len(unscored),
+        why_unscored=reasons.most_common(1)[0][0] if reasons else None,
         left_out=len(run.results) - len(after),
         changes=changes,
     )

@@ -193,6 +193,8 @@ class Benchmark(Protocol):
     agent that does not work there is then refused before a run begins. What its runs need before they
     begin may be a `bench_core.runs.Prepare` in an attribute `prepare`. What it keeps between
     trials, such as a browser, it ends in a coroutine `close`; a trial after that starts it anew.
+    A method `unscored` gets the tasks of a run, and says as the beginning of a sentence why some could get
+    no score, and what gives them one; None where all can. A run of such tasks is refused.
     """
 
     name: str

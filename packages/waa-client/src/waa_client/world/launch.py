@@ -11,6 +11,7 @@ from typing import Any
 from bench_core.discovery import load_plugin
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record, Task, World
+from waa_client.capabilities import unscored_here
 from waa_client.errors import VmError
 from waa_client.evaluation import EvaluationClient, world_of_vm
 from waa_client.pool import LeasedVm
@@ -73,6 +74,10 @@ class BuiltInDesktops:
                 self._spare = desktop
             else:
                 await desktop.world.stop()
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        """Say why some tasks could get no score: parts of the evaluator are not installed."""
+        return unscored_here(tasks)
 
     async def close(self) -> None:
         """Stop the desktop that is kept, if one is."""

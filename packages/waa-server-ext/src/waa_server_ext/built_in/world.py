@@ -19,6 +19,7 @@ from waa_server_ext.built_in.reference_files import write_assets
 from waa_server_ext.built_in.solutions import Solution, demo_tasks, solutions
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.evaluation.tasks import TaskFolder
+from waa_server_ext.native.registry import missing_parts
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.server.startup import running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
@@ -126,6 +127,11 @@ class SimulatedDesktopWorld:
     def solutions() -> Mapping[str, Solution]:
         """Return how tasks are done here, by `domain/stem`; see `Solution`."""
         return solutions()
+
+    @staticmethod
+    def missing_metrics() -> Mapping[str, str]:
+        """Return the getters and metrics that lack an extra here, each with what adds it."""
+        return missing_parts()
 
     @staticmethod
     def demo_tasks() -> tuple[str, ...]:

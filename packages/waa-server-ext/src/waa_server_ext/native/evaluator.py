@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_core.errors import EvaluationError, pip_install
+from bench_core.errors import EvaluationError
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
 from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings, Fidelity
@@ -28,7 +28,7 @@ from waa_server_ext.evaluation.verdicts import (
 )
 from waa_server_ext.native import control_flow as flow
 from waa_server_ext.native.context import EvaluationContext
-from waa_server_ext.native.registry import EXTRAS, declared
+from waa_server_ext.native.registry import EXTRAS, declared, missing_parts
 from waa_server_ext.native.setup_steps import STEPS, run_step
 from waa_server_ext.vm.client import BodyStore, VmHttp
 from waa_server_ext.vm.exchanges import VmExchange
@@ -118,19 +118,13 @@ class NativeEvaluator:
         from bench_core.run_folder import package_versions
 
         getters, metrics = declared("getter"), declared("metric")
-        missing = {
-            each.name: f"needs {each.missing()[0]}: "
-            f"`{pip_install(f'waa-server-ext[{each.extra}]')}` adds it"
-            for each in (*getters.values(), *metrics.values())
-            if each.missing()
-        }
         return Description(
             kind="native",
             fidelity=self._fidelity,
             getters=tuple(sorted(getters)),
             metrics=tuple(sorted(metrics)),
             setup_steps=tuple(sorted(STEPS)),
-            missing=missing,
+            missing=missing_parts(),
             versions=package_versions(
                 ("defusedxml", "lnkparse3", "numpy", "opencv-python-headless", "openpyxl",
                  "pillow", "py7zr", "pymupdf", "pypdf", "python-docx", "rapidfuzz", "soundfile",

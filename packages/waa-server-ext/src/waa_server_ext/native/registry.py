@@ -14,7 +14,7 @@ import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench_core.errors import MissingExtraError
+from bench_core.errors import MissingExtraError, pip_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,6 +151,15 @@ def declared(kind: Kind) -> dict[str, EvaluatorDeclaration]:
 
 
 @functools.cache
+def missing_parts() -> dict[str, str]:
+    """Return the getters and metrics that lack an extra here, each with what adds it."""
+    return {
+        each.name: f"needs {missing[0]}: `{pip_install(f'waa-server-ext[{each.extra}]')}` adds it"
+        for each in (*declared("getter").values(), *declared("metric").values())
+        if (missing := each.missing())
+    }
+
+
 def _load() -> None:
     for area in _AREAS:
         importlib.import_module(f"waa_server_ext.native.{area}")
