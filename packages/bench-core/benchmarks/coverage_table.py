@@ -14,7 +14,7 @@ from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING
 
 from designs import WAA_DOMAINS, consecutive, sites, sliced_cells, template_sizes, unequal_sizes
-from simulations.drift import simulate_drift
+from simulations.drift import best_drift, simulate_drift
 from simulations.gate import (
     simulate_alarms,
     simulate_changes,
@@ -569,11 +569,29 @@ def drifts() -> Iterator[str]:
         yield f"| {tasks} x {trials}, {rate:.0%} | {alike:g} | {row} |"
 
 
+def drift_bounds() -> Iterator[str]:
+    """What any test could find of the drifts, which knows the tasks' law and the drift."""
+    yield "| ICC | a shock of each trial number: `drift_of` | at best | a fall by 15 points: `drift_of` | at best | both, at best |"
+    yield "|---|---|---|---|---|---|"
+    for alike in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5):
+        agent, how = (
+            Population(0.5, alike),
+            {"tasks": 154, "replications": DRIFT_REPLICATIONS, "seed": SEED},
+        )
+        best = best_drift(agent, shock=0.5, fall=0.15, **how)
+        shock, fall = (
+            simulate_drift(agent, trials=3, **each, **how)
+            for each in ({"shock": 0.5}, {"fall": 0.15})
+        )
+        row = (shock, best.shock, fall, best.fall, best.either)
+        yield f"| {alike:g} | {' | '.join(f'{each:.1%}' for each in row)} |"
+
+
 DRIFT_REPLICATIONS = 2_000
 DRIFT_RUNS = ((5, 3, 0.5), (30, 2, 0.5), (30, 5, 0.1), (154, 3, 0.5))
 UNEVEN_REPLICATIONS = 2_000
-UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 1_000, 200
-UNEQUAL_TASKS, MANY_CLUSTERS = (5, 12, 30, 63, 154), 12
+UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 4_000, 200
+UNEQUAL_TASKS, MANY_CLUSTERS = (5, 12, 30, 63, 154, 812), 12
 UNEQUAL_RATES, UNEQUAL_ALIKE = (0.02, 0.1, 0.2, 0.5, 0.8, 0.95), (0.0, 0.3, 0.6, 1.0)
 LOOK_REPLICATIONS = 2_000
 LOOK_DESIGNS = (
@@ -604,6 +622,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "looks": looks,
     "futility": futility,
     "drifts": drifts,
+    "drift-bounds": drift_bounds,
     "templates": templates,
     "new-tasks": new_tasks,
     "unequal": unequal,

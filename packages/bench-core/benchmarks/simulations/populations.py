@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bench_core.statistics.bootstrap import load_numpy
-from bench_core.statistics.dirichlet import rare_limits
 from bench_core.statistics.proportions import t_or_normal_quantile
 from bench_core.statistics.rates import success_rate_interval
+from simulations.rare import rare_low_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ __all__ = [
 
 _NOTHING = 1e-15
 _RARE = 3
+_POOLED = 0.5
 
 
 class Population(NamedTuple):
@@ -168,8 +169,9 @@ def interval_ends(
     most = trials / float(weights @ weights)
     if estimand == "new_tasks":
         clusters = numpy.add.reduceat(weights * means, starts, axis=1) / homes
+        several = len(homes) < len(weights) * trials
         return cluster_interval_ends(
-            clusters, homes, most=most, several=len(homes) < len(weights) * trials, level=level
+            clusters, homes, numpy.array(sizes), most=most, several=several, level=level
         )
     estimate = means @ weights
     most = max(most, _kish(homes))
@@ -182,6 +184,7 @@ def interval_ends(
 def cluster_interval_ends(
     means: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.int64],
     *,
     most: float,
     several: bool,
@@ -192,6 +195,7 @@ def cluster_interval_ends(
     Args:
         means: Of each cluster, shape (replications, clusters).
         weights: Of each cluster in the mean.
+        sizes: Tasks of each cluster.
         most: What the trials are worth if none agree.
         several: Whether there are more trials than clusters.
         level: Nominal confidence.
@@ -200,7 +204,9 @@ def cluster_interval_ends(
     number, kish = len(weights), _kish(weights)
     estimate = means @ weights
     least, most = min(kish, 1.0 / (number * float(weights.max()) ** 2)), max(kish, most)
-    variance = jackknife_variance(means, weights)
+    variance = numpy.maximum(
+        jackknife_variance(means, weights), _POOLED * _pooled_variance(means, weights, sizes)
+    )
     effective = _effective(estimate, variance, none=kish, certain=most).clip(least, most)
     moved = estimate
     if several:
@@ -214,18 +220,14 @@ def cluster_interval_ends(
     low, high = wilson_ends(estimate, effective, quantile)
     ends = wilson_ends(moved, effective, quantile)
     low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
-    known: dict[bytes, tuple[float, float] | None] = {}
-    alike = numpy.ptp(weights) < _NOTHING
     won, lost = (means > _NOTHING).sum(axis=1), (means < 1.0 - _NOTHING).sum(axis=1)
-    for row in numpy.flatnonzero(numpy.minimum(won, lost) <= _RARE):
-        totals = number * weights * (numpy.sort(means[row]) if alike else means[row])
-        pattern = totals.tobytes()
-        if pattern not in known:
-            sizes = (number * weights).tolist()
-            known[pattern] = rare_limits(totals.tolist(), sizes, level=level)
-        rare = known[pattern]
-        if rare is not None:
-            low[row], high[row] = min(low[row], rare[0]), max(high[row], rare[1])
+    alpha = (1.0 - level) / 2.0
+    rows = numpy.flatnonzero((won > 0) & (won <= numpy.minimum(lost, _RARE)))
+    limits = rare_low_limits(means[rows], weights, _RARE, alpha)
+    low[rows] = numpy.minimum(low[rows], limits)
+    rows = numpy.flatnonzero((lost > 0) & (lost <= numpy.minimum(won, _RARE)))
+    limits = 1.0 - rare_low_limits(1.0 - means[rows], weights, _RARE, alpha)
+    high[rows] = numpy.maximum(high[rows], limits)
     return low, high
 
 
@@ -237,6 +239,28 @@ def jackknife_variance(
     pulled = weights * (means - estimate[:, None]) / (1.0 - weights)
     variance: npt.NDArray[np.float64] = (pulled**2).sum(axis=1) * (len(weights) - 1) / len(weights)
     return variance
+
+
+def _pooled_variance(
+    means: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    numpy = load_numpy("a simulation")
+    estimate, several = means @ weights, sizes > 1
+    spread = estimate * (1.0 - estimate)
+    if not several.any():
+        none: npt.NDArray[np.float64] = numpy.zeros_like(spread)
+        return none
+    squares = ((means[:, several] - estimate[:, None]) ** 2).sum(axis=1)
+    parts, shares = 1.0 / sizes[several], weights[several] ** 2
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        alike = (squares / spread - parts.sum()) / (len(parts) - parts.sum())
+    alike = numpy.nan_to_num(alike).clip(0.0, 1.0)
+    pooled: npt.NDArray[np.float64] = spread * (
+        alike * shares.sum() + (1.0 - alike) * (shares @ parts)
+    )
+    return pooled
 
 
 def _kish(weights: npt.NDArray[np.float64]) -> float:
@@ -259,7 +283,7 @@ def _effective(
 
 
 def wilson_ends(
-    estimate: npt.NDArray[np.float64], number: npt.NDArray[np.float64], quantile: float
+    estimate: npt.NDArray[np.float64], number: npt.NDArray[np.float64] | float, quantile: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return Wilson's limits of many rates, as `wilson_limits`."""
     numpy = load_numpy("a simulation")

@@ -73,7 +73,8 @@ def simulate_cells(
     """Yield what each statement comes to, by method; `""` is the package's own.
 
     Differences are between draws that follow each other, of one population: the truth is zero. What the
-    sign-flip test adds to their intervals, which only widens them, is left out.
+    sign-flip test adds to their intervals, which only widens them, counts where clusters are too few for any
+    signs of theirs to be significant, and is left out elsewhere.
 
     Args:
         design: What is drawn.
@@ -99,7 +100,11 @@ def simulate_cells(
         refused = _refused(weights)
         wide = float((ideal[1] - ideal[0]).mean())
         several = len(sizes) < tasks * number
-        own = None if refused else cluster_interval_ends(means, weights, most=most, several=several)
+        own = (
+            None
+            if refused
+            else cluster_interval_ends(means, weights, sizes, most=most, several=several)
+        )
         yield "", _cell(name, number, kish, own, rate, wide)
         for method, ends in (methods or {}).items():
             yield method, _cell(name, number, kish, ends(means, weights, most, 0.95), rate, wide)
@@ -190,7 +195,10 @@ def _difference_ends(differences: Floats, weights: Floats, level: float, *, plai
     half = t_or_normal_quantile(level, kish - 1.0) * error
     alike = dirichlet_high([0.0] * number, alpha=0.5 - level / 2.0)
     half = numpy.where(half > _NOTHING, half, alike)
-    return (estimate - half).clip(-1.0), (estimate + half).clip(None, 1.0)
+    low, high = (estimate - half).clip(-1.0), (estimate + half).clip(None, 1.0)
+    signs = (numpy.abs(differences) > _NOTHING).sum(axis=1)
+    few = 2.0 ** (1.0 - signs) >= 1.0 - level
+    return numpy.where(few, low.clip(None, 0.0), low), numpy.where(few, high.clip(0.0), high)
 
 
 @lru_cache(maxsize=100_000)

@@ -138,9 +138,10 @@ def test_the_template_sizes_are_those_of_all_tasks_and_of_the_hard_ones(
         ([24, 19, 19, 5, 4, 3, 3, 21, 24, 17, 13, 2], 0.1, 0.6),
         ([13, 13, *[1] * 37], 0.5, 0.3),
         ([30 // n for n in range(1, 31)], 0.8, 1.0),
+        ([131 // n or 1 for n in range(1, 271)], 0.1, 1.0),
         ([6, *[1] * 24], 0.2, 0.3),
     ],
-    ids=["WAA's domains", "two large templates", "Zipf", "one large template"],
+    ids=["WAA's domains", "two large templates", "Zipf", "Zipf, 270", "one large template"],
 )
 def test_statements_about_templates_of_unequal_size_hold_and_are_not_wide(
     sizes: list[int], rate: float, alike: float

@@ -51,11 +51,26 @@ def test_rates_are_given_by_trial_number_and_by_start() -> None:
         ("trial 2", 0.0, 10),
     ]
     assert [each.rate for each in found.by_time] == [1.0] * 5 + [0.0] * 5
-    # with two trials the trend is McNemar's (10 - 0)^2 / 10, and a rise would have to be larger
-    falls, rises = chi_square_tail(10.0, 1), chi_square_tail(10.0 / 0.6, 1)
-    assert found.p_value == pytest.approx((falls + rises) / 2)
+    # with two trials the trend is McNemar's (10 - 0)^2 / 10: by a fall alone, and a little by a shock
+    falls = chi_square_tail(10.0, 1) / 2
+    assert falls < found.p_value < 1.2 * falls
     assert found.change == -1.0  # a line through a step would fall by more
     assert found.alarm
+
+
+def test_a_rise_is_weaker_evidence_than_a_fall() -> None:
+    fallen, risen = (
+        drift_of(
+            [
+                TimedOutcome(str(task), trial, (trial == right) != (task < 2), BEGAN)
+                for task in range(10)
+                for trial in (1, 2)
+            ]
+        )
+        for right in (1, 2)
+    )
+    assert fallen.alarm
+    assert fallen.p_value < risen.p_value / 2
 
 
 def test_one_trial_of_each_task_is_not_tested() -> None:

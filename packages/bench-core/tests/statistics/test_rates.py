@@ -297,3 +297,19 @@ def test_few_templates_of_about_one_size_have_an_interval_and_a_note(sizes: list
     scores = {n: [float(n % 2)] for n in range(len(homes))}
     found = success_rate_interval(scores, clusters=dict(enumerate(homes)))
     assert found.notes[0].startswith("insufficient clusters")
+
+
+def test_large_templates_near_the_mean_do_not_hide_that_tasks_of_templates_agree() -> None:
+    # twenty templates whose two tasks agree, and two of twelve tasks that happen to have the mean
+    homes = [*(n // 2 for n in range(40)), *["large"] * 12, *["larger"] * 12]
+    won = [*(n // 2 % 2 for n in range(40)), *(n % 2 for n in range(24))]
+    alike = success_rate_interval(
+        {n: [float(each)] for n, each in enumerate(won)}, clusters=dict(enumerate(homes))
+    )
+    assert alike.effective_n is not None
+    assert alike.effective_n < 30  # the jackknife says 50
+    alone = success_rate_interval(
+        {n: [float(n % 2)] for n in range(64)}, clusters=dict(enumerate(homes))
+    )
+    assert alone.effective_n is not None
+    assert alone.effective_n == pytest.approx(64, rel=0.1)

@@ -85,6 +85,27 @@ class WeightedMean(NamedTuple):
         squares = math.fsum((total / (1.0 - weight)) ** 2 for total, weight in pulled)
         return squares * (self.clusters - 1) / self.clusters
 
+    def pooled_variance(self) -> float:
+        """Variance of the clusters of several tasks if the tasks of all of them agree alike.
+
+        The jackknife sees the largest clusters by their own deviations alone: where they happen to be
+        near the mean, it is far too small.
+        """
+        totals, sizes = self.cluster_totals()
+        numbers = Counter(task.cluster for task in self.tasks).values()
+        spread = self.estimate * (1.0 - self.estimate)
+        several = [
+            (total / size, size / self.clusters, 1.0 / number)
+            for total, size, number in zip(totals, sizes, numbers, strict=True)
+            if number > 1
+        ]
+        if not several or spread <= 0.0:
+            return 0.0
+        squares = math.fsum((mean - self.estimate) ** 2 for mean, _, _ in several)
+        alone = math.fsum(part for _, _, part in several)
+        alike = min(max((squares / spread - alone) / (len(several) - alone), 0.0), 1.0)
+        return spread * math.fsum(w * w * (alike + (1.0 - alike) * part) for _, w, part in several)
+
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from datetime import datetime  # a field of a record
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
@@ -15,16 +16,16 @@ from bench_core.statistics.distributions import chi_square_tail, normal_cdf
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+ALPHA = 0.057
+"""How often a run without a drift shows one: 6%, less what a simulation is off by."""
 _PARTS = 10
 """By start time a run is shown in tenths."""
-_RISE, _REST = 0.6, 0.5
-"""What squares count of a rise, and of trial numbers that differ in another way, where a fall's counts 1:
-what wears out (quotas, disks, sessions) makes success fall. With equal weights a fall by 15 points is found
-in 51% (ICC .3), with these in 62%, and trial numbers that differ by chance as often as before."""
+_FALL, _SHOCK = 0.15, 0.5
+"""What the test is made for: the rate falls by so much over the run; trial numbers differ by so many logits (sd)."""
 _LINE = 3
 """Two trial numbers differ along a line only."""
-_POINTS = 64
-_ROOT = math.sqrt(2.0 * math.pi)
+_FURTHEST, _CELLS, _FEW_CELLS, _COARSE = 8.0, 3_200, 320, 64
+_STEPS, _LEAST_WEIGHT, _LARGEST_WEIGHT = 14, 0.1, 0.95
 
 
 class TimedOutcome(NamedTuple):
@@ -70,13 +71,15 @@ class Drift(Record):
     refused: str | None = None
 
 
-def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = 0.055) -> Drift | None:
+def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift | None:
     """Return how success develops over a run, with tests; `None` without an outcome.
 
     The test compares trials of one task with each other, so that it does not matter in which order
-    tasks run: if nothing changes, which of a task's trials succeeded is chance. It adds up the squares
-    of a trend with the start and of what trial numbers differ beyond it (Cochran 1950, Biometrika 37:256,
-    over tasks with all trials), by the variances that permuting within tasks gives.
+    tasks run: if nothing changes, which of a task's trials succeeded is chance. It weighs how much likelier
+    the trend with the start and what trial numbers differ beyond it (Cochran 1950, Biometrika 37:256, over
+    tasks with all trials) are if the rate falls by 15 points over the run, or if every trial number has a
+    shock of half a logit, so that both are found equally often. What wears out makes success fall: a
+    rise is found as a shock only. Variances are those of permuting within tasks.
 
     Args:
         outcomes: Scored trials.
@@ -169,10 +172,12 @@ def _test(
                 pulls[each.trial] += noise * (time - middle)
     if variance <= 0.0:
         return None
-    line = trend / math.sqrt(variance)
+    line = -trend / math.sqrt(variance)
     rest, kinds = _rest(list(totals.values()), list(pulls.values()), (trend, variance, mixed))
-    found = (line**2 if line < 0.0 else _RISE * line**2) + _REST * rest
-    return _tail(found, kinds), max(-1.0, min(1.0, trend / spread))
+    fall, shock = _FALL * spread / math.sqrt(variance), _SHOCK**2 * mixed
+    drifts = _Drifts(fall, shock, kinds, _weight(round(fall, 1), round(shock, 1), kinds))
+    p_value = drifts.chance(drifts.evidence(line, rest), _FEW_CELLS if kinds else _CELLS)
+    return p_value, max(-1.0, min(1.0, trend / spread))
 
 
 def _rest(
@@ -205,20 +210,88 @@ def _beyond_line(values: Sequence[float]) -> list[float]:
     return [value - mean - slope * place for place, value in zip(places, values, strict=True)]
 
 
-def _tail(found: float, kinds: int) -> float:
-    """Return how likely the weighted squares reach `found`: a line's, over those of the rest."""
-    total = 0.0
-    for weight in (1.0, _RISE):
-        furthest = math.sqrt(found / weight)
-        if not kinds:
-            total += normal_cdf(-furthest)
-            continue
-        step = furthest / _POINTS
-        # within it the rest has to make up for what is missing, by Simpson's rule
-        for n in range(_POINTS + 1):
-            at = n * step
-            missing = (found - weight * at * at) / _REST
-            part = math.exp(-at * at / 2.0) * chi_square_tail(missing, kinds)
-            total += part * (1 if n in (0, _POINTS) else 4 if n % 2 else 2) * step / 3.0 / _ROOT
-        total += normal_cdf(-furthest)
-    return min(1.0, total)
+class _Drifts(NamedTuple):
+    """The two drifts that are looked for: how they show in a fall, in units of its noise, and in the rest.
+
+    Attributes:
+        fall: By how much a fall moves the trend.
+        shock: How much shocks add to its variance, and to that of the rest.
+        kinds: Degrees of freedom of the rest.
+        weight: Of the fall, against the shocks.
+    """
+
+    fall: float
+    shock: float
+    kinds: int
+    weight: float
+
+    def evidence(self, line: float, rest: float) -> float:
+        """Return the logarithm of how much likelier either drift makes such a fall and such a rest."""
+        return _log_sum(
+            self._of_fall(line),
+            self._of_shocks() + 0.5 * self.shock / (1.0 + self.shock) * (line**2 + rest),
+        )
+
+    def _of_fall(self, line: float) -> float:
+        return math.log(self.weight) + self.fall * line - self.fall**2 / 2.0
+
+    def _of_shocks(self) -> float:
+        return math.log1p(-self.weight) - 0.5 * (self.kinds + 1) * math.log1p(self.shock)
+
+    def chance(
+        self, evidence: float, cells: int, *, fall: float = 0.0, shock: float = 0.0
+    ) -> float:
+        """Return how likely so much evidence is: without a drift, or with one.
+
+        Args:
+            evidence: What is reached.
+            cells: Into how many the trend is cut.
+            fall: By how much the trend is moved.
+            shock: What is added to all variances.
+        """
+        wide = math.sqrt(1.0 + shock)
+        step = 2.0 * _FURTHEST / cells
+        ends = [normal_cdf(n * step - _FURTHEST) for n in range(cells + 1)]
+        total = ends[0] + 1.0 - ends[-1]
+        for n in range(cells):
+            line = fall + wide * ((n + 0.5) * step - _FURTHEST)
+            total += (ends[n + 1] - ends[n]) * self._beyond(evidence, line, 1.0 + shock)
+        return min(1.0, total)
+
+    def _beyond(self, evidence: float, line: float, wide: float) -> float:
+        """Return how likely the rest makes up for what a fall leaves open."""
+        of_fall = self._of_fall(line)
+        if of_fall >= evidence:
+            return 1.0
+        if self.shock <= 0.0:
+            return 0.0
+        missing = evidence + math.log(-math.expm1(of_fall - evidence)) - self._of_shocks()
+        least = 2.0 * (1.0 + self.shock) / self.shock * missing - line**2
+        if least <= 0.0:
+            return 1.0
+        return chi_square_tail(least / wide, self.kinds) if self.kinds else 0.0
+
+
+@lru_cache(maxsize=512)
+def _weight(fall: float, shock: float, kinds: int) -> float:
+    """Return the weight of falls with which both drifts are found equally often."""
+    low, high = _LEAST_WEIGHT, _LARGEST_WEIGHT
+    for _ in range(_STEPS // 2):
+        drifts = _Drifts(fall, shock, kinds, (low + high) / 2.0)
+        least, most = -20.0, 20.0
+        for _ in range(_STEPS):
+            middle = (least + most) / 2.0
+            if drifts.chance(middle, _COARSE) > ALPHA:
+                least = middle
+            else:
+                most = middle
+        of_fall = drifts.chance(most, _COARSE, fall=fall)
+        if of_fall < drifts.chance(most, _COARSE, shock=shock):
+            low = drifts.weight
+        else:
+            high = drifts.weight
+    return low
+
+
+def _log_sum(one: float, other: float) -> float:
+    return max(one, other) + math.log1p(math.exp(-abs(one - other)))
