@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from bench_core.closing import Closing
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from concurrent.futures import Future
 
 _T = TypeVar("_T")
 _JOIN_S = 10.0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 __all__ = ["Fault", "FaultSwitches"]
 

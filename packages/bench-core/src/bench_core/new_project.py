@@ -6,15 +6,13 @@ import keyword
 import re
 import sys
 from importlib import resources
+from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from bench_core.__about__ import __version__
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["ProjectKind", "write_project"]
 

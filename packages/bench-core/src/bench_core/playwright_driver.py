@@ -6,14 +6,12 @@ import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bench_core.errors import BrowserError, MissingExtraError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 __all__ = ["open_playwright"]
 

@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 # psutil is not used: its start times move where the system's clock is set, and folders and leases
 # of living processes would be taken for those of dead ones.

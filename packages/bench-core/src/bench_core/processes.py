@@ -16,12 +16,9 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from bench_core.process_table import PROC, pids, stat_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ProcessGroups:

@@ -14,15 +14,13 @@ import logging
 import os
 import re
 import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from bench_core.secret_forms import forms_of, wrapped_forms_of
 from bench_core.secret_shapes import HEADERS, SHAPES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["RedactingFilter", "Redactor"]
 

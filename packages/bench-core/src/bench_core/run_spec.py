@@ -6,18 +6,15 @@ import difflib
 import hashlib
 import random
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path  # pydantic reads the annotation
-from typing import TYPE_CHECKING, Annotated, Literal, overload
+from typing import Annotated, Literal, overload
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "AgentProcessSpec",

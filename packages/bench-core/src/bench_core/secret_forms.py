@@ -7,11 +7,9 @@ import html
 import json
 import quopri
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 from urllib.parse import quote, quote_plus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _LINE_END = r"(?:\r?\n|\\r\\n|\\n)?"
 """Where a line of base64 ends; inside JSON it is escaped."""

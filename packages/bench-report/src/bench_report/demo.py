@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.errors import InputError
 from bench_core.testing import make_run, make_tasks
+from bench_report.model import Report
 from bench_report.report_files import build_report
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_report.model import Report
 
 _RUNS = {"before": 0.45, "changed": 0.65, "same": 0.45}
 """The invented agents and how often they succeed: one that is better than the first, one that is as good."""

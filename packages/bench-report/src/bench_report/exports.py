@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
@@ -19,13 +21,7 @@ from bench_report.interchange.inspect_export import export_inspect
 from bench_report.interchange.inspect_import import import_inspect
 from bench_report.report_data import report_of
 from bench_report.report_files import write_report
-from bench_report.run_data.sources import read_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source, read_runs
 
 ForeignFormat = Literal["inspect", "atif"]
 """Formats of other tools that can be read as well as written."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.statistics import TimedOutcome, drift_of, looks_of, summarise
 from bench_report.__about__ import __version__
@@ -14,20 +15,13 @@ from bench_report.analysis.failures import failed_checks
 from bench_report.analysis.integrity import integrity_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
-from bench_report.comparison.baselines import side_of
+from bench_report.comparison.baselines import ComparedRun, side_of
 from bench_report.comparison.comparability import check_comparable
 from bench_report.comparison.differences import compare
 from bench_report.comparison.ranking import cost_of_run, noise_of_run, ranking_of
-from bench_report.model import Report, RunReport, SliceEffort
+from bench_report.model import Report, RunReport, RunState, SliceEffort, TrialRow
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from bench_report.comparison.baselines import ComparedRun
-    from bench_report.model import RunState, TrialRow
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 
 def report_of(

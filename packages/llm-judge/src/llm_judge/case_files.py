@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,9 +15,6 @@ from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
 from bench_core.records.judge import JudgeCase
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_BYTES = 512 * 1024 * 1024
 """The most a file may hold, unpacked; a small gzip file can unpack to anything."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from bench_core.errors import InputError
-from bench_core.records.judge import Finding
+from bench_core.records.judge import Finding, JudgeCase
 from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.evidence.planted_text import scan, scan_shown
 from llm_judge.prompts.keywords import keywords, machine_forms
@@ -19,11 +20,6 @@ from llm_judge.states.changes import diff
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, resolve
 from llm_judge.states.snapshots import App, find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bench_core.records.judge import JudgeCase
 
 _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201d]{3,80})[\"\u201d]|(?<!\w)['\u2018]([^'\u2019]{3,80})['\u2019](?!\w)"

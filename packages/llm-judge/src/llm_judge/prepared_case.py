@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from bench_core.errors import InputError
-from bench_core.records.judge import Criterion, CriterionVerdict, Finding
+from bench_core.records.judge import Criterion, CriterionVerdict, Finding, JudgeCase
 from llm_judge.case_files import case_state
 from llm_judge.case_lint import lint
 from llm_judge.evidence.provenance import typed_texts
@@ -17,11 +18,6 @@ from llm_judge.prompts.pictures import choose_pictures
 from llm_judge.prompts.prompt import Prompt, build_prompt
 from llm_judge.states.paths import query_paths
 from llm_judge.verdicts.verdict_rules import EvidenceContext
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bench_core.records.judge import JudgeCase
 
 ClaimRule: TypeAlias = "Callable[[JudgeCase, Any], Mapping[str, CriterionVerdict]]"
 """Decides criteria of a case on its end state by code; those that it leaves out are asked of a model."""

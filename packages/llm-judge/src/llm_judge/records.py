@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
-
-if TYPE_CHECKING:
-    from bench_core.records.vocabulary import VerdictKind
+from bench_core.records.vocabulary import VerdictKind
 
 __all__ = ["Criterion", "JudgeCase", "Verdict"]
 

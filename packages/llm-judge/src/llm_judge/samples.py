@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bench_core.records.judge import JudgeCase
 from llm_judge.case_files import read_case
-
-if TYPE_CHECKING:
-    from bench_core.records.judge import JudgeCase
 
 __all__ = ["case", "cassette", "folder"]
 

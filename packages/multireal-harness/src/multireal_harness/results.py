@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import EvaluationError, RecordError
+from bench_core.records.judge import Verdict
 from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.redaction import Redactor
 from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.trial import Evaluation as TrialEvaluation
+from bench_core.trial import Evidence
 from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH, TRAFFIC_FAULT
-from multireal_harness.eval_rules.decisions import CONFIDENCE
+from multireal_harness.eval_rules.decisions import CONFIDENCE, StateHealth
 from multireal_harness.eval_rules.judge_checks import reason_of
-from multireal_harness.evaluation import EvaluationRules, StateEvidence
+from multireal_harness.evaluation import Evaluation, EvaluationRules, StateEvidence
 from multireal_harness.stored_judgements import store_judgements, stored_grades, stored_judgement
 from multireal_harness.traffic_faults import AppTrafficFault
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_core.records.judge import Verdict
-    from bench_core.redaction import Redactor
-    from bench_core.trial import Evidence
-    from multireal_harness.eval_rules.decisions import StateHealth
-    from multireal_harness.evaluation import Evaluation
 
 _RECORD = "evaluation.json"
 _SUCCESS = 1.0

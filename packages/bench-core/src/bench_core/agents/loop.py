@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from bench_core.agents.ending import answer_from_text, answer_problem
-from bench_core.agents.handles import connect
+from bench_core.agents.environment import Environment
+from bench_core.agents.handles import Connect, connect
 from bench_core.agents.records import (
     AIMED,
     EARLIER_FAILED,
+    Action,
     ActionResult,
     Decision,
     Done,
     Fail,
+    Observation,
     Screenshot,
     by_place,
     unseen,
@@ -23,21 +27,21 @@ from bench_core.agents.records import (
 from bench_core.budgets import TRIAL_METER, Spent
 from bench_core.errors import AgentError, BenchError
 from bench_core.faults import FaultEvidence, fault_of
-from bench_core.models.records import picture_bytes
-from bench_core.records import AgentOutcome, SeenElement, Status, Step, StepView, Usage
+from bench_core.models.records import ImagePart, picture_bytes
+from bench_core.protocols import EnvironmentHandle, Meter, TrialContext
+from bench_core.records import (
+    AgentOutcome,
+    AgentTask,
+    ErrorInfo,
+    SeenElement,
+    Status,
+    Step,
+    StepView,
+    Usage,
+)
 from bench_core.run_folder.artifacts import TrialArtifacts
 from bench_core.trial.agent_work import awaitable_of, error_info
 from bench_core.trial.results import USAGE_REPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.agents.environment import Environment
-    from bench_core.agents.handles import Connect
-    from bench_core.agents.records import Action, Observation
-    from bench_core.models.records import ImagePart
-    from bench_core.protocols import EnvironmentHandle, Meter, TrialContext
-    from bench_core.records import AgentTask, ErrorInfo
 
 DEFAULT_STEPS = 30
 _KEPT_ELEMENTS = 500

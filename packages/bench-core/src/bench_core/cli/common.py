@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -20,9 +21,6 @@ from bench_core.cli.options import (
     task_options,
 )
 from bench_core.cli.panels import PanelCommand, stacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Hook = TypeVar("_Hook", bound="Callable[..., Any]")
 

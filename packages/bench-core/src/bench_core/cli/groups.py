@@ -10,17 +10,15 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
 from bench_core import exit_codes
 from bench_core.errors import BenchError, InputError
 from bench_core.terminal import plain_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _DEBUG = "bench_core.cli.debug"
 _PLACES = ("TMPDIR", "TEMP", "TMP", "PROCTOR_LOCK_DIR")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from bench_core.cli.amounts import FiniteRange
 from bench_core.cli.panels import option, stacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 

@@ -6,12 +6,10 @@ loads `importlib.metadata` and `typing_extensions`, the other rich, before the f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, get_args
 
 import click
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from bench_core.terminal import pad, plain_text, shorten, width
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _GAP = "  "
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.errors import RunFolderError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SYNC_INTERVAL_S = 0.5
 """A line is on the disk at most this long after it was appended."""

@@ -7,16 +7,14 @@ import hashlib
 import itertools
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from bench_core.errors import InputError
 from bench_core.files.inside import DEEPEST, everything_below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # File systems take 255 bytes; suffixes of locks and temporary files come on top.
 _MAX_NAME = 200

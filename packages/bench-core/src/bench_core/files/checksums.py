@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
 
 _MEMBER = re.compile(rb',\s*"checksum":\s*"([0-9a-f]{64})"(\s*\}\s*)\Z')
 _TAIL = len(b', "checksum": ""}') + 64 + 32

@@ -13,11 +13,8 @@ import os
 import shutil
 import stat
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
 
 REMOVE_S = 60.0
 """The most that a removal takes; what is left then goes with the next start."""

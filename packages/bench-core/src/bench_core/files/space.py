@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.errors import RunFolderError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MB = 10**6
 TO_BEGIN = 200 * _MB

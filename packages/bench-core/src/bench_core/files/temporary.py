@@ -20,17 +20,14 @@ import re
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files.locks import LOCK_FOLDER, where_locks_are
 from bench_core.files.removal import remove_folder
 from bench_core.process_table import command_lines, namespace, start_token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIABLES = ("TMPDIR", "TEMP", "TMP")
 """Where programs look for the folder of temporary files."""

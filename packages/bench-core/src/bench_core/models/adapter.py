@@ -9,21 +9,27 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, ValidationError
 
 from bench_core.faults import error_kind
 from bench_core.models.errors import ModelError, classify, was_sent
-from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
+from bench_core.models.records import (
+    Message,
+    ModelRequest,
+    OpaquePart,
+    Part,
+    Reply,
+    StopReason,
+    TextPart,
+    ToolCall,
+)
 from bench_core.models.schema import structured
 from bench_core.models.windows import window_in
 from bench_core.records import Usage
 from bench_core.records.codec import decode_json, without_surrogates
 from bench_core.redaction import Redactor
-
-if TYPE_CHECKING:
-    from bench_core.models.records import ModelRequest, Part, StopReason
 
 _SHORTEST_SECRET = 8
 _ANSWERS = ("content", "choices", "output", "candidates")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
-from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.models.records import (
+    ImagePart,
+    ModelRequest,
+    OpaquePart,
+    Part,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
 from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
-
-if TYPE_CHECKING:
-    from bench_core.models.records import ModelRequest, Part, StopReason
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",

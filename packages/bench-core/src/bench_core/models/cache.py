@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from bench_core.models.cassettes import request_key
-from bench_core.models.records import Reply
-
-if TYPE_CHECKING:
-    from bench_core.models.records import ModelRequest
+from bench_core.models.records import ModelRequest, Reply
 
 _KEPT = frozenset({"end", "tool_use"})
 

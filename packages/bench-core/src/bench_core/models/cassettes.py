@@ -11,22 +11,18 @@ import difflib
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from bench_core.errors import InputError, RecordError
 from bench_core.files import read_inside
-from bench_core.models.records import Reply
+from bench_core.models.records import ModelRequest, Reply
 from bench_core.records import Record
 from bench_core.records.problems import problems_of
 from bench_core.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.models.records import ModelRequest
 
 Mode = Literal["record", "replay", "auto"]
 Match = Literal["hash", "sequence"]

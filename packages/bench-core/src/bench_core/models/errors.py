@@ -8,13 +8,10 @@ by the names of their classes. What follows from a kind is its row of `bench_cor
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.faults import FAULTS, ErrorKind, error_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
 _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
-from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.models.records import (
+    ImagePart,
+    Message,
+    ModelRequest,
+    OpaquePart,
+    Part,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
 from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
-
-if TYPE_CHECKING:
-    from bench_core.models.records import Message, ModelRequest, Part, StopReason
 
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "length"}
 _REFUSALS = frozenset(

@@ -5,14 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.models.records import (
     ImagePart,
+    Message,
+    ModelRequest,
     OpaquePart,
+    Part,
+    Reply,
     TextPart,
     ToolCall,
     picture_bytes,
@@ -20,12 +26,6 @@ from bench_core.models.records import (
 from bench_core.records import CallPart, CallTurn, ModelCall, Usage
 from bench_core.records.codec import encode
 from bench_core.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from bench_core.models.records import Message, ModelRequest, Part, Reply
 
 CONVERSATION = "conversation.jsonl"
 """One `ModelCall` per line, of the trial's own model client."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from bench_core.models.errors import ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 
 class RateLimit:

@@ -6,15 +6,23 @@ Works on every SDK line from 2.7 to 3.x.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
-from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.models.records import (
+    ImagePart,
+    Message,
+    ModelRequest,
+    OpaquePart,
+    Part,
+    StopReason,
+    TextPart,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
-
-if TYPE_CHECKING:
-    from bench_core.models.records import Message, ModelRequest, Part, StopReason, Tool
 
 _CHAT_STOPS: dict[str, StopReason] = {
     "stop": "end",

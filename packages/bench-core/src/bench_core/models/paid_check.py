@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import EnvironmentFaultError, InputError, pip_install
 from bench_core.models.checking import pay_for_one_token
+from bench_core.models.client import Model
 from bench_core.models.factory import model_of
 from bench_core.models.prices import price_row
+from bench_core.models.records import Reply
 from bench_core.protocols import TrialContext
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.models.client import Model
-    from bench_core.models.records import Reply
 
 
 def paid_checks(

@@ -6,9 +6,11 @@ An unknown price is None, never zero; a run with a dollar budget refuses such a 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Protocol
+from pathlib import Path
+from typing import Annotated, Protocol
 
 from pydantic import Field, JsonValue, NonNegativeFloat, ValidationError
 
@@ -17,10 +19,6 @@ from bench_core.models.records import Price
 from bench_core.models.yaml_text import read_list
 from bench_core.records import Record, Usage
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _MILLION = 1_000_000
 

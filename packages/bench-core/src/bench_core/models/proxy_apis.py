@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Refusal = Literal["budget", "secret", "provider", "route", "request", "too_large", "upstream"]
 """Why the proxy itself answers a call."""

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.models.errors import ModelError
-from bench_core.models.records import Message, Reply, TextPart, ToolCall
+from bench_core.models.records import Message, ModelRequest, Reply, TextPart, ToolCall
 from bench_core.models.schema import structured
 from bench_core.models.yaml_text import read_list
 from bench_core.records import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from bench_core.models.records import ModelRequest
-
 
 Line = str | dict[str, Any] | Reply | ModelError
 """One line of a script."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.models.anthropic import read_usage as anthropic_usage
 from bench_core.models.google import read_usage as google_usage
 from bench_core.models.openai import read_usage as openai_usage
 from bench_core.records import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 USAGE_BOUNDED = "usage_upper_bound"
 """Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""

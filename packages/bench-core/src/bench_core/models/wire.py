@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from bench_core.faults import FAULTS, error_kind
+from bench_core.faults import FAULTS, ErrorKind, error_kind
 from bench_core.models.errors import ModelError, classify
 from bench_core.models.stream_usage import usage_of
-
-if TYPE_CHECKING:
-    from bench_core.faults import ErrorKind
-    from bench_core.records import Usage
+from bench_core.records import Usage
 
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings)(?:\?|$)"

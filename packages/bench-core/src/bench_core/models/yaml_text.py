@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError, pip_install
 from bench_core.records.codec import decode_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 _MAX_CHARS = 8 << 20
 _MAX_DEPTH = 64

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
+from bench_core.progress.interface import Progress
 from bench_core.progress.json_lines import JsonProgress
 from bench_core.progress.plain import PlainProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.progress.interface import Progress
 
 
 def make_progress(

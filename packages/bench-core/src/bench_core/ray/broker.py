@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 import ray
 from ray.exceptions import RayError
@@ -12,9 +13,6 @@ from bench_core.errors import EnvironmentFaultError
 from bench_core.ray.calls import in_thread, value_of
 from bench_core.scheduling.leases import LEASE_TTL_S, LeaseTable
 from bench_core.scheduling.resources import Claim
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
 
 BROKER, NAMESPACE = "proctor-leases-1", "proctor"
 """The number is that of its methods' form: runs of versions that differ in it do not speak to one actor."""

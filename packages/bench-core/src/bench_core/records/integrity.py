@@ -5,18 +5,15 @@ Findings stand beside a score and never change it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
+from typing_extensions import Self
 
 from bench_core.records.base import Record
 from bench_core.records.vocabulary import Word
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from typing_extensions import Self
 
 __all__ = [
     "CODES",

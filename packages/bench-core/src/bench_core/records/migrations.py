@@ -12,12 +12,10 @@ Records are migrated when they are read; files are never rewritten.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from bench_core.errors import RecordError, SchemaVersionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Migration = "Callable[[dict[str, Any]], None]"
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
 
-from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 __all__ = ["problems_of"]
 

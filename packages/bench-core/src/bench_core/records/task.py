@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
@@ -11,9 +12,6 @@ from pydantic import (
 )
 
 from bench_core.records.base import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Resource(Record):

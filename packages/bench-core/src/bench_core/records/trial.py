@@ -11,7 +11,7 @@ import re
 from datetime import datetime
 from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -22,15 +22,13 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
+from typing_extensions import Self
 
 from bench_core.records.base import Count, Dollars, GitState, Record, World
 from bench_core.records.integrity import Integrity
 from bench_core.records.sealing import Sealing
 from bench_core.records.task import TrialKey
 from bench_core.records.vocabulary import FailureMode, SuspectCause, VerdictKind
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 SUCCESS_SCORE = 1.0
 """A trial is a success when its score reaches this value."""

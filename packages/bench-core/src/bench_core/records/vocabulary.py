@@ -7,11 +7,9 @@ How a trial ended is `bench_core.records.Status`.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Literal
 
 __all__ = [
     "FLAGS",

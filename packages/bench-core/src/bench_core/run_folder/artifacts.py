@@ -7,7 +7,9 @@ import json
 import os
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,10 +20,6 @@ from bench_core.files.inside import open_inside, plain_files, read_inside
 from bench_core.records import Artifact, ArtifactFile, Step, StepView
 from bench_core.records.codec import encode
 from bench_core.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 FINISH_STATE = "finish_state.json.gz"
 """The end state of the environment."""

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files.inside import read_inside
-from bench_core.records import AgentEnding, ErrorInfo, Record, Status, TrialResult, as_score
+from bench_core.records import (
+    AgentEnding,
+    ErrorInfo,
+    Record,
+    Status,
+    TrialKey,
+    TrialResult,
+    as_score,
+)
 from bench_core.records.codec import decode_json
 from bench_core.records.vocabulary import FailureMode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bench_core.records import TrialKey
 
 REPORTED_ONLY = "reported_only"
 """Flags results whose score is what another harness reports: nothing is left to score them from."""

@@ -18,7 +18,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from pydantic import JsonValue
+from typing_extensions import Self
 
 from bench_core.errors import InputError, RunFolderError
 from bench_core.files.append_log import GroupSync
@@ -27,7 +33,7 @@ from bench_core.files.checksums import checksum_holds
 from bench_core.files.inside import refuse_links, refuse_unusual
 from bench_core.files.locks import FileLock, lock_for_writing
 from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
-from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
+from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, Task, TrialKey, TrialResult
 from bench_core.records.codec import encode_document
 from bench_core.redaction import Redactor
 from bench_core.run_folder.checked_log import CheckedLog, FileEnd
@@ -48,16 +54,6 @@ from bench_core.run_folder.view import (
     read_tasks,
     trial_path,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from pydantic import JsonValue
-    from typing_extensions import Self
-
-    from bench_core.records import Task
 
 __all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
 

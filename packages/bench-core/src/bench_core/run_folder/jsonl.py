@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from pydantic import ValidationError
@@ -25,10 +27,6 @@ from bench_core.files.inside import open_inside
 from bench_core.records import Record
 from bench_core.records.base import share_names
 from bench_core.records.codec import decode, is_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 R = TypeVar("R", bound=Record)
 Q = TypeVar("Q")

@@ -12,23 +12,19 @@ import heapq
 import itertools
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files.atomic import is_temporary
 from bench_core.files.inside import is_sparse, kind_of, open_inside
 from bench_core.files.removal import remove_folder
 from bench_core.records import LeftOut
+from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import OBSERVATIONS, TRAJECTORY, checked_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import FileIO
-    from pathlib import Path
-    from typing import BinaryIO
-
-    from bench_core.redaction import Redactor
 
 TEXT = (".json", ".jsonl", ".txt", ".log", ".md", ".html", ".htm", ".csv", ".har", ".xml", ".yaml")
 _NAMES_OF_FILES = (*TEXT, ".gz", ".png", ".zip")

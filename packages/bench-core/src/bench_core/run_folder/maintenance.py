@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import RefusedFileError, RunFolderError
 from bench_core.files.checksums import file_sha256
@@ -26,10 +28,6 @@ from bench_core.run_folder.view import (
     survey_run,
     trial_path,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _ASTRAY = "it does not fit the lines around it: it was doubled, moved or exchanged, or another process wrote it"
 

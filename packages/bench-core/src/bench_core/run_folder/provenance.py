@@ -10,19 +10,15 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench_core.records import GitState, RunInfo, Session, Task
+from pydantic import JsonValue
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.records import World
+from bench_core.records import GitState, RunInfo, Session, Task, World
 
 PROCTOR_DISTRIBUTIONS = (
     "bench-core", "bench-report", "llm-judge", "multireal-harness", "waa-client",

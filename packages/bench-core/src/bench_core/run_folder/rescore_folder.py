@@ -11,8 +11,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, JsonValue, NonNegativeInt
 
@@ -31,11 +33,6 @@ from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.provenance import package_versions
 from bench_core.run_folder.same_run import refuse_results_alone
 from bench_core.run_folder.view import read_run, trial_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
 
 _INFO = "rescore.json"
 _RESULTS = "results.jsonl"

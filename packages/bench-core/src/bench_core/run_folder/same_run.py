@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from errno import ENOTDIR
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from pydantic import JsonValue
 
 from bench_core.errors import RunFolderError
 from bench_core.files.inside import refuse_unusual
 from bench_core.files.space import TO_BEGIN, require_space
+from bench_core.records import RunInfo, Task
 from bench_core.redaction import Redactor
 from bench_core.run_folder.view import read_info, read_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import RunInfo, Task
 
 _OPTIONS = {
     "limits.max_steps": "--max-steps",

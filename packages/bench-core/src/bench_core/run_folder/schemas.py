@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.records import Event, ModelCall, Record, RunInfo, Step, StepView, Task, TrialResult
 from bench_core.records.claims import Claim, TaskClaims
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder.rescore_folder import RescoreInfo
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA_RECORDS: dict[str, type[Record]] = {
     "claim": Claim,

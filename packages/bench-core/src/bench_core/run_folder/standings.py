@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from bench_core.errors import RunFolderError
-from bench_core.records import SUCCESS_SCORE, Status, TrialKey
+from bench_core.records import SUCCESS_SCORE, Status, TrialKey, TrialResult
 from bench_core.records.base import share_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bench_core.records import TrialResult
 
 _MOST_PLANNED = 10_000_000
 

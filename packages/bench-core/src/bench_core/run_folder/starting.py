@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from bench_core.errors import InputError, RunFolderError
 from bench_core.files.atomic import folder_name, ignores_case, sweep_temporary, write_atomic
+from bench_core.records import AgentCode, RunInfo, Task
 from bench_core.records.codec import encode
+from bench_core.redaction import Redactor
 from bench_core.run_folder.checked_log import LOGS, unsealed
 from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.leftovers import sweep_killed
 from bench_core.run_folder.same_run import refuse_results_alone
 from bench_core.run_folder.times import ForwardTime
-from bench_core.run_folder.view import read_info, read_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import AgentCode, RunInfo, Task
-    from bench_core.redaction import Redactor
-    from bench_core.run_folder.view import RunView
+from bench_core.run_folder.view import RunView, read_info, read_run
 
 _SET_BACK = timedelta(seconds=1)
 """From when on a clock that was set back is written down; less is what clocks are corrected by."""

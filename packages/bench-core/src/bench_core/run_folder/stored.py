@@ -17,8 +17,9 @@ import importlib
 import json
 import re
 import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import BinaryIO, Protocol
 
 from bench_core.errors import (
     EnvironmentFaultError,
@@ -31,15 +32,8 @@ from bench_core.files.checksums import file_sha256
 from bench_core.files.inside import MAX_DOCUMENT_BYTES, MAX_FILE_BYTES, file_inside, plain_files
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_folder
-from bench_core.records import StoredFolder
-from bench_core.run_folder.view import trial_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import BinaryIO
-
-    from bench_core.records import ArtifactFile, TrialResult
-    from bench_core.run_folder.view import RunView
+from bench_core.records import ArtifactFile, StoredFolder, TrialResult
+from bench_core.run_folder.view import RunView, trial_path
 
 _TOWER = "bench_core.objects"
 _URL = re.compile(r"s3://[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9_=+%~-][A-Za-z0-9_=+%~.-]*)*/?")

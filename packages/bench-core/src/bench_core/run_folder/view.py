@@ -7,10 +7,11 @@ import logging
 import os
 import stat
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,14 +33,8 @@ from bench_core.run_folder.indexed import (
     StoredEvents,
     StoredRecords,
 )
-from bench_core.run_folder.jsonl import read_lines, refuse_damage
+from bench_core.run_folder.jsonl import BadLine, Lines, read_lines, refuse_damage
 from bench_core.run_folder.standings import TrialStandings, result_part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from bench_core.run_folder.jsonl import BadLine, Lines
 
 _log = logging.getLogger(__name__)
 _SHOWN_TRIALS = 20

@@ -6,20 +6,29 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
 
 from pydantic import NonNegativeInt
 
 from bench_core.budgets import RunBudget, Spent
 from bench_core.files.temporary import temporary_folder
-from bench_core.progress.interface import RunStart
+from bench_core.progress.interface import Progress, RunStart
 from bench_core.protocols import TrialContext
-from bench_core.records import AgentCode, Record, RunInfo, SessionOutcome
+from bench_core.records import AgentCode, Attempt, Record, RunInfo, SessionOutcome, TrialKey
 from bench_core.run_folder.folder import RunFolder
-from bench_core.run_spec import plan_trials
+from bench_core.run_folder.view import RunView
+from bench_core.run_spec import RunSpec, plan_trials
 from bench_core.running_time import RUNNING_TIME, leave_out_gaps
-from bench_core.runs.early_stopping import batches_of, decide
+from bench_core.runs.early_stopping import Decision, batches_of, decide
 from bench_core.runs.environment import Provenance, RunEnvironment
 from bench_core.runs.event_sources import connected_sources
 from bench_core.runs.executors import opened_executor
@@ -34,31 +43,12 @@ from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import note_budget, spent_before
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.runs.unfinished import given_up, unfinished_attempts
-from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.clocks import Clock, SystemClock
 from bench_core.scheduling.first_trials import FirstTrials
 from bench_core.scheduling.guards import guarded
 from bench_core.scheduling.scheduler import Policy, Scheduler
-from bench_core.trial import close_benchmark
+from bench_core.trial import Benchmark, close_benchmark
 from bench_core.trial.own_accord import NotedInterrupts
-
-if TYPE_CHECKING:
-    from collections.abc import (
-        Collection,
-        Iterable,
-        Iterator,
-        Sequence,
-    )
-    from datetime import datetime
-    from pathlib import Path
-    from typing import Any
-
-    from bench_core.progress.interface import Progress
-    from bench_core.records import Attempt, TrialKey
-    from bench_core.run_folder.view import RunView
-    from bench_core.run_spec import RunSpec
-    from bench_core.runs.early_stopping import Decision
-    from bench_core.scheduling.clocks import Clock
-    from bench_core.trial import Benchmark
 
 __all__ = [
     "Provenance",

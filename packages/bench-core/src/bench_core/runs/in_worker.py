@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.files.temporary import temporary_folder
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentCode
 from bench_core.redaction import Redactor, remember_secrets
 from bench_core.run_spec import RunSpec
+from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.opening import opened_agents, timeouts_of
 from bench_core.runs.prepare import Purpose
-from bench_core.runs.sealing import sealed_run
+from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.sealing.files import sealed_files
 from bench_core.trial import close_benchmark
 from bench_core.workers.recipe import Recipe, load_reference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentCode
-    from bench_core.runs.environment import RunEnvironment
-    from bench_core.runs.sealing import SealedRun
 
 
 @contextlib.contextmanager

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.agent_process.foreign import foreign_program
 from bench_core.agent_process.placement import opened_agent
 from bench_core.budgets import require_price
 from bench_core.errors import InputError
-from bench_core.records import AgentCode
+from bench_core.protocols import Agent
+from bench_core.records import AgentCode, RunInfo, Task, TrialKey
 from bench_core.run_folder.folder import read_run
 from bench_core.run_folder.provenance import describe_run
 from bench_core.run_folder.same_run import refuse_unusable_folder
+from bench_core.run_folder.view import RunView
+from bench_core.run_spec import RunSpec, Timeouts
 from bench_core.runs.early_stopping import with_rule
 from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.model_calls import opened_proxy
@@ -26,18 +29,8 @@ from bench_core.runs.model_check import (
     refuse_unusable_model,
 )
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
-from bench_core.runs.sealing import sealed_run
-from bench_core.trial import refuse_misfit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bench_core.protocols import Agent
-    from bench_core.records import RunInfo, Task, TrialKey
-    from bench_core.run_folder.view import RunView
-    from bench_core.run_spec import RunSpec, Timeouts
-    from bench_core.runs.sealing import SealedRun
-    from bench_core.trial import Benchmark
+from bench_core.runs.sealing import SealedRun, sealed_run
+from bench_core.trial import Benchmark, refuse_misfit
 
 _GB = 10**9
 

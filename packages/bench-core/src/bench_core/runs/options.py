@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import (
     Field,
@@ -14,24 +15,18 @@ from pydantic import (
     PositiveInt,
     ValidationError,
 )
+from typing_extensions import Self
 
 from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.files.atomic import folder_name
-from bench_core.records import Limits, Record
+from bench_core.records import Limits, Record, World
 from bench_core.records.problems import problems_of
 from bench_core.run_folder.baselines import stored_baseline
 from bench_core.run_folder.provenance import canonical_hash
 from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from typing_extensions import Self
-
-    from bench_core.records import World
 
 _HASH_DIGITS = 8
 

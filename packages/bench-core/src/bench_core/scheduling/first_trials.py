@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from bench_core.faults import before_acting, lacks_something
-from bench_core.records import ErrorInfo
+from bench_core.faults import FaultKind, before_acting, lacks_something
+from bench_core.records import ErrorInfo, TrialResult
 from bench_core.trial.results import kind_fields
-
-if TYPE_CHECKING:
-    from bench_core.faults import FaultKind
-    from bench_core.records import TrialResult
 
 _T = TypeVar("_T")
 _FEW = 3

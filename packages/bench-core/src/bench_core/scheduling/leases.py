@@ -8,13 +8,10 @@ who was away for too long finds that its own counts no longer, and cannot mistak
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bench_core.scheduling.resources import Claim, conflict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 LEASE_TTL_S = 120.0
 """Longer than the worker of a run that is gone goes on, a minute and an eighth, and the run's own pause

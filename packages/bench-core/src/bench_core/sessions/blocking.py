@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from pydantic import JsonValue
+
+from bench_core.agents import Action
 from bench_core.background_loop import BackgroundLoop
 from bench_core.closing import Closing
 from bench_core.errors import BenchError, InputError
-from bench_core.sessions.records import SessionSettings, SessionStep
+from bench_core.records import TrialResult
+from bench_core.sessions.records import SessionSettings, SessionState, SessionStep, TaskNote
 from bench_core.sessions.session import AsyncSession
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.agents import Action
-    from bench_core.records import TrialResult
-    from bench_core.sessions.records import SessionState, TaskNote
 
 
 class Session(Closing):

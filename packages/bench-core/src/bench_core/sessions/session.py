@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from typing_extensions import Self
 
 from bench_core.agents import Action, Done, Observation
 from bench_core.errors import InputError
-from bench_core.records import Record, Status
+from bench_core.records import Record, Status, TrialResult
 from bench_core.sessions.episode import Episode
 from bench_core.sessions.records import (
     EpisodeError,
@@ -18,19 +21,9 @@ from bench_core.sessions.records import (
     SessionSettings,
     SessionState,
     SessionStep,
+    TaskNote,
 )
-from bench_core.sessions.source import open_world
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from pydantic import JsonValue
-    from typing_extensions import Self
-
-    from bench_core.records import TrialResult
-    from bench_core.sessions.records import TaskNote
-    from bench_core.sessions.source import SessionWorld
+from bench_core.sessions.source import SessionWorld, open_world
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _NOTHING = Observation()

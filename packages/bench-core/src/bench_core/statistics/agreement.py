@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
@@ -12,9 +13,6 @@ from bench_core.statistics.distributions import normal_quantile
 from bench_core.statistics.intervals import Interval, require_level
 from bench_core.statistics.proportions import wilson
 from bench_core.statistics.rates import success_rate_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
 
 Label = TypeVar("Label", bound="Hashable")
 

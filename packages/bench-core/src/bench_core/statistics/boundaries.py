@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from bench_core.statistics.distributions import normal_cdf, normal_quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _POINTS = 96
 _REACH = 7.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from bench_core.records import SUCCESS_SCORE, Record
-from bench_core.statistics.clustering import finite
+from bench_core.statistics.clustering import Clusters, Key, Scores, finite
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
 from bench_core.statistics.distributions import t_quantile
 from bench_core.statistics.intervals import Interval, require_level
@@ -22,11 +23,6 @@ from bench_core.statistics.paired_tests import (
     tango,
 )
 from bench_core.statistics.permutation import shared_trials, within_task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
 
 POWER = 0.8
 

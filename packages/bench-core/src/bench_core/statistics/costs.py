@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Usage
-from bench_core.statistics.clustering import reduce_tasks, task_mean
+from bench_core.statistics.clustering import Clusters, Key, Scores, reduce_tasks, task_mean
 from bench_core.statistics.intervals import Interval
 from bench_core.statistics.proportions import t_or_normal_quantile
 from bench_core.statistics.summary_records import Distribution
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
-
 
 _SAME = 1e-9
 """Costs that differ by less than this share of them are the same but for rounding."""

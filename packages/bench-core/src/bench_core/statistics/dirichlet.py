@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.distributions import beta_quantile, normal_quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _STEP, _FINE_STEP = 1.0 / 8.0, 1.0 / 48.0
 _DOMINANT, _MANY = 0.05, 200

@@ -8,13 +8,15 @@ successes.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
 from bench_core.statistics.agreement import Accuracy, accuracy
+from bench_core.statistics.clustering import Key
 from bench_core.statistics.distributions import t_quantile
 from bench_core.statistics.intervals import Interval, require_level
 from bench_core.statistics.posterior import (
@@ -26,11 +28,6 @@ from bench_core.statistics.posterior import (
     rate_quantile,
 )
 from bench_core.statistics.proportions import t_or_normal_quantile, wilson
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bench_core.statistics.clustering import Key
 
 _LEAST_LABELLED = 2
 

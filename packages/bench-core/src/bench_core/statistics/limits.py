@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from bench_core.errors import NotEstimableError
+from bench_core.statistics.clustering import Clusters, Key, Scores
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
-from bench_core.statistics.intervals import Interval
+from bench_core.statistics.intervals import Estimand, Interval
 from bench_core.statistics.permutation import shared_trials, trials_and_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
-    from bench_core.statistics.intervals import Estimand
 
 
 class Units(NamedTuple):

@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from bench_core.errors import InputError, NotEstimableError
-from bench_core.records import SUCCESS_SCORE, Record
+from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, TrialResult
 from bench_core.run_folder.baselines import stored_run
 from bench_core.statistics.boundaries import critical_values
 from bench_core.statistics.comparison import task_differences
 from bench_core.statistics.distributions import normal_cdf, t_quantile
-from bench_core.statistics.paired_tests import paired_t
+from bench_core.statistics.paired_tests import PairedT, paired_t
 from bench_core.statistics.planning import Templates, plan
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import RunInfo, Task, TrialResult
-    from bench_core.statistics.paired_tests import PairedT
 
 Reason = Literal["continue", "regression", "difference", "futility", "complete", "pending"]
 _LEAST_CLUSTERS = 2

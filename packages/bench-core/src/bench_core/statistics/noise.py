@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
-from bench_core.statistics.clustering import finite, reduce_tasks
+from bench_core.statistics.clustering import Clusters, Key, Scores, TaskMean, finite, reduce_tasks
 from bench_core.statistics.distributions import t_quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores, TaskMean
 
 _LEAST_CLUSTERS = 3
 _MOST_BLOCKS = 40

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.bootstrap import load_numpy
-from bench_core.statistics.clustering import reduce_tasks, task_mean
+from bench_core.statistics.clustering import Clusters, Key, reduce_tasks, task_mean
 from bench_core.statistics.distributions import (
     binomial_cdf,
     binomial_pmf,
@@ -18,11 +19,6 @@ from bench_core.statistics.distributions import (
 )
 from bench_core.statistics.intervals import Interval, require_level
 from bench_core.statistics.proportions import wilson
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key
 
 FLIPS = 20_000
 _FLIPS_AT_ONCE = 1_000

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import SUCCESS_SCORE
-from bench_core.statistics.clustering import TaskMean, finite, task_mean
+from bench_core.statistics.clustering import Clusters, Key, Scores, TaskMean, finite, task_mean
+from bench_core.statistics.intervals import Interval
 from bench_core.statistics.rates import interval_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
-    from bench_core.statistics.intervals import Interval
 
 
 def pass_at_k(successes: int, trials: int, k: int) -> float:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import cmath
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.bootstrap import load_numpy
-from bench_core.statistics.clustering import finite
+from bench_core.statistics.clustering import Key, Scores, finite
 from bench_core.statistics.distributions import (
     binomial_cdf,
     binomial_pmf,
@@ -25,11 +26,6 @@ from bench_core.statistics.distributions import (
     normal_quantile,
 )
 from bench_core.statistics.one_trial import MOST_TASKS, one_trial_p_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.statistics.clustering import Key, Scores
 
 DRAWS = 9_999
 _STEPS = 12

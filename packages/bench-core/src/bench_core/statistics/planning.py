@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from pydantic import Field
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
+from bench_core.statistics.clustering import Clusters, Key, Scores
 from bench_core.statistics.distributions import t_cdf, t_quantile
 from bench_core.statistics.noise import noise_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
 
 Design = Literal["paired", "unpaired"]
 """Two agents on the same tasks, or each on tasks of its own."""

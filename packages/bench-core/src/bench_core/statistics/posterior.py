@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bench_core.statistics.agreement import accuracy
+from bench_core.statistics.clustering import Key
 from bench_core.statistics.distributions import beta_cdf
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench_core.statistics.clustering import Key
 
 PRIOR = 1.0
 """Both parameters of the Beta priors: uniform."""

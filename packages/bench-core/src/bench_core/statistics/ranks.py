@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
-from bench_core.statistics.clustering import reduce_tasks, task_mean
+from bench_core.statistics.clustering import Clusters, Key, Scores, reduce_tasks, task_mean
 from bench_core.statistics.comparison import Comparison, compare, task_differences
 from bench_core.statistics.multiplicity import holm
 from bench_core.statistics.paired_tests import paired_t
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
 
 
 class RankSet(Record):

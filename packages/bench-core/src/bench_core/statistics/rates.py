@@ -8,17 +8,21 @@ if exactly these tasks ran again? Only the noise between trials of one task coun
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics.clustering import Key, macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.clustering import (
+    Clusters,
+    Key,
+    Scores,
+    WeightedMean,
+    macro_mean,
+    reduce_tasks,
+    task_mean,
+)
 from bench_core.statistics.dirichlet import rare_limits
-from bench_core.statistics.intervals import Interval
+from bench_core.statistics.intervals import Estimand, Interval
 from bench_core.statistics.proportions import t_or_normal_quantile, wilson_limits
-
-if TYPE_CHECKING:
-    from bench_core.statistics.clustering import Clusters, Scores, WeightedMean
-    from bench_core.statistics.intervals import Estimand
 
 FEW_CLUSTERS = 5
 """Below this many effective clusters an interval gets a note: no method is reliable there."""

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
+from bench_core.statistics.clustering import Clusters, Key, Scores
 from bench_core.statistics.comparison import Comparison, compare, task_differences
 from bench_core.statistics.dirichlet import units_needed
 from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand
 from bench_core.statistics.limits import cluster_units, trial_units
 from bench_core.statistics.looks import Look
 from bench_core.statistics.multiplicity import tarone, tarone_level
-from bench_core.statistics.permutation import within_task
+from bench_core.statistics.permutation import WithinTask, within_task
 from bench_core.statistics.power_simulation import printed_power
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from bench_core.statistics.clustering import Clusters, Key, Scores
-    from bench_core.statistics.permutation import WithinTask
 
 GateVerdict = Literal["fine", "regression", "not_enough_evidence"]
 """What a gate decides; commands exit with 0, 1 and 3 for these."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,9 +13,6 @@ from bench_core.errors import InputError
 from bench_core.records import SUCCESS_SCORE, ErrorInfo, Status, TrialResult, Usage
 from bench_core.run_folder.indexed import StoredRecords, UsagePart
 from bench_core.statistics.costs import duration_s
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
 IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profile")

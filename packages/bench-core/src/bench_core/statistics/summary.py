@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import SUCCESS_SCORE, TrialKey
+from bench_core.records import SUCCESS_SCORE, Status, Task, TrialKey, TrialResult
 from bench_core.statistics.costs import describe, total_usage
 from bench_core.statistics.counts import count
 from bench_core.statistics.intervals import require_level
 from bench_core.statistics.pass_rates import mean_over_tasks, pass_at_k, pass_hat_k
-from bench_core.statistics.scores import ended_trials, identity_of
+from bench_core.statistics.scores import (
+    EndedTrial,
+    EndedTrials,
+    Identity,
+    ended_trials,
+    identity_of,
+)
 from bench_core.statistics.slices import (
+    Entry,
     bounds_of,
     entries_of,
     group_slices,
@@ -25,13 +33,6 @@ from bench_core.statistics.slices import (
     template_slices,
 )
 from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from bench_core.records import Status, Task, TrialResult
-    from bench_core.statistics.scores import EndedTrial, EndedTrials, Identity
-    from bench_core.statistics.slices import Entry
 
 _EXAMPLES = 5
 _PASS_KS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)

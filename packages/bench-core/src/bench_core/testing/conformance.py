@@ -22,8 +22,10 @@ import pickle
 import re
 import socket
 from collections import Counter
+from collections.abc import Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,7 +33,7 @@ import pytest
 from bench_core.budgets import TRIAL_METER
 from bench_core.errors import BudgetExceededError
 from bench_core.files.atomic import folder_name
-from bench_core.models import Model, ScriptedAdapter
+from bench_core.models import Model, ModelRequest, ScriptedAdapter
 from bench_core.protocols import (
     Agent,
     EnvironmentHandle,
@@ -45,12 +47,6 @@ from bench_core.records import AgentOutcome, AgentTask, Limits, Status, Task, Tr
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.testing.runs import make_run, make_tasks
 from bench_core.trial import Benchmark, rescore_trial
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.models import ModelRequest
 
 _NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _OUTCOMES = {each for each in Status if each.scored} | {Status.BUDGET_EXCEEDED}

@@ -5,14 +5,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from bench_core.budgets import AGENT, Budget
 from bench_core.errors import EvaluationError
 from bench_core.faults import HARNESS_ERROR, NOT_RETRIED
-from bench_core.records import Limits, Spending, Usage
+from bench_core.protocols import Agent
+from bench_core.records import Limits, Spending, Task, TrialResult, Usage
 from bench_core.records.vocabulary import meaning_of_flag
 from bench_core.run_folder.artifacts import list_artifacts
 from bench_core.run_folder.folder import read_run
@@ -29,17 +32,9 @@ from bench_core.testing.faults import (
     FaultyBenchmark,
     WatchedBenchmark,
 )
-from bench_core.trial import AgentLimits, rescore_trial
+from bench_core.trial import AgentLimits, Benchmark, rescore_trial
 from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import NOT_CLOSED, USAGE_REPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from bench_core.protocols import Agent
-    from bench_core.records import Task, TrialResult
-    from bench_core.trial import Benchmark
 
 _OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RELEASED, NOT_RETRIED, USAGE_REPORTED}
 

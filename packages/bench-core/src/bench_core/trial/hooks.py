@@ -10,33 +10,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import JsonValue
 
 from bench_core.errors import EvaluationError
-from bench_core.protocols import EnvironmentHandle, TextHandle
-from bench_core.records import LARGEST_SCORE
+from bench_core.protocols import Agent, EnvironmentHandle, TextHandle, TrialContext
+from bench_core.records import (
+    LARGEST_SCORE,
+    AgentEnding,
+    Check,
+    ErrorInfo,
+    IntegrityFinding,
+    Status,
+    Task,
+    TrialResult,
+)
+from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.run_folder.artifacts import TrialArtifacts, list_artifacts
 from bench_core.trial.integrity import IntegrityWatch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import (
-        AgentEnding,
-        Check,
-        ErrorInfo,
-        IntegrityFinding,
-        Status,
-        Task,
-        TrialResult,
-    )
-    from bench_core.records.vocabulary import FailureMode, SuspectCause
 
 _CLOSE_S = 10.0
 _log = logging.getLogger(__name__)

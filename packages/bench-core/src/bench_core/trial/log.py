@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.redaction import RedactingFilter, Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 LOG = "log.txt"
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from bench_core.faults import FAULTS, HARNESS_ERROR, FaultEvidence, fault_of
+from bench_core.faults import FAULTS, HARNESS_ERROR, FaultEvidence, FaultKind, fault_of
+from bench_core.faults.table import Origin
+from bench_core.protocols import TrialContext
 from bench_core.records import (
     AgentEnding,
     AgentOutcome,
@@ -13,6 +17,7 @@ from bench_core.records import (
     Spending,
     Status,
     Step,
+    Task,
     TrialResult,
     Usage,
 )
@@ -21,16 +26,7 @@ from bench_core.run_folder.artifacts import TRAJECTORY, describe_artifacts
 from bench_core.run_folder.jsonl import read_lines
 from bench_core.run_folder.left_files import TRIAL_LIMITS, keep_files
 from bench_core.trial.agent_work import error_info
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bench_core.faults import FaultKind
-    from bench_core.faults.table import Origin
-    from bench_core.protocols import TrialContext
-    from bench_core.records import Task
-    from bench_core.trial.hooks import Evaluation, TrialEnvironment
+from bench_core.trial.hooks import Evaluation, TrialEnvironment
 
 NOT_CLOSED = "not_closed"
 """Flags results whose environment could not be closed after all that is scored was captured."""

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
+from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import BudgetExceededError, EvaluationError, InputError, SuspendedError
-from bench_core.protocols import TrialContext
-from bench_core.records import AgentOutcome, Status, TrialResult
+from bench_core.faults.table import Origin
+from bench_core.protocols import Agent, TrialContext
+from bench_core.records import (
+    AgentCode,
+    AgentEnding,
+    AgentOutcome,
+    AgentTask,
+    Integrity,
+    IntegrityFinding,
+    Status,
+    Task,
+    TrialResult,
+)
+from bench_core.redaction import Redactor
 from bench_core.run_folder.left_files import TRIAL_LIMITS, keep_files
-from bench_core.running_time import RUNNING_TIME
+from bench_core.running_time import RUNNING_TIME, SuspensionWatch
 from bench_core.trial.agent_work import AgentLimits, AgentWork, run_agent
-from bench_core.trial.hooks import Evidence
+from bench_core.trial.hooks import Benchmark, Evidence, TrialEnvironment
 from bench_core.trial.integrity import integrity_of, is_contained, void_of
 from bench_core.trial.log import trial_log
 from bench_core.trial.own_accord import Bordered, OwnAccordError, bordered
@@ -31,26 +47,6 @@ from bench_core.trial.results import (
     with_steps,
 )
 from bench_core.trial.sealing import sealing_of
-
-if TYPE_CHECKING:
-    import logging
-    from collections.abc import Coroutine
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from bench_core.faults.table import Origin
-    from bench_core.protocols import Agent
-    from bench_core.records import (
-        AgentCode,
-        AgentEnding,
-        AgentTask,
-        Integrity,
-        IntegrityFinding,
-        Task,
-    )
-    from bench_core.redaction import Redactor
-    from bench_core.running_time import SuspensionWatch
-    from bench_core.trial.hooks import Benchmark, TrialEnvironment
 
 
 def run_trial(

@@ -14,18 +14,16 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import JsonValue
 
 from bench_core.child_process.framing import FrameError, encode_line
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files.inside import plain_files
 from bench_core.files.removal import remove_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import JsonValue
 
 INCOMING, LATE = "incoming", "late"
 LATE_RESULT = "late_result"

@@ -17,13 +17,10 @@ import select
 import subprocess
 import sys
 import time
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
-from bench_core.agent_process.connection import ReportedProcesses
+from bench_core.agent_process.connection import Connection, ReportedProcesses
 from bench_core.processes import ProcessGroups
-
-if TYPE_CHECKING:
-    from bench_core.agent_process.connection import Connection
 
 _PROGRAM = "from bench_core.workers.group_guard import main; main()"
 _MARK = "PROCTOR_WORKER"

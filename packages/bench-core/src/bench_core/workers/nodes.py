@@ -10,10 +10,11 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -21,9 +22,6 @@ from pydantic import Field
 from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.workers.recipe import load_reference, package_digests
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 _SHM = Path("/dev/shm")  # noqa: S108  # its size alone is looked at
 _BROWSER = "bench_core.browser:find_chromium"

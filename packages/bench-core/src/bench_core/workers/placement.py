@@ -6,13 +6,10 @@ Plain data without a cluster, so that its laws can be tested.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Labels = frozenset[str]
 _NONE: Labels = frozenset()

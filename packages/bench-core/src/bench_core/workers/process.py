@@ -7,19 +7,14 @@ import contextlib
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from bench_core.child_process.framing import decode_line
-from bench_core.child_process.process import SpawnedProcess
+from bench_core.child_process.process import Exit, SpawnedProcess
 from bench_core.errors import EnvironmentFaultError
 from bench_core.processes import ProcessGroups
 from bench_core.workers.group_guard import new_mark
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bench_core.child_process.process import Exit
 
 _COMMAND = ("-m", "bench_core.cli.main", "worker-process")
 _POLL_S = 0.05

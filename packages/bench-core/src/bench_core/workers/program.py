@@ -13,12 +13,15 @@ import os
 import platform
 import sys
 import threading
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 from bench_core.agent_process.connection import (
     Connection,
+    Outgoing,
     PipeMeter,
     ReportedLog,
 )
@@ -29,23 +32,15 @@ from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.files.removal import remove_folder
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
-from bench_core.records import Task
+from bench_core.records import Task, TrialResult
 from bench_core.records.codec import encode
+from bench_core.redaction import Redactor
 from bench_core.run_folder.stored import attempt_url, store_folder, write_probe
 from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.trial.results import fault_fields, unscored_result
 from bench_core.workers.files import sees, send_pieces, stage
 from bench_core.workers.group_guard import GroupGuard, GuardedProcesses
 from bench_core.workers.recipe import load_reference, package_digests
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from contextlib import AbstractContextManager
-    from typing import IO
-
-    from bench_core.agent_process.connection import Outgoing
-    from bench_core.records import TrialResult
-    from bench_core.redaction import Redactor
 
 _ORPHANED, _LEASE_OVER = 70, 71
 _TICKS_PER_LEASE = 8

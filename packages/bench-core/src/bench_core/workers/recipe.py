@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import operator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, JsonValue
 
 from bench_core.records import Record, Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class Recipe(Record):

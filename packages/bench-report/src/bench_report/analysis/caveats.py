@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
 
 from bench_core.records import Status
 from bench_core.records.vocabulary import FailureMode
-from bench_report.model import Caveat
+from bench_report.model import Caveat, Mismatch, RunReport, TrialRow
 from bench_report.text.numbers import count, percent
 from bench_report.text.untrusted import clip
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from bench_report.model import Mismatch, RunReport, TrialRow
 
 FEW_TASKS = 30
 """Below this many tasks an interval is wide whatever the method."""

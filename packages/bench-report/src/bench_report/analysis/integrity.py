@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from bench_core.records import IntegrityCode
+from bench_core.records import IntegrityCode, TrialResult
 from bench_report.analysis.evaluation import read_rate
 from bench_report.model import FlaggedTrial, IntegritySummary
-from bench_report.run_data.sources import read_runs
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_core.records import TrialResult
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source, read_runs
 
 _MOST_LISTED = 1_000
 _OUTCOMES = {"blocked": "blocked", "succeeded": "took effect", "unknown": "effect unknown"}

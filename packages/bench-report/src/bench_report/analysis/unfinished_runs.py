@@ -6,15 +6,10 @@ level: of unchanged agents, 19 to 35% look different at some time. So counts are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
 
-from bench_report.model import Difference, RunComparison
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from bench_core.statistics import Rate, Slice, Summary
-    from bench_report.model import JudgeAudit, ReadRate, Report
+from bench_core.statistics import Rate, Slice, Summary
+from bench_report.model import Difference, JudgeAudit, ReadRate, Report, RunComparison
 
 REASON = "the run is going on; an interval that is looked at all the time does not hold"
 

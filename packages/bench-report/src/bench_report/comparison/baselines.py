@@ -6,23 +6,18 @@ kilobytes, fit to be committed beside the agent it belongs to.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from bench_core.records import SUCCESS_SCORE
+from bench_core.records import SUCCESS_SCORE, RunInfo
 from bench_core.run_folder import StoredRun, read_baseline
 from bench_report.__about__ import __version__
 from bench_report.model import Effort, TaskEntry  # fields of a record
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
-from bench_report.run_data.sources import read_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import RunInfo
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source, read_runs
 
 
 class Baseline(StoredRun):

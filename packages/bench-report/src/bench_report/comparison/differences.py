@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bench_core.errors import NotEstimableError
+from bench_core.statistics import Comparison as Compared
 from bench_core.statistics import compare as compare_scores
 from bench_core.statistics import compare_tasks, difference_limits
-from bench_report.comparison.baselines import damage_of
+from bench_report.comparison.baselines import ComparedRun, damage_of
 from bench_report.model import Difference, RunComparison, SliceDifference, TaskChange
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from bench_core.statistics import Comparison as Compared
-    from bench_report.comparison.baselines import ComparedRun
 
 _Outcomes = dict[str, list[float]]
 _Clusters = dict[str, str]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.run_folder import read_run
-from bench_core.statistics import GateCheck, GateResult, LookPlan, looks_of
+from bench_core.statistics import Estimand, GateCheck, GateResult, GateVerdict, LookPlan, looks_of
 from bench_core.statistics import gate as gate_scores
-from bench_report.comparison.baselines import damage_of, read_sides
+from bench_report.comparison.baselines import ComparedRun, damage_of, read_sides
 from bench_report.comparison.comparability import check_comparable
 from bench_report.comparison.differences import distinct_slices
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.statistics import Estimand, GateVerdict
-    from bench_report.comparison.baselines import ComparedRun
 
 
 class DamagedRunError(InputError):

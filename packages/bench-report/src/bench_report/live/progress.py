@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,18 +20,13 @@ from bench_core.records import (
     SUCCESS_SCORE,
     Event,
     Record,
+    RunInfo,
     SessionOutcome,
     TrialKey,
     TrialResult,
 )
 from bench_core.run_folder import read_info, read_tasks
 from bench_core.statistics import Interval, Look, success_rate_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from bench_core.records import RunInfo
 
 R = TypeVar("R", bound=Record)
 _MOST_BAD = 10_000

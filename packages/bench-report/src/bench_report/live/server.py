@@ -5,30 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import read_inside
+from bench_core.records import TrialResult
 from bench_core.run_folder import read_stored, trial_path
 from bench_core.serving import BoundedHandler, BoundedServer
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
 from bench_report.html_page.table_data import run_names
 from bench_report.live.page_view import shown_progress
-from bench_report.live.progress import ProgressReader
+from bench_report.live.progress import ProgressReader, Snapshot
 from bench_report.report_data import report_of
 from bench_report.report_files import EVIDENCE_LIMIT
 from bench_report.run_data.artifacts import IMAGE_TYPES
 from bench_report.run_data.sources import read_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import TrialResult
-    from bench_report.live.progress import Snapshot
 
 _WATCHED = ("run.json", "results.jsonl", "tasks.jsonl")
 _SIDE = "evidence/"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from bench_core.files import file_inside
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
 
 CALLS_FILES = ("conversation.jsonl", "proxied_calls.jsonl")
 """Where trials keep what their models were sent; where there are several, the first is shown."""

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files import folder_name
-from bench_core.run_folder import read_run
+from bench_core.records import RunInfo, Task, TrialResult
+from bench_core.run_folder import RunView, read_run
 from bench_core.statistics import EndedTrial, EndedTrials
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import RunInfo, Task, TrialResult
-    from bench_core.run_folder import RunView
 
 _LABEL_LENGTH = 120
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Roc(Record):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from bench_core.records.judge import JudgeCase
 from llm_judge.case_files import case_state
 from llm_judge.prompts.evidence_pack import pack
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records.judge import JudgeCase
 
 _CHARS = 12_000
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.records import Record
 from bench_core.records.claims import (
     All,
     Claim,
+    ClaimStanding,
     Junction,
     Not,
     Number,
@@ -27,7 +30,14 @@ from bench_core.records.claims import (
 )
 from llm_judge.claims.evaluation import States, decide, states_of
 from llm_judge.claims.mutated_states import Read, bad_value, mutated, reads_of, split_records
-from llm_judge.claims.values import CLOCK, folded, moment_readings, number_readings
+from llm_judge.claims.values import (
+    CLOCK,
+    MomentReading,
+    Setting,
+    folded,
+    moment_readings,
+    number_readings,
+)
 from llm_judge.claims.witnesses import inside, paths_of, witness
 from llm_judge.states.mutations import (
     OPERATORS,
@@ -37,13 +47,6 @@ from llm_judge.states.mutations import (
     value_at,
 )
 from llm_judge.states.pointers import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import Record
-    from bench_core.records.claims import ClaimStanding
-    from llm_judge.claims.values import MomentReading, Setting
 
 __all__ = ["Adequacy", "check"]
 

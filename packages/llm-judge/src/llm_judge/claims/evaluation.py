@@ -6,13 +6,16 @@ and a time whose zone is unknown leave a claim open. `and`, `or`, `not` and the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.records import Record
 from bench_core.records.claims import (
     All,
+    Assertion,
     Before,
     Changed,
     Contains,
@@ -33,6 +36,7 @@ from bench_core.records.claims import (
 )
 from llm_judge.claims.values import (
     LONGEST_TEXT,
+    MomentReading,
     Setting,
     all_agree,
     compared,
@@ -47,13 +51,6 @@ from llm_judge.claims.values import (
 from llm_judge.states.changes import _ID_KEYS, same
 from llm_judge.states.pointers import MISSING, child
 from llm_judge.states.snapshots import find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from bench_core.records import Record
-    from bench_core.records.claims import Assertion
-    from llm_judge.claims.values import MomentReading
 
 __all__ = ["Decided", "States", "decide", "states_of"]
 

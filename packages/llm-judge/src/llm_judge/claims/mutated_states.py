@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.records import Record
 from bench_core.records.claims import (
     All,
     Before,
@@ -27,13 +30,6 @@ from llm_judge.states.mutations import (
     replaced,
     value_at,
 )
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Sequence
-
-    from bench_core.records import Record
-
 
 __all__ = ["Read", "bad_value", "mutated", "other_value", "reads_of"]
 

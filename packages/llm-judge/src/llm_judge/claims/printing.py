@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from bench_core.records.claims import All, Before, Junction, Not, Quantified, Sum
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bench_core.records import Record
-    from bench_core.records.claims import Claim, Moment, Number, Relation, TaskClaims, Word
+from bench_core.records import Record
+from bench_core.records.claims import (
+    All,
+    Before,
+    Claim,
+    Junction,
+    Moment,
+    Not,
+    Number,
+    Quantified,
+    Relation,
+    Sum,
+    TaskClaims,
+    Word,
+)
 
 __all__ = ["claim_text", "in_english", "task_text"]
 

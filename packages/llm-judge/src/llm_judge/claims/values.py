@@ -11,17 +11,15 @@ import html
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Callable, Iterable  # the first also in annotations below
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable  # the first also in annotations below
 
 __all__ = [
     "CLOCK",

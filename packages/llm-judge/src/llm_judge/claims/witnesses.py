@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
+from bench_core.records import Record
 from bench_core.records.claims import (
     All,
     Before,
@@ -29,19 +31,13 @@ from bench_core.records.claims import (
     members,
 )
 from llm_judge.claims.evaluation import States, decide
+from llm_judge.claims.values import Setting
 from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.mutations import (
     replaced,
     value_at,
 )
 from llm_judge.states.pointers import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_core.records import Record
-    from llm_judge.claims.values import Setting
-
 
 __all__ = [
     "append",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,6 +15,8 @@ from bench_core.cli import render_table
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.models import ReplyCache
+from bench_core.records.judge import JudgeCase
+from bench_core.statistics import Interval
 from bench_core.terminal import plain_text
 from llm_judge.batch import read_verdicts
 from llm_judge.calibration.label_choice import next_to_label
@@ -24,19 +27,16 @@ from llm_judge.cli.batch import read_cases
 from llm_judge.cli.output import estimate_words
 from llm_judge.judge import Judge
 from llm_judge.meta_evaluation.generated_cases import generated_cases
-from llm_judge.meta_evaluation.labelled_set import meta_evaluate, read_labelled, with_mutants
+from llm_judge.meta_evaluation.labelled_set import (
+    MetaEvaluation,
+    meta_evaluate,
+    read_labelled,
+    with_mutants,
+)
 from llm_judge.meta_evaluation.stress import StressReport, payloads, stress
-from llm_judge.meta_evaluation.visibility import visibility
+from llm_judge.meta_evaluation.visibility import VisibilityReport, visibility
 from llm_judge.policy import JudgePolicy
 from llm_judge.states.effects import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records.judge import JudgeCase
-    from bench_core.statistics import Interval
-    from llm_judge.meta_evaluation.labelled_set import MetaEvaluation
-    from llm_judge.meta_evaluation.visibility import VisibilityReport
 
 _GENERATED = re.compile(r"generated:(\d{1,5})")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -13,9 +14,6 @@ from bench_core.cli import FiniteRange, json_option, runner_group
 from bench_core.errors import NotEstimableError
 from llm_judge.__about__ import __version__
 from llm_judge.cli.examples import EXAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 

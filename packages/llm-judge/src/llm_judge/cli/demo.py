@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import click
 
 from bench_core.cli import render_table
 from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Verdict
 from llm_judge import samples
 from llm_judge.judge import Judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_core.records.judge import Verdict
 
 _CASES = ("dinner", "dinner-wrong-time")
 _SHOWS = {

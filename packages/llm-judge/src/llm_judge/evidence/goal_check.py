@@ -10,14 +10,12 @@ import contextlib
 import operator
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from llm_judge.states.effects import Effect, app_effects
 from llm_judge.states.pointers import leaves
 from llm_judge.states.snapshots import find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _CASES = re.compile(
     r"(?:\A|(?<=[.!?]\s))[^.!?]*\b(?:if|otherwise|unless|either)\b.*", re.IGNORECASE | re.DOTALL

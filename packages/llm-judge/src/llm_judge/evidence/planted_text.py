@@ -10,13 +10,11 @@ import base64
 import json
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from bench_core.records.judge import Finding
 from llm_judge.states.pointers import leaves, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # a tripwire, not a filter: new wordings get through, so that nothing rests on these alone
 _PATTERNS = (

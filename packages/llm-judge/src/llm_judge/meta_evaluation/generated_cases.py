@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge.meta_evaluation.labelled_set import LabelledCase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PLACES = (
     "Steakhouse 101",

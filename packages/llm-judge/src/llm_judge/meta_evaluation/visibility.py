@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
 from bench_core.records import Record
+from bench_core.records.judge import JudgeCase
 from bench_core.statistics import Interval, wilson
 from llm_judge.case_files import case_state
 from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, pack
 from llm_judge.states.effects import compact
 from llm_judge.states.mutations import Mutant, changed_leaves, mutants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from bench_core.records.judge import JudgeCase
 
 
 class VisibilityRow(Record):

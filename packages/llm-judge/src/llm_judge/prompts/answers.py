@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bench_core.records.judge import Decision, Evidence
 from llm_judge.states.effects import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 _MAX_CHARS = 1_000_000  # no answer is as long, and parsing more would cost memory
 _VERDICT = re.compile(r"\b(?:PASS|FAIL)\b|\bverdict\W{0,3}(?:is\W)?\W{0,3}(?:pass|fail|unknown)\b")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt
 
@@ -23,12 +24,7 @@ from llm_judge.prompts.keywords import keywords, relevance, spelled
 from llm_judge.states.effects import Effect, app_effects, compact, records_of
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, child, nearest, resolve
-from llm_judge.states.snapshots import find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from llm_judge.states.snapshots import App
+from llm_judge.states.snapshots import App, find_apps
 
 DEFAULT_CHARS = 40_000
 """About ten thousand tokens: what the run changed in a state of some megabytes mostly fits."""

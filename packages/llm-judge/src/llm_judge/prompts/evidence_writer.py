@@ -9,12 +9,9 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from llm_judge.states.effects import compact
-
-if TYPE_CHECKING:
-    from llm_judge.states.effects import Effect
+from llm_judge.states.effects import Effect, compact
 
 _NAMED_COPIES = 6
 _LEAST_LIKENESS = 0.5

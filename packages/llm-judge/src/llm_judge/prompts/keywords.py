@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:[:.'-][^\W_]+)*")
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b", re.IGNORECASE)

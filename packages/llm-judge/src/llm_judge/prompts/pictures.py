@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError, pip_install
 from bench_core.models import ImagePart
-from bench_core.records.judge import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records.judge import Screenshot
+from bench_core.records.judge import Finding, Screenshot
 
 _MAX_SIDE = 2_000
 _MAX_BYTES = 3_500_000

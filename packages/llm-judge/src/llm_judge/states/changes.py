@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from llm_judge.states.pointers import MISSING, child
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # the first that is unique in both lists is used
 _ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")

@@ -11,14 +11,12 @@ import functools
 import json
 import random
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llm_judge.states.pointers import child
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Path = tuple[str | int, ...]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.records import Record
-from bench_core.records.judge import Evidence
+from bench_core.records.judge import Evidence, JudgeCase, Verdict
 from llm_judge.evidence.quotations import check_evidence
-
-if TYPE_CHECKING:
-    from bench_core.records.judge import JudgeCase, Verdict
 
 
 class Recheck(Record):

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from bench_core.models.by_hand.desk import BY_HAND, desk_url
 from bench_core.models.errors import ModelError
-from bench_core.models.records import Price
+from bench_core.models.records import ModelRequest, Price, Reply
 from bench_core.models.retries import RetryPolicy
 from bench_core.models.scripted_model import ScriptedAdapter
 from bench_core.records.codec import decode_json
-
-if TYPE_CHECKING:
-    from bench_core.models.records import ModelRequest, Reply
 
 _MONTH_S = 30 * 24 * 3600.0
 PATIENCE = RetryPolicy(attempts=1, deadline_s=_MONTH_S, timeout_s=_MONTH_S)
