@@ -78,7 +78,7 @@ def _texts(kind: ProjectKind, name: str, *, with_model: bool) -> dict[str, str]:
         "Class": "".join(each.capitalize() for each in module.split("_")),
         "kind": kind,
         "description": _DESCRIPTIONS[kind],
-        "core": f"bench-core{extra}>={major}.{minor}",
+        "core": f"bench-core{extra}>={major}.{minor},<{major}.{int(minor) + 1}",
     }
     folder = f"{kind}-with-model" if with_model else kind
     templates = resources.files("bench_core").joinpath("project_templates")

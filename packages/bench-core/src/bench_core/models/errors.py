@@ -30,11 +30,16 @@ _BODY_LIMIT = 500
 class MissingKeyError(InputError):
     """The model's provider needs a key that is not there."""
 
-    def __init__(self, provider: str, variable: str) -> None:
+    def __init__(self, provider: str, variable: str, *, own_server: bool = False) -> None:
         self.provider = provider
         self.variable = variable
+        or_server = (
+            " name a server of your own (`--agent-option base_url=http://...`),"
+            if own_server
+            else ""
+        )
         super().__init__(
-            f"{provider} needs a key: set the environment variable {variable}, leave out --model for an agent that finds its "
+            f"{provider} needs a key: set the environment variable {variable},{or_server} leave out --model for an agent that finds its "
             f"key elsewhere, or use a `scripted:` or `replay:` model, which need none"
         )
 

@@ -228,5 +228,5 @@ def _key_of(provider: str, base_url: str | None) -> str:
     if key is None and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
         return _NO_KEY
     if key is None:
-        raise MissingKeyError(provider, names[0])
+        raise MissingKeyError(provider, names[0], own_server=True)
     return key

@@ -43,7 +43,7 @@ class FaultMatrix:
     """Whatever goes wrong in a trial, its record says what happened, and loses nothing.
 
     Fixtures to give: `benchmark_under_test`; `task`, one that an agent fails that does nothing;
-    `solver`, an agent that solves it. To change: `spec`, how the trial is run, `own_flags`, what the
+    `solver`, an agent that solves it and records its steps. To change: `spec`, how the trial is run, `own_flags`, what the
     benchmark's own flags mean, and `runs`, what runs it.
 
     Attributes:
@@ -147,7 +147,9 @@ class FaultMatrix:
             assert (result.usage, result.cost_usd) == (CALL, CALL_USD)
         else:
             assert (result.usage, result.cost_usd) == (Usage(), None)
-        assert (result.steps > 0) is fault.works
+        assert (result.steps > 0) is fault.works, (
+            "the solver has to record its steps, as with `TrialArtifacts(context.folder).append_step(Step(step=1))`"
+        )
         assert set(result.artifact_paths) == set(list_artifacts(folder))
         _check_scoring_again(result, fault, benchmark_under_test, task, folder)
 
