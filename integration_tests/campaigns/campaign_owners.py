@@ -36,6 +36,8 @@ def main() -> int:
         while result.error is not None and result.error.fault == "clock_gap":  # as a run does
             result = trial_of(agent, reply, late=late, endless=options.endless)
         found = result.error.fault if result.error is not None else None
+        if tried % 50 == 0:
+            print(f"{tried} trials, now {agent}: {wrong} have another owner", flush=True)
         if (found, result.status) != (wanted.name, wanted.status):
             wrong += 1
             when = "late" if late else "first"

@@ -206,7 +206,7 @@ def settled(outcome: AgentOutcome, latest: LatestCall) -> AgentWork:
     if not kind.scored:
         why = f"the model's provider failed ({unserved}), and then the agent: {error.message}"
         return AgentWork(outcome, EnvironmentFaultError(why, fault=kind.name), claimed=True)
-    if outcome.error is not None:
+    if outcome.error is not None or kind.name != outcome.status.value:
         named = error.model_copy(update={"fault": kind.name})
         outcome = outcome.model_copy(update={"error": named})
     return AgentWork(outcome)
