@@ -346,6 +346,13 @@ def test_tables_align_numbers_right_and_hide_control_characters() -> None:
     assert table.splitlines() == ["id   n", "--  --", "a    5", "bb  10", "c    -"]
 
 
+def test_a_narrow_table_keeps_the_id_which_is_copied() -> None:
+    row = ("libreoffice_calc/" + "0" * 30, "a domain of some length", "word " * 30)
+    table = render_table(("task", "domain", "goal"), [row], max_width=80)
+    assert row[0] in table
+    assert max(map(len, table.splitlines())) <= 80
+
+
 def test_tables_shorten_their_widest_text_to_fit() -> None:
     table = render_table(("id", "goal"), [("1", "word " * 30)], max_width=40)
     assert max(len(line) for line in table.splitlines()) == 40

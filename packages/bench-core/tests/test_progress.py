@@ -120,6 +120,27 @@ def screen(stream: io.StringIO) -> Callable[[int], Console]:
 
 
 @pytest.mark.parametrize("width", [80, 120])
+def test_tasks_of_one_domain_and_the_reason_of_an_error_can_be_told_apart(
+    stream: io.StringIO, clock: Clock, screen: Callable[[int], Console], width: int
+) -> None:
+    progress = LiveProgress(stream, monotonic=clock, console=screen(width))
+    error = ErrorInfo(kind="VmError", message=f"http://{'h' * 150}:5000: connection refused")
+    for task in ("libreoffice_writer/0810415c-bde4-wos", "libreoffice_writer/0a0faba3-5580-wos"):
+        progress.finished(result(task, None, error=error))
+    first, _, second, reason = stream.getvalue().splitlines()
+    assert ("/0810415c-" in first, "/0a0faba3-" in second) == (True, True)
+    assert reason.startswith("  http://hhh")
+    assert reason.endswith("h:5000: connection refused")
+    assert max(map(len, (first, second, reason))) <= width
+
+
+def test_a_log_has_all_of_a_reason(stream: io.StringIO, clock: Clock) -> None:
+    error = ErrorInfo(kind="VmError", message=f"{'h' * 500} refused")
+    PlainProgress(stream, monotonic=clock).finished(result("1", None, error=error))
+    assert stream.getvalue().endswith("h refused\n")
+
+
+@pytest.mark.parametrize("width", [80, 120])
 def test_live_progress_fits_the_terminal_and_obeys_nothing_in_the_text(
     stream: io.StringIO, clock: Clock, screen: Callable[[int], Console], width: int
 ) -> None:

@@ -204,6 +204,13 @@ def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator
     assert (unanswered.exit_code, "does not answer" in unanswered.output) == (3, True)
 
 
+def test_a_vm_that_refuses_connections_is_told_once_with_its_remedy() -> None:
+    found = invoke("probe", "--vm", "127.0.0.1:1")
+    assert found.exit_code == 1
+    assert found.output.count("fix:") == 1
+    assert found.output.count("not asked") == 5
+
+
 def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> None:
     found = invoke("probe", "--vm", vm.url, "--evaluate", evaluator.url, "--json")
     checks = {each["name"].split()[0]: each for each in json.loads(found.output)["checks"]}

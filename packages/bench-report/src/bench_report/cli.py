@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import FiniteRange, json_option, runner_group
+from bench_core.cli import FiniteRange, echo_wrapped, json_option, runner_group, share_of
 from bench_report.__about__ import __version__
 from bench_report.cli_examples import EXAMPLES
 
@@ -36,23 +36,6 @@ _MIX = click.option(
     is_flag=True,
     help="Allow runs that cannot be compared; the output is labelled as mixed.",
 )
-
-
-def _parse_share(
-    _ctx: click.Context, _parameter: click.Parameter, value: str | None
-) -> float | None:
-    """Turn a share or a difference of rates (`5pp`, `5%`, `0.05`) into a fraction."""
-    if value is None:
-        return None
-    text = value.strip().lower()
-    number = text.removesuffix("pp").removesuffix("%").strip()
-    try:
-        share = float(number) / (1 if number == text else 100)
-    except ValueError:
-        raise click.BadParameter(f"{value!r}: give a share as 5pp, 5% or 0.05") from None
-    if not 0 <= share <= 1:
-        raise click.BadParameter(f"{value!r} does not lie between 0 and 100%")
-    return share
 
 
 def _parse_formats(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -181,7 +164,10 @@ def compare(
     found = compare_sides(sides, strict=strict)
     if found is None:
         raise click.UsageError("one run is nothing to compare: add runs, or --against BASELINE")
-    click.echo(found.model_dump_json() if as_json else "\n".join(comparison_lines(found)))
+    if as_json:
+        click.echo(found.model_dump_json())
+    else:
+        echo_wrapped("\n".join(comparison_lines(found)))
 
 
 @main.command()
@@ -195,7 +181,7 @@ def compare(
 @click.option(
     "--tolerance",
     metavar="SHARE",
-    callback=_parse_share,
+    callback=share_of,
     default="5pp",
     show_default=True,
     help="Smallest drop of the success rate that matters.",
@@ -203,7 +189,7 @@ def compare(
 @click.option(
     "--alpha",
     metavar="SHARE",
-    callback=_parse_share,
+    callback=share_of,
     default="5%",
     show_default=True,
     help="Chance of calling an unchanged agent a regression, over all slices.",
@@ -269,7 +255,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
             shown["integrity"] = integrity and integrity.model_dump(mode="json")
         click.echo(json.dumps(shown))
     else:
-        click.echo("\n".join(gate_lines(found)))
+        echo_wrapped("\n".join(gate_lines(found)))
     codes = [exit_codes.FELL_SHORT if fail_broken and found.broken else found.exit_code]
     if require_clean and (why := not_clean(integrity)):
         click.echo(f"NOT CLEAN: {plain_text(why)}", err=as_json)
@@ -297,7 +283,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
 @click.option(
     "--difference",
     metavar="SHARE",
-    callback=_parse_share,
+    callback=share_of,
     help="Difference that shall be found, e.g. 5pp.",
 )
 @click.option(
@@ -308,7 +294,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     help="Whether both agents do the same tasks.",
 )
 @click.option(
-    "--rate", metavar="SHARE", callback=_parse_share, help="Expected success rate.  [default: 42%]"
+    "--rate", metavar="SHARE", callback=share_of, help="Expected success rate.  [default: 42%]"
 )
 @click.option(
     "--pilot",
@@ -319,7 +305,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
 @click.option(
     "--power",
     metavar="SHARE",
-    callback=_parse_share,
+    callback=share_of,
     default="80%",
     show_default=True,
     help="Chance to find the difference.",
@@ -327,7 +313,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
 @click.option(
     "--level",
     metavar="SHARE",
-    callback=_parse_share,
+    callback=share_of,
     default="95%",
     show_default=True,
     help="Nominal confidence.",

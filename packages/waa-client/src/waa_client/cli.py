@@ -12,14 +12,15 @@ from bench_core import exit_codes
 from bench_core.cli import (
     Check,
     CommandUndecided,
-    FiniteRange,
     common_command,
+    echo_wrapped,
     execute_doctor,
     execute_rescore,
     json_option,
     list_tasks,
     option,
     runner_group,
+    share_of,
     stacked,
     world_option,
 )
@@ -301,7 +302,7 @@ def import_(
               help="Also write the comparison as JSON.")  # fmt: skip
 @click.option("--report", "report_folder", type=_FOLDER, metavar="DIR",
               help="Also write bench-report's document on both runs.")  # fmt: skip
-@click.option("--tolerance", type=FiniteRange(0, 1), default=0.10, show_default=True, metavar="SHARE",
+@click.option("--tolerance", callback=share_of, default="10pp", show_default=True, metavar="SHARE",
               help="Largest difference of success rates for a match.")  # fmt: skip
 @json_option
 def compare(
@@ -320,7 +321,10 @@ def compare(
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    click.echo(found.model_dump_json(indent=2) if as_json else comparison_text(found))
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+    else:
+        echo_wrapped(comparison_text(found))
     if report_folder:  # after the verdict, which is there whatever becomes of the document
         write_report([baseline, new], report_folder)
     if found.verdict == "differs":

@@ -52,13 +52,16 @@ def vm_checks(vms: str | None, evaluators: str | None, *, act: bool = True) -> l
     if not vms and not evaluators:
         raise InputError("nothing to probe: pass --vm URL, --evaluate URL or both")
     checks: list[Check] = []
+    silent: set[str] = set()
     for url in vm_urls(vms) if vms else ():
         layers: list[tuple[str, Callable[[SyncVmClient], CheckResult]]] = [
             ("reach", _reach), ("system", _system), ("screenshot", _screenshot),
             ("window", _window), ("accessibility", _accessibility),
         ]  # fmt: skip
         layers += [("action", _act)] if act else []
-        checks += [Check(f"{name} {url}", partial(_of_vm, url, layer)) for name, layer in layers]
+        checks += [
+            Check(f"{name} {url}", partial(_of_vm, url, layer, silent)) for name, layer in layers
+        ]
     return checks + evaluator_checks(evaluators)
 
 
@@ -68,13 +71,18 @@ def evaluator_checks(evaluators: str | None) -> list[Check]:
     return [Check(f"evaluate {url}", partial(_evaluator, url)) for url in map(evaluator_url, given)]
 
 
-def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult]) -> CheckResult:
+def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult], silent: set[str]) -> CheckResult:
+    """Check one layer; those above one VM that does not answer are not asked, and noted in `silent`."""
+    if url in silent:
+        return warned("not asked, since it cannot be reached")
     try:
         with SyncVmClient(url, _OPTIONS) as vm:
             return layer(vm)
     except RouteMissingError as error:
         return failed(str(error), _WRONG_SERVER)
     except VmError as error:
+        if layer is _reach:
+            silent.add(url)
         return failed(str(error), _FIXES[layer])
 
 

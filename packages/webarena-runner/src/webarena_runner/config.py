@@ -338,7 +338,9 @@ def _read_file(path: Path) -> dict[str, Any]:
             sites[str(key).strip("_").lower()] = site
         return sites
     if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):
-        raise InputError(f"{path} has no 'sites': see docs/webarena.md for the form")
+        raise InputError(
+            f"{path} has no 'sites': `webarena-runner config init` writes one of the right form"
+        )
     for name, site in data["sites"].items():
         if not isinstance(site, str | dict):
             raise InputError(f"{path}: {name} is {site!r}, not a URL or a mapping with one")

@@ -89,7 +89,7 @@ def checks(
         config = real_environment(config_file, host).config
     except InputError as error:
         if config_file is None and host is None:
-            way_out = "see docs/webarena.md, or try --world built-in"
+            way_out = "`webarena-runner config init --host NAME` writes where they are, or try --world built-in"
             return [*found, Check("sites", partial(warned, str(error), way_out))]
         way_out = "`webarena-runner config init` writes a file to be edited"
         return [*found, Check("sites", partial(failed, str(error), way_out))]

@@ -1,4 +1,5 @@
 from .amounts import FiniteRange as FiniteRange
+from .amounts import share_of as share_of
 from .commands import execute_prepared as execute_prepared
 from .commands import execute_rescore as execute_rescore
 from .commands import list_tasks as list_tasks
@@ -20,4 +21,5 @@ from .options import world_option as world_option
 from .panels import PanelCommand as PanelCommand
 from .panels import option as option
 from .panels import stacked as stacked
+from .tables import echo_wrapped as echo_wrapped
 from .tables import render_table as render_table

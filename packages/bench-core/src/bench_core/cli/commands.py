@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 import click
 
 from bench_core import exit_codes
-from bench_core.cli.tables import render_table
+from bench_core.cli.tables import echo_wrapped, render_table, terminal_width
 from bench_core.terminal import duration
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from bench_core.runs.rescore import RescoreOutcome
     from bench_core.trial import Benchmark
 
-_MINIMUM_WIDTH = 60
 _SHOWN_CHANGES = 50
 
 
@@ -53,7 +51,10 @@ def execute_prepared(
     progress = make_progress(sys.stdout, as_json=as_json, redact=redact)
     outcome = run_prepared(prepare, options, progress=progress, guard=True, on_warning=_warn)
     record = {"event": "outcome", **outcome.model_dump(mode="json")}
-    click.echo(json.dumps(record) if as_json else _outcome_text(outcome))
+    if as_json:
+        click.echo(json.dumps(record))
+    else:
+        echo_wrapped(_outcome_text(outcome))
     short = outcome.remaining or (outcome.unscored and not options.without_scores)
     fell_short = exit_codes.FELL_SHORT if short else exit_codes.OK
     codes = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
@@ -91,7 +92,7 @@ def list_tasks(
         (task.task_id, *(", ".join(task.groups.get(name, ())) for name in names), task.goal)
         for task in chosen
     ]
-    click.echo(render_table(("task", *names, "goal"), rows, max_width=_terminal_width()))
+    click.echo(render_table(("task", *names, "goal"), rows, max_width=terminal_width()))
     click.echo(f"\n{len(chosen)} of {len(tasks)} tasks")
 
 
@@ -117,7 +118,10 @@ def execute_rescore(
         outcome = rescore_run_sync(
             benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
         )
-    click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
+    if as_json:
+        click.echo(outcome.model_dump_json(indent=2))
+    else:
+        echo_wrapped(_rescore_text(outcome))
     if outcome.unscored:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
@@ -144,9 +148,6 @@ def _outcome_text(outcome: RunOutcome) -> str:
             f"{outcome.unscored} of {outcome.planned} trials have no score: `{_rescore_command()} {outcome.folder}` "
             "scores again what they left; the same command with --rerun unscored runs them again."
         )
-    width = _terminal_width()
-    if width is not None:
-        lines = ["\n".join(textwrap.wrap(line, width, break_long_words=False)) for line in lines]
     return "\n".join(lines)
 
 
@@ -241,10 +242,3 @@ def _rescore_text(outcome: RescoreOutcome) -> str:
     if len(outcome.changes) > _SHOWN_CHANGES:
         lines.append(f"... and {len(outcome.changes) - _SHOWN_CHANGES} more in changes.json")
     return "\n".join(lines)
-
-
-def _terminal_width() -> int | None:
-    """Return the terminal's width, or None where the output goes elsewhere and nothing is cut."""
-    if not sys.stdout.isatty():
-        return None
-    return max(_MINIMUM_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)

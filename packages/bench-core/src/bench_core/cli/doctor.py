@@ -12,6 +12,7 @@ from typing import Literal
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.tables import echo_wrapped
 from bench_core.errors import pip_install
 from bench_core.terminal import plain_text
 
@@ -132,7 +133,10 @@ def execute_doctor(checks: Iterable[Check], *, as_json: bool = False) -> None:
     passed = all(result.status != "fail" for _, result in results)
     listed = [{"name": name, **asdict(result)} for name, result in results]
     record = {"ok": passed, "checks": listed}
-    click.echo(json.dumps(record, indent=2) if as_json else _as_text(results))
+    if as_json:
+        click.echo(json.dumps(record, indent=2))
+    else:
+        echo_wrapped(_as_text(results))
     if not passed:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 

@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import textwrap
 from collections.abc import Sequence
+
+import click
 
 from bench_core.terminal import pad, plain_text, shorten, width
 
 _GAP = "  "
+_MINIMUM_WIDTH = 60
+_LEAST_CELLS = 8
+_COLUMN = re.compile(r".*\S {2,}(?=\S)| +")
+
+
+def terminal_width() -> int | None:
+    """Return the terminal's width, or None where the output goes elsewhere and nothing is cut."""
+    if not sys.stdout.isatty():
+        return None
+    return max(_MINIMUM_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)
+
+
+def echo_wrapped(text: str) -> None:
+    """Print text; on a terminal, lines that are too long go on below their last column, and no word is broken."""
+    cells = terminal_width()
+    click.echo(text if cells is None else wrapped(text, cells))
+
+
+def wrapped(text: str, cells: int) -> str:
+    r"""Return text whose lines are broken between words, each under the column in which it began.
+
+    Example:
+        >>> print(wrapped("disk  ok\nport  something else listens there", 22))
+        disk  ok
+        port  something else
+              listens there
+    """
+    lines = []
+    for line in text.split("\n"):
+        plain = click.unstyle(line)
+        column = _COLUMN.match(plain)
+        hang = 0 if column is None or column.end() > cells // 2 else column.end()
+        first, *others = textwrap.wrap(
+            plain, cells, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
+        ) or [""]  # fmt: skip
+        # what is coloured is a mark at the beginning
+        lines += [line[: len(line) - len(plain) + len(first)], *others]
+    return "\n".join(lines)
 
 
 def render_table(
@@ -17,7 +61,8 @@ def render_table(
 ) -> str:
     """Return an aligned table: numbers to the right, text to the left, None as a dash.
 
-    With `max_width` the widest text column is shortened until a line fits.
+    With `max_width` text columns are shortened until a line fits, the widest first; the first one, which is
+    what readers copy, never.
 
     Example:
         >>> print(render_table(("task", "score"), [("7", 1.0), ("103", None)]))
@@ -47,13 +92,12 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _squeeze(widths: Sequence[int], right: Sequence[bool], max_width: int) -> list[int]:
-    """Shorten the widest text column until a line fits; it keeps at least eight cells."""
     squeezed = list(widths)
-    text_columns = [i for i, numeric in enumerate(right) if not numeric]
     excess = sum(squeezed) + len(_GAP) * (len(squeezed) - 1) - max_width
-    if excess > 0 and text_columns:
-        widest = max(text_columns, key=lambda i: squeezed[i])
-        squeezed[widest] = max(8, squeezed[widest] - excess)
+    texts = [i for i, numeric in enumerate(right) if i and not numeric]
+    for widest in sorted(texts, key=lambda i: -widths[i]):
+        less = min(max(0, excess), max(0, squeezed[widest] - _LEAST_CELLS))
+        squeezed[widest], excess = squeezed[widest] - less, excess - less
     return squeezed
 
 

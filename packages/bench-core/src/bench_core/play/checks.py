@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bench_core.models import Model
 
-_FIX = "see docs/computer-use.md for what each model is sent, and --agent-option dialect=... for another tool"
+_FIX = "`Computer use` of the documentation says what each model is sent; or --agent-option dialect=... for another tool"
 
 
 def play_checks(

@@ -14,7 +14,7 @@ from rich.text import Text
 from bench_core.progress.interface import RunStart
 from bench_core.progress.plain import trial_name
 from bench_core.progress.tally import Tally
-from bench_core.terminal import duration, pad, plain_text, shorten
+from bench_core.terminal import duration, pad, plain_text, shorten, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _SHOWN_IN_FLIGHT = 8
 _REFRESHES_PER_SECOND = 4
-_NAME_CELLS = 18
+_LEAST_NAME_CELLS = 18
+_BESIDE_NAMES = 42
+"""What a line has beside the name: mark, score, time and status."""
 _STYLES = {"cancelled": "dim"}
 
 
@@ -52,6 +54,7 @@ class LiveProgress:
         self._redact = redact
         self._monotonic = monotonic
         self._tally = Tally(RunStart("", "", 0), monotonic)
+        self._name_cells = _LEAST_NAME_CELLS
         self._in_flight: dict[tuple[str, int], tuple[PlannedTrial, int, float]] = {}
         self._live = Live(
             console=self._console,
@@ -103,14 +106,25 @@ class LiveProgress:
         self._console.print(line, overflow="ellipsis", no_wrap=True, crop=True)
 
     def _line(self, mark: str, style: str, result: TrialResult, status: str) -> Text:
-        name = _name(result.task_id, result.trial)
+        name = self._name(result.task_id, result.trial)
         score = "-" if result.score is None else f"{result.score:.2f}"
         took = duration(result.timings_s.get("total", 0.0))
         line = Text.assemble((mark, style), " ", f"{name}  {score:>5}  {took:>12}")
         line.append(f"  {status}", style=style)
         if result.error is not None:
-            line.append(f": {plain_text(self._redact(result.error.message))}", style="dim")
+            why = plain_text(self._redact(result.error.message))
+            fits = len(line) + 2 + width(why) <= self._console.width
+            # a long one begins with an address and ends with the reason: its middle is what can go
+            shown = f": {why}" if fits else f":\n  {_ends(why, self._console.width - 2)}"
+            line.append(shown, style="dim")
         return line
+
+    def _name(self, task_id: str, trial: int) -> str:
+        """Return a trial's name as wide as the longest so far, as far as the terminal has room for it."""
+        name = trial_name(task_id, trial)
+        room = max(_LEAST_NAME_CELLS, self._console.width - _BESIDE_NAMES)
+        self._name_cells = min(room, max(self._name_cells, width(name)))
+        return pad(shorten(name, self._name_cells), self._name_cells)
 
     def _render(self) -> RenderableType:
         return Group(*self._flight_lines(), self._bar(), self._summary())
@@ -123,7 +137,7 @@ class LiveProgress:
         return [*lines, Text(f"  ... and {more} more", style="dim")] if more else lines
 
     def _flight_line(self, trial: PlannedTrial, attempt: int, since: float, now: float) -> Text:
-        name = _name(trial.key.task_id, trial.key.trial)
+        name = self._name(trial.key.task_id, trial.key.trial)
         again = f"  attempt {attempt}" if attempt > 1 else ""
         text = f"· {name}         {duration(now - since):>12}{again}"
         goal_cells = self._console.width - len(text) - 2
@@ -151,8 +165,12 @@ class LiveProgress:
         return Text(" · ".join(words), no_wrap=True, overflow="ellipsis")
 
 
-def _name(task_id: str, trial: int) -> str:
-    return pad(shorten(trial_name(task_id, trial), _NAME_CELLS), _NAME_CELLS)
+def _ends(text: str, cells: int) -> str:
+    """Return the beginning and the end of a text, the end in two thirds of the room."""
+    if width(text) <= cells:
+        return text
+    end = text[-(2 * cells // 3) :]
+    return f"{shorten(text, cells - width(end))}{end}"
 
 
 def _mark(result: TrialResult) -> tuple[str, str]:

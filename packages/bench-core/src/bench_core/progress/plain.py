@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _STATUS_CELLS = 17
 _TIME_CELLS = 12
 _NAME_CELLS = 16
-_REASON_CELLS = 100
 
 
 class PlainProgress:
@@ -93,7 +92,7 @@ class PlainProgress:
     def _reason(self, result: TrialResult) -> str:
         if result.error is None:
             return ""
-        return f"  {shorten(self._redact(result.error.message), _REASON_CELLS)}"
+        return f"  {plain_text(self._redact(result.error.message))}"
 
     def _write(self, line: str) -> None:
         self._stream.write(line.rstrip() + "\n")
