@@ -127,21 +127,17 @@ def _picture(name: str, path: Path) -> ShownPicture | None:
     if size is None or not all(size):
         raise InputError(f"{path}: the screenshot is not a PNG, JPEG, GIF or WebP picture")
     if max(size) > _MAX_SIDE or len(data) > _MAX_BYTES:
-        return _shrunk(name, path, data)
+        try:
+            from PIL import Image, UnidentifiedImageError
+        except ImportError:
+            return None
+        try:
+            with Image.open(io.BytesIO(data)) as image:
+                image.thumbnail((_MAX_SIDE, _MAX_SIDE))
+                out = io.BytesIO()
+                image.convert("RGB").save(out, "JPEG", quality=85)
+                size = image.size
+        except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+            raise InputError(f"{path}: cannot read the screenshot: {error}") from error
+        return ShownPicture(name, ImagePart.from_bytes(out.getvalue()), *size)
     return ShownPicture(name, ImagePart.from_bytes(data), *size)
-
-
-def _shrunk(name: str, path: Path, data: bytes) -> ShownPicture | None:
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        return None
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            image.thumbnail((_MAX_SIDE, _MAX_SIDE))
-            out = io.BytesIO()
-            image.convert("RGB").save(out, "JPEG", quality=85)
-            size = image.size
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise InputError(f"{path}: cannot read the screenshot: {error}") from error
-    return ShownPicture(name, ImagePart.from_bytes(out.getvalue()), *size)

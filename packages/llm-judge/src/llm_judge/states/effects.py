@@ -81,7 +81,19 @@ def app_effects(app: App) -> Iterator[Effect]:
             if not app.changes:
                 yield from records_of(app.name, "present", part.pointer, part.value)
         else:
-            yield from _of_snapshots(app.name, app.before, part)
+            grouped: dict[str, list[JsonChange]] = defaultdict(list)
+            for change in diff(app.before.value, part.value, part.pointer, app.before.pointer):
+                if change.kind == "changed":
+                    grouped[change.pointer.rpartition("/")[0]].append(change)
+                else:
+                    value = change.after if change.kind == "added" else change.before
+                    if isinstance(value, dict | list) and value:
+                        yield from records_of(app.name, change.kind, change.pointer, value)
+                    else:
+                        yield Effect(app.name, change.kind, change.pointer, value)
+            for parent, changes in grouped.items():
+                of = _identity(part, parent, {each.pointer for each in changes})
+                yield from _changed(app.name, parent, changes, of)
     for part in app.changes:
         yield from records_of(app.name, "listed", part.pointer, part.value)
 
@@ -89,29 +101,24 @@ def app_effects(app: App) -> Iterator[Effect]:
 def records_of(app: str, kind: EffectKind, pointer: str, value: Any) -> Iterator[Effect]:
     """Yield the records below `value`, each small enough for a line."""
     if _is_table(value):
-        yield from _tables(app, kind, pointer, value)
+        columns = list(value[0])
+        batch: list[list[Any]] = []
+        first = size = 0
+        for number, row in enumerate(value):
+            cells = [row[column] for column in columns]
+            cost = len(compact(cells)) + 1
+            if batch and size + cost > _CHUNK:
+                yield _table(app, kind, pointer, (first, columns, batch))
+                batch, first, size = [], number, 0
+            batch.append(cells)
+            size += cost
+        yield _table(app, kind, pointer, (first, columns, batch))
     elif _is_structure(value):
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for key, each in members:
             yield from records_of(app, kind, child(pointer, key), each)
     elif value not in ({}, []):
         yield from _chunks(app, kind, pointer, value)
-
-
-def _of_snapshots(app: str, before: StatePart, after: StatePart) -> Iterator[Effect]:
-    grouped: dict[str, list[JsonChange]] = defaultdict(list)
-    for change in diff(before.value, after.value, after.pointer, before.pointer):
-        if change.kind == "changed":
-            grouped[change.pointer.rpartition("/")[0]].append(change)
-        else:
-            value = change.after if change.kind == "added" else change.before
-            if isinstance(value, dict | list) and value:
-                yield from records_of(app, change.kind, change.pointer, value)
-            else:
-                yield Effect(app, change.kind, change.pointer, value)
-    for parent, changes in grouped.items():
-        of = _identity(after, parent, {each.pointer for each in changes})
-        yield from _changed(app, parent, changes, of)
 
 
 def _identity(part: StatePart, record: str, changed: set[str]) -> dict[str, Any]:
@@ -175,23 +182,6 @@ def _is_table(value: Any) -> bool:
         and not any(isinstance(cell, dict | list) for cell in row.values())
         for row in value
     )
-
-
-def _tables(
-    app: str, kind: EffectKind, pointer: str, rows: list[dict[str, Any]]
-) -> Iterator[Effect]:
-    columns = list(rows[0])
-    batch: list[list[Any]] = []
-    first = size = 0
-    for number, row in enumerate(rows):
-        cells = [row[column] for column in columns]
-        cost = len(compact(cells)) + 1
-        if batch and size + cost > _CHUNK:
-            yield _table(app, kind, pointer, (first, columns, batch))
-            batch, first, size = [], number, 0
-        batch.append(cells)
-        size += cost
-    yield _table(app, kind, pointer, (first, columns, batch))
 
 
 def _table(

@@ -146,7 +146,8 @@ def find(kind: Kind, name: str) -> EvaluatorDeclaration:
 
 def declared(kind: Kind) -> dict[str, EvaluatorDeclaration]:
     """Return all declarations of a kind, by name."""
-    _load()
+    for area in _AREAS:
+        importlib.import_module(f"waa_server_ext.native.{area}")
     return _DECLARED[kind]
 
 
@@ -158,11 +159,6 @@ def missing_parts() -> dict[str, str]:
         for each in (*declared("getter").values(), *declared("metric").values())
         if (missing := each.missing())
     }
-
-
-def _load() -> None:
-    for area in _AREAS:
-        importlib.import_module(f"waa_server_ext.native.{area}")
 
 
 def _declare(
