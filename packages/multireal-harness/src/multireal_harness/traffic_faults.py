@@ -36,7 +36,7 @@ class AppTrafficFault(Record):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _OpenRequest:
     """An open request."""
 
     what: tuple[str, str]
@@ -59,7 +59,7 @@ class AppWatch:
         self._armed = False
         self._found: dict[tuple[str, str], AppTrafficFault] = {}
         self._crashes = 0
-        self._asked: dict[Any, _Asked] = {}
+        self._asked: dict[Any, _OpenRequest] = {}
 
     def install(self, context: Any) -> None:
         """Attach to a context; nothing counts before `arm`."""
@@ -108,7 +108,7 @@ class AppWatch:
             and request.resource_type in _NEEDED
         ):
             what = (request.method, request.url.partition("?")[0].partition("#")[0])
-            self._asked[request] = _Asked(what, time.monotonic())
+            self._asked[request] = _OpenRequest(what, time.monotonic())
 
     def _answered(self, response: Any) -> None:
         asked, status = self._asked.get(response.request), response.status

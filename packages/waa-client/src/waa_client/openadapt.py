@@ -135,7 +135,7 @@ def import_executions(
     with RunFolder.create(out, info, tasks, redactor=redactor) as run:
         for name, task in known.items():
             key = TrialKey(task_id=task.task_id, trial=1)
-            trial = _Trial(results, name, task, key, info.agent, info.model)
+            trial = _TaskFolder(results, name, task, key, info.agent, info.model)
             run.append(trial.result(TrialArtifacts(run.new_attempt(key), redactor)))
         run.finish("finished")
         every = list(run.results().values())
@@ -153,7 +153,7 @@ def import_executions(
     )
 
 
-class _Trial:
+class _TaskFolder:
     """The folder of one task, and whose trial it is."""
 
     def __init__(

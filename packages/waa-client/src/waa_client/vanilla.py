@@ -135,7 +135,9 @@ def import_results(
         for place, task in known:
             trial = TrialKey(task_id=task.task_id, trial=trials[place.parent.parent])
             artifacts = TrialArtifacts(run.new_attempt(trial), redactor)
-            run.append(_result(_Place(tree, place), task, trial, info.agent, model, artifacts))
+            run.append(
+                _result(_TrialFolder(tree, place), task, trial, info.agent, model, artifacts)
+            )
         run.finish("finished")
     return _summary(out, settings, unknown)
 
@@ -207,7 +209,7 @@ class _Tree:
         return domain, name
 
 
-class _Place:
+class _TrialFolder:
     """The folder of one trial."""
 
     def __init__(self, tree: _Tree, inside: PurePosixPath) -> None:
@@ -265,7 +267,7 @@ def _settings_of(results: Path, found: Sequence[PurePosixPath]) -> str:
 
 
 def _result(
-    place: _Place,
+    place: _TrialFolder,
     task: Task,
     key: TrialKey,
     agent: str,
@@ -336,7 +338,7 @@ def _status(score: float | None, *, ended: bool) -> Status:
     return Status.COMPLETED if ended else Status.STEP_LIMIT
 
 
-def _score(place: _Place) -> tuple[float | None, bool]:
+def _score(place: _TrialFolder) -> tuple[float | None, bool]:
     """Return the score and whether there is a result that is no number."""
     text = place.text("result.txt")
     if text is None:
@@ -351,7 +353,7 @@ def _score(place: _Place) -> tuple[float | None, bool]:
     return score, score is None
 
 
-def _last_of_v2(place: _Place) -> float | None:
+def _last_of_v2(place: _TrialFolder) -> float | None:
     """Return the last score of `results.json`, which is what V2 averages."""
     try:
         return as_score(float(json.loads(place.text("results.json") or "[]")[-1]["score"]))
@@ -367,7 +369,7 @@ def _error(reason: str | None, lines: Sequence[dict[str, Any]]) -> ErrorInfo:
     return ErrorInfo(kind="VanillaException", message=first, phase="vanilla")
 
 
-def _trajectory(place: _Place) -> list[dict[str, Any]]:
+def _trajectory(place: _TrialFolder) -> list[dict[str, Any]]:
     lines = []
     for line in (place.text("traj.jsonl") or "").splitlines():
         try:
@@ -387,7 +389,9 @@ def _action_text(action: object) -> str:
     return str(action)
 
 
-def _step(number: int, line: dict[str, Any], place: _Place, artifacts: TrialArtifacts) -> Step:
+def _step(
+    number: int, line: dict[str, Any], place: _TrialFolder, artifacts: TrialArtifacts
+) -> Step:
     action = _action_text(line["action"])
     kind = {"kind": action.lower()} if action in SPECIAL else {"kind": "code", "code": action}
     return Step(
@@ -400,7 +404,7 @@ def _step(number: int, line: dict[str, Any], place: _Place, artifacts: TrialArti
 
 
 def _screenshot(
-    number: int, line: dict[str, Any], place: _Place, artifacts: TrialArtifacts
+    number: int, line: dict[str, Any], place: _TrialFolder, artifacts: TrialArtifacts
 ) -> str | None:
     name = line.get("screenshot") or line.get("screenshot_file")
     data = place.picture(name) if isinstance(name, str) else None

@@ -97,7 +97,7 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
     os.close(far)
     # what is no Python would end by the question where it hangs
     asks = order["foreign"] is None or order["foreign"]["is_python"]
-    return _Supervisor(pid, socket.socket(fileno=control), output, asks=asks).run()
+    return _AgentSupervisor(pid, socket.socket(fileno=control), output, asks=asks).run()
 
 
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
@@ -143,7 +143,7 @@ def _become_foreign(program: dict[str, Any], own: dict[str, str], work: int) -> 
     os._exit(_NOT_STARTED)
 
 
-class _Supervisor:
+class _AgentSupervisor:
     """One agent's process, its output, and the run's request to end it."""
 
     def __init__(

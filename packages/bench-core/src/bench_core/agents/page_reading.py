@@ -39,7 +39,7 @@ _ELEMENTS = TypeAdapter(list[Element])
 
 
 @dataclass
-class _Line:
+class _TextLine:
     text: str
     seen: bool
 
@@ -53,7 +53,7 @@ class PageLook:
         notices: What appeared since the previous look.
     """
 
-    lines: list[_Line]
+    lines: list[_TextLine]
     elements: list[Element]
     notices: list[str]
     above: int = 0
@@ -102,7 +102,7 @@ class PageReader:
             if found is None:
                 raise
             return PageLook(
-                [_Line(f"(the page cannot be read: {found[0][:200]})", seen=True)], [], []
+                [_TextLine(f"(the page cannot be read: {found[0][:200]})", seen=True)], [], []
             )
 
     async def outline(self, page: Any, action: ReadPage) -> str:
@@ -165,19 +165,19 @@ class PageReader:
         frames = await self._frames(frame) if holders else {}
         for number, (text, seen) in enumerate(zip(found["lines"], found["seen"], strict=True)):
             on_screen = seen == "1"
-            look.lines.append(_Line(text, on_screen))
+            look.lines.append(_TextLine(text, on_screen))
             framed = frames.get(holders[number]) if number in holders else None
             inner = await self._framed(framed, asked) if framed else None
             if inner is not None:
                 blank = " " * (len(text) - len(text.lstrip()) + 1)
                 look.lines += [
-                    _Line(blank + line.text, line.seen and on_screen) for line in inner.lines
+                    _TextLine(blank + line.text, line.seen and on_screen) for line in inner.lines
                 ]
                 look.elements += inner.elements
                 look.notices += inner.notices
         if found["full"]:
             more = "(the page goes on: read_page with an element gives what is below it)"
-            look.lines.append(_Line(more, seen=False))
+            look.lines.append(_TextLine(more, seen=False))
         return look
 
     async def _framed(self, framed: tuple[Any, Placed], asked: dict[str, Any]) -> PageLook | None:
@@ -213,10 +213,10 @@ def _moved(element: dict[str, Any], place: Placed) -> dict[str, Any]:
     return element | {"rect": [place.x + x, place.y + y, width, height]}
 
 
-def _on_screen(lines: Sequence[_Line]) -> tuple[int, int]:
+def _on_screen(lines: Sequence[_TextLine]) -> tuple[int, int]:
     """Return the longest run of lines on the screen: what sticks to its edges stands elsewhere in the text.
 
-    >>> _on_screen([_Line(each, each in "aef") for each in "abcdefg"])
+    >>> _on_screen([_TextLine(each, each in "aef") for each in "abcdefg"])
     (4, 5)
     """
     best, start, previous = (0, -1), 0, -2

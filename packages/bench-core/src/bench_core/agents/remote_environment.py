@@ -99,7 +99,7 @@ async def serve_environment(
 
     Calls run in this event loop, one after another.
     """
-    server = _Server(("127.0.0.1", port), _Handler)
+    server = _EnvironmentServer(("127.0.0.1", port), _EnvironmentHandler)
     server.environment, server.loop = environment, asyncio.get_running_loop()
     server.start()
     try:
@@ -108,13 +108,13 @@ async def serve_environment(
         await asyncio.to_thread(server.stop)
 
 
-class _Server(BoundedServer):
+class _EnvironmentServer(BoundedServer):
     environment: Environment
     loop: asyncio.AbstractEventLoop
 
 
-class _Handler(BoundedHandler):
-    server: _Server
+class _EnvironmentHandler(BoundedHandler):
+    server: _EnvironmentServer
 
     def do_GET(self) -> None:
         environment = self.server.environment

@@ -12,7 +12,7 @@ from bench_core.browser_use.settings import import_browser_use
 from bench_core.errors import InputError, pip_install
 
 
-class _Provider(NamedTuple):
+class _ChatProvider(NamedTuple):
     """Where a chat class is, and the variables that hold its key and base URL."""
 
     module: str
@@ -22,18 +22,18 @@ class _Provider(NamedTuple):
 
 
 _PROVIDERS = {
-    "anthropic": _Provider(
+    "anthropic": _ChatProvider(
         "anthropic.chat", "ChatAnthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)
     ),
-    "deepseek": _Provider("deepseek.chat", "ChatDeepSeek", ("DEEPSEEK_API_KEY",)),
-    "google": _Provider("google.chat", "ChatGoogle", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "groq": _Provider("groq.chat", "ChatGroq", ("GROQ_API_KEY",)),
-    "mistral": _Provider("mistral.chat", "ChatMistral", ("MISTRAL_API_KEY",)),
-    "ollama": _Provider("ollama.chat", "ChatOllama"),
-    "openai": _Provider(
+    "deepseek": _ChatProvider("deepseek.chat", "ChatDeepSeek", ("DEEPSEEK_API_KEY",)),
+    "google": _ChatProvider("google.chat", "ChatGoogle", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "groq": _ChatProvider("groq.chat", "ChatGroq", ("GROQ_API_KEY",)),
+    "mistral": _ChatProvider("mistral.chat", "ChatMistral", ("MISTRAL_API_KEY",)),
+    "ollama": _ChatProvider("ollama.chat", "ChatOllama"),
+    "openai": _ChatProvider(
         "openai.chat", "ChatOpenAI", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE")
     ),
-    "openrouter": _Provider("openrouter.chat", "ChatOpenRouter", ("OPENROUTER_API_KEY",)),
+    "openrouter": _ChatProvider("openrouter.chat", "ChatOpenRouter", ("OPENROUTER_API_KEY",)),
 }
 _NO_KEY = "none"  # what servers that check no key are sent; clients insist on some text
 
@@ -72,7 +72,7 @@ def chat_for(
     return _chat_class(provider)(**{k: v for k, v in chosen.items() if k in known})
 
 
-def _parsed(model: str) -> tuple[str, _Provider]:
+def _parsed(model: str) -> tuple[str, _ChatProvider]:
     prefix, colon, name = model.partition(":")
     if prefix not in _PROVIDERS or not colon or not name:
         raise InputError(
@@ -82,7 +82,9 @@ def _parsed(model: str) -> tuple[str, _Provider]:
     return name, _PROVIDERS[prefix]
 
 
-def _key(model: str, provider: _Provider, environment: Mapping[str, str], *, has_url: bool) -> str:
+def _key(
+    model: str, provider: _ChatProvider, environment: Mapping[str, str], *, has_url: bool
+) -> str:
     key = _first(environment, provider.keys)
     if key is None and not (has_url and provider.base_urls):
         raise InputError(f"{model} needs a key: set {' or '.join(provider.keys)}")
@@ -93,7 +95,7 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None
     return next((environment[name] for name in names if environment.get(name)), None)
 
 
-def _chat_class(provider: _Provider) -> Any:
+def _chat_class(provider: _ChatProvider) -> Any:
     import_browser_use()
     try:
         module = importlib.import_module(f"browser_use.llm.{provider.module}")
@@ -105,6 +107,6 @@ def _chat_class(provider: _Provider) -> Any:
     return getattr(module, provider.chat)
 
 
-def _fewest_retries(provider: _Provider) -> int:
+def _fewest_retries(provider: _ChatProvider) -> int:
     """Return the least `max_retries` the class takes: Google's counts the first try as well."""
     return 1 if provider.chat == "ChatGoogle" else 0

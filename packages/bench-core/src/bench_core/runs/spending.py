@@ -55,7 +55,7 @@ def spent_before(run: RunView) -> Spent:
     )
 
 
-class _Call(msgspec.Struct, gc=False):
+class _CallCost(msgspec.Struct, gc=False):
     """What a call cost, as its event has it, or all calls of a source as an attempt of a result has them."""
 
     usage: UsagePart = msgspec.field(default_factory=UsagePart)
@@ -64,14 +64,14 @@ class _Call(msgspec.Struct, gc=False):
     reported: bool = False
 
 
-class _Event(msgspec.Struct, gc=False):
-    data: _Call
+class _CallEvent(msgspec.Struct, gc=False):
+    data: _CallCost
     task_id: str | None = None
     trial: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class _Attempt(msgspec.Struct, gc=False):
-    spent: tuple[_Call, ...] = ()
+    spent: tuple[_CallCost, ...] = ()
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -80,8 +80,8 @@ class _Result(msgspec.Struct, gc=False):
     attempts: tuple[_Attempt, ...] = ()
 
 
-_EVENT, _RESULT = msgspec.json.Decoder(_Event), msgspec.json.Decoder(_Result)
-_Calls = Iterator[tuple[int | None, _Call]]
+_EVENT, _RESULT = msgspec.json.Decoder(_CallEvent), msgspec.json.Decoder(_Result)
+_Calls = Iterator[tuple[int | None, _CallCost]]
 
 
 def _calls_of_events(run: RunView) -> _Calls:
@@ -116,7 +116,7 @@ class _Total:
         self.costs = array("d")
         self.unpriced = 0
 
-    def add(self, call: _Call) -> None:
+    def add(self, call: _CallCost) -> None:
         self.usage = list(map(operator.add, self.usage, msgspec.structs.astuple(call.usage)))
         self.costs.append(call.cost_usd or 0.0)
         self.unpriced += call.unpriced_calls

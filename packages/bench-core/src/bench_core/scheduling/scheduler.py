@@ -65,7 +65,7 @@ class Policy:
 
 
 @dataclass(eq=False, slots=True)
-class _Trial:
+class _ScheduledTrial:
     """A planned trial and what was tried of it so far; small until it starts, as most of a large plan waits."""
 
     trials: Sequence[PlannedTrial]
@@ -95,7 +95,7 @@ class _Trial:
 class _Flight:
     """A trial that occupies a worker: it waits for locks, or its attempt runs."""
 
-    trial: _Trial
+    trial: _ScheduledTrial
     task: asyncio.Task[None] | None = None
     held: Held | None = None
     live: LiveAttempt | None = None
@@ -154,9 +154,9 @@ class Scheduler:
         self._budget = budget
         self._progress = progress
         self._locks = locks or NoLocks()
-        self._queue: ResourceQueue[_Trial] = ResourceQueue(self._policy.patience)
+        self._queue: ResourceQueue[_ScheduledTrial] = ResourceQueue(self._policy.patience)
         self._flights: set[_Flight] = set()
-        self._backing_off: dict[_Trial, asyncio.TimerHandle] = {}
+        self._backing_off: dict[_ScheduledTrial, asyncio.TimerHandle] = {}
         self._abandoned_tasks: dict[_Flight, asyncio.Task[None]] = {}
         faults = self._policy.max_consecutive_faults
         self._probe_after_s = self._policy.backoff.delay_s(faults or 1, seed=0)
@@ -176,7 +176,7 @@ class Scheduler:
         for place, planned in enumerate(trials):
             claim = claim_of(planned.resources)
             claim = claims.setdefault(claim, claim)  # trials of a task share it
-            self._queue.add(_Trial(trials, place, claim), claim)
+            self._queue.add(_ScheduledTrial(trials, place, claim), claim)
         time_is_up = self._arm_time_budget()
         loop = asyncio.get_running_loop()
 
@@ -382,14 +382,14 @@ class Scheduler:
             and not (flight.live is not None and flight.live.running.abandoned)
         )
 
-    def _back_off(self, trial: _Trial, failed: TrialResult) -> None:
+    def _back_off(self, trial: _ScheduledTrial, failed: TrialResult) -> None:
         delay_s = self._policy.backoff.delay_s(trial.tries, seed=trial.planned.seed)
         self._event("retry", trial.planned.key, delay_s=round(delay_s, 3))
         self._progress.retrying(failed, delay_s)
         loop = asyncio.get_running_loop()
         self._backing_off[trial] = loop.call_later(delay_s, self._try_again, trial)
 
-    def _try_again(self, trial: _Trial) -> None:
+    def _try_again(self, trial: _ScheduledTrial) -> None:
         del self._backing_off[trial]
         self._queue.add(trial, trial.claim)
         self._wakeup.set()

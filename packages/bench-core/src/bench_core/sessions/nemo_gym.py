@@ -44,7 +44,7 @@ class _Row(Record):
 
 
 @dataclass
-class _Place:
+class _ClientSession:
     """One client's session."""
 
     name: str
@@ -70,7 +70,7 @@ class NemoGymServer:
         self.benchmark = benchmark
         self._settings = settings
         self._limits = limits or Limits()
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _ClientSession] = {}
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request."""
@@ -128,7 +128,7 @@ class NemoGymServer:
             if len(self._places) >= self._limits.sessions:
                 raise RefusedError(503, f"all {self._limits.sessions} sessions are in use")
             name = secrets.token_urlsafe(24)
-            place = _Place(name, AsyncSession(self.benchmark, self._settings))
+            place = _ClientSession(name, AsyncSession(self.benchmark, self._settings))
             self._places[name] = place
         place.row, place.reward, place.fault = row, None, None
         answer: dict[str, Any] = {"env_id": place.name}
@@ -145,7 +145,7 @@ class NemoGymServer:
             raise RefusedError(422, str(error)) from error
         await exchange.answer(200, answer, _cookie(place.name))
 
-    async def _acted(self, place: _Place, given: Any) -> dict[str, Any]:
+    async def _acted(self, place: _ClientSession, given: Any) -> dict[str, Any]:
         if place.fault is not None:
             return _without_score(place.fault)
         try:
@@ -188,7 +188,7 @@ class NemoGymServer:
         row = {key: value for key, value in body.items() if key != "reward"}
         await exchange.answer(200, {**row, **verdict}, _cookie(place.name))
 
-    def _place(self, exchange: Exchange, body: dict[str, Any]) -> _Place:
+    def _place(self, exchange: Exchange, body: dict[str, Any]) -> _ClientSession:
         place = self._places.get(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
         if place is None:
             raise RefusedError(404, "there is no such session: call /seed_session first")

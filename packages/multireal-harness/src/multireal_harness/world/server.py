@@ -42,10 +42,10 @@ class CloneServer:
 class _Server(BoundedServer):
     def __init__(self, owner: CloneServer) -> None:
         self.owner = owner
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _CloneHandler)
 
 
-class _Handler(BoundedHandler):
+class _CloneHandler(BoundedHandler):
     server: _Server
     any_origin = True  # as the real apps
 

@@ -117,7 +117,7 @@ def translate(action: Action, screen: DesktopScreen) -> Block:
     computer.mouse.move_abs(x=0.008203125, y=0.0284722222)
     computer.mouse.single_click()
     """
-    writer = _Writer(screen)
+    writer = _CodeWriter(screen)
     try:
         writer.write(action)
     except UnknownKeyError as error:
@@ -125,7 +125,7 @@ def translate(action: Action, screen: DesktopScreen) -> Block:
     return writer.block()
 
 
-class _Writer:
+class _CodeWriter:
     """Writer of the lines of one code block."""
 
     def __init__(self, screen: DesktopScreen) -> None:

@@ -81,7 +81,7 @@ class CheckoutAgent:
         """
         # imports of a checkout may take seconds, in which other trials go on
         agent = await asyncio.to_thread(_make, context)
-        trial = _Trial(agent, environment.live, task, context)
+        trial = _VanillaTrial(agent, environment.live, task, context)
         with trial.calls.recording():
             try:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
@@ -90,7 +90,7 @@ class CheckoutAgent:
         return trial.outcome()
 
 
-class _Trial:
+class _VanillaTrial:
     """One trial under vanilla's loop."""
 
     def __init__(

@@ -28,7 +28,7 @@ _MOVES = ("os.rename", "os.link", "os.symlink")
 _STARTS = ("os.exec", "os.spawn", "os.system", "pty.spawn")
 
 
-class _Guard:
+class _WriteGuard:
     def __init__(self, *writable: Path) -> None:
         roots = (*writable, Path(tempfile.gettempdir()))
         self._roots = [root.resolve() for root in roots]
@@ -79,7 +79,7 @@ def guard_files(*writable: Path) -> None:
     Reading is not restricted. It cannot be undone and sees Python's own calls only: give it a
     process that exists to run foreign code.
     """
-    sys.addaudithook(_Guard(*writable))
+    sys.addaudithook(_WriteGuard(*writable))
 
 
 def _check_program(executable: object, command: object) -> None:

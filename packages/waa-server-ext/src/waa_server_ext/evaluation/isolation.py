@@ -52,7 +52,7 @@ class IsolatedEvaluator(Closing):
         self._settings = settings
         self._grace_s = grace_s
         self._lock = threading.Lock()
-        self._worker: _Worker | None = None
+        self._worker: _EvaluatorProcess | None = None
         self._description = self._running().description
 
     def evaluate(
@@ -135,13 +135,13 @@ class IsolatedEvaluator(Closing):
             raise _GoneError(f"it is broken: {reply['reason']}")
         return reply
 
-    def _running(self) -> _Worker:
+    def _running(self) -> _EvaluatorProcess:
         if self._worker is None:
-            self._worker = _Worker(self._settings)
+            self._worker = _EvaluatorProcess(self._settings)
         return self._worker
 
 
-class _Worker:
+class _EvaluatorProcess:
     """The child process, its folder of temporary files and what it evaluates."""
 
     def __init__(self, settings: EvaluatorSettings) -> None:

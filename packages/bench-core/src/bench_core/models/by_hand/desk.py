@@ -39,7 +39,7 @@ def desk_url() -> str:
     """Return the address of the run's page, which is served from here on where it was not yet."""
     with _starting:
         if DESK_VARIABLE not in os.environ:
-            desk = _Desk(("127.0.0.1", 0), _Handler)
+            desk = _Desk(("127.0.0.1", 0), _DeskHandler)
             desk.start("by-hand")
             os.environ[DESK_VARIABLE] = f"http://127.0.0.1:{desk.server_address[1]}/{desk.token}/"
             print(  # noqa: T201  # on the terminal, before anybody waits for an answer
@@ -51,7 +51,7 @@ def desk_url() -> str:
 
 
 @dataclass
-class _Waiting:
+class _WaitingRequest:
     """A request that waits for a person, and what that person answers."""
 
     request: ModelRequest
@@ -59,13 +59,13 @@ class _Waiting:
 
 
 @dataclass
-class _Conversation:
+class _TrialRequests:
     """The requests of one trial's model, one after another; `turn` counts them."""
 
     number: int
     person: str = ""
     turn: int = 0
-    waits: _Waiting | None = None
+    waits: _WaitingRequest | None = None
 
 
 class _Desk(BoundedServer):
@@ -75,14 +75,14 @@ class _Desk(BoundedServer):
         super().__init__(*args)
         self.token = secrets.token_urlsafe(24)
         self.news = threading.Condition()
-        self.conversations: dict[str, _Conversation] = {}
+        self.conversations: dict[str, _TrialRequests] = {}
         self._numbers = itertools.count(1)
 
     def ask(self, key: str, request: ModelRequest, asker: socket.socket) -> dict[str, Any] | None:
         """Wait until a person has answered; None where the asker has hung up."""
-        waits = _Waiting(request)
+        waits = _WaitingRequest(request)
         with self.news:
-            here = self.conversations.get(key) or _Conversation(next(self._numbers))
+            here = self.conversations.get(key) or _TrialRequests(next(self._numbers))
             self.conversations[key] = here
             here.turn += 1
             here.waits = waits
@@ -114,7 +114,7 @@ def _hung_up(connection: socket.socket) -> bool:
         return True
 
 
-class _Handler(BoundedHandler):
+class _DeskHandler(BoundedHandler):
     server: _Desk
     most_body: ClassVar[int] = 256 * 1024 * 1024
 
