@@ -64,6 +64,7 @@ def places(tmp_path: Path) -> Mapping[str, str]:
         "torn.yaml": "sites: [a\n",
         "list.json": "[1, 2]",
         "scene.yaml": "windows: 3\n",
+        "vm-alone.json": '{"command": ["vm"], "urls": {"vm": "http://127.0.0.1:{port}"}}',
     }
     for name, text in written.items():
         (tmp_path / name).write_text(text)
@@ -74,7 +75,7 @@ def places(tmp_path: Path) -> Mapping[str, str]:
         "run": "run", "missing": "absent.json", "folder": "folder", "new": "new.json",
         "folder_in_use": "in-use", "garbage": "garbage.json", "case": "case.json",
         "unknown_key": "unknown-key.json", "unknown_site": "sites.yaml", "misspelt": "misspelt.yaml",
-        "torn": "torn.yaml", "list": "list.json", "scene": "scene.yaml", "newer": "newer",
+        "torn": "torn.yaml", "list": "list.json", "scene": "scene.yaml", "newer": "newer", "vm_alone": "vm-alone.json",
     }  # fmt: skip
 
 
