@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -250,3 +251,39 @@ def _drawn(rng: Random, depth: int = 4) -> tuple[Any, States]:
     one = _read(random_assertion(rng, depth))
     end, start = random_state(rng), random_state(rng)
     return one, States(end, start) if rng.random() < 0.7 else states_of(end)
+
+
+def test_what_is_known_from_other_states_and_claims_changes_no_decision() -> None:
+    rng = Random(54)  # noqa: S311  # not cryptography
+    claims = [_read(random_assertion(rng, 4)) for _ in range(20)]
+    ends = [random_state(rng) for _ in range(8)]
+    known: dict[Any, bool] = {}
+    decided = set()
+    for end, start in pairwise(ends):
+        shared = States(end, start)
+        for one in claims:
+            truth = decide(one, shared, known=known).truth
+            assert truth is decide(one, States(end, start)).truth
+            decided.add(truth)
+    assert known
+    assert decided == {True, False, None}
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "truths"),
+    [
+        ({"op": "flag", "value": True}, [True, 1, "1", 2], [True, True, True, None]),
+        ({"op": "is", "kind": "exact", "values": ["1"]}, [1, True, "1", 1.0], [True, False, True, True]),
+        ({"op": "number", "value": 1}, [1, True, "1", 2], [True, None, True, False]),
+    ],
+)  # fmt: skip
+def test_values_that_python_calls_equal_are_known_apart(
+    condition: dict[str, Any], values: list[Any], truths: list[Any]
+) -> None:
+    claim = _read(
+        {"op": "exists", "over": "/all/*", "where": {"op": "and", "of": [{**condition, "field": "/v"}]}}
+    )  # fmt: skip
+    known: dict[Any, bool] = {}
+    for _ in range(2):
+        found = [decide(claim, States({"all": [{"v": each}]}), known=known).truth for each in values]  # fmt: skip
+        assert found == truths

@@ -79,6 +79,7 @@ class ClaimFile:
 
     def __init__(self, tasks: Iterable[TaskClaims]) -> None:
         self._tasks = {each.task: each for each in tasks}
+        self._known: dict[tuple[str, Setting], dict[Any, bool]] = {}
 
     @classmethod
     def read(cls, path: Path) -> ClaimFile:
@@ -91,12 +92,14 @@ class ClaimFile:
         if task is None:
             return
         setting = setting_of(case)
+        # what is found of a value in one trial holds in the others
+        known = {} if case.claims else self._known.setdefault((task.task, setting), {})
         words = {(each.meaning, folded(each.word)): each.same for each in task.words}
         texts = {each.id: each.text for each in case.criteria}
         for claim in task.claims:
             # a claim that was written for other words proves nothing of these
             if claim.decides and texts.get(claim.criterion_id) == claim.criterion:
-                yield claim, partial(_decided, claim, setting, words)
+                yield claim, partial(_decided, claim, setting, words, known)
 
     def __call__(self, case: JudgeCase, state: Any) -> dict[str, CriterionVerdict]:
         """Return the verdicts on the criteria that are decided, all `proven`."""
@@ -110,12 +113,16 @@ class ClaimFile:
 
 
 def _decided(
-    claim: Claim, setting: Setting, words: Mapping[tuple[str, str], bool | None], states: States
+    claim: Claim,
+    setting: Setting,
+    words: Mapping[tuple[str, str], bool | None],
+    known: dict[Any, bool],
+    states: States,
 ) -> Decided:
     """Decide a claim; what it is too weak to prove is left open."""
     if claim.assertion is None:
         return Decided(None)
-    found = decide(claim.assertion, states, setting, words)
+    found = decide(claim.assertion, states, setting, words, known)
     weak = {"necessary": True, "sufficient": False}.get(claim.strength)
     return Decided(None) if found.truth is weak else found
 

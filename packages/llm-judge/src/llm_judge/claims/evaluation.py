@@ -58,6 +58,7 @@ Truth = bool | None
 _MOST_STEPS = 1_000_000
 """Records and fields read for one claim, about three seconds; a claim that needs more is undecidable."""
 _MOST_NOTES = 20
+_MOST_KNOWN = 100_000
 _FLAGS = {
     "true": True,
     "yes": True,
@@ -76,11 +77,13 @@ class States:
 
     Attributes:
         places: Where parts of `end` stand in the document that was judged: `/mail` at `/mail/finalstate`.
+        indexes: The records of lists, and these by their identity; filled as claims are decided.
     """
 
     end: Any
     start: Any = MISSING
     places: Mapping[str, str] = field(default_factory=dict)
+    indexes: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def place(self, pointer: str) -> str:
         """Return where in the judged document something of `end` stands."""
@@ -106,18 +109,31 @@ class Decided:
     words: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
 class _At:
     """A record: where it stands, on which side, in what it was found, how, and by what it is known."""
 
-    value: Any
-    pointer: str
-    side: str
-    key: str | None = None
-    parent: _At | None = None
-    over: tuple[str, ...] = ()
-    identity: str | None = None
-    keyed: bool = False
+    __slots__ = ("above", "identity", "key", "keyed", "over", "parent", "side", "value")
+
+    def __init__(
+        self, value: Any, above: _At | str, side: str, key: Any = None, parent: _At | None = None,
+        over: tuple[str, ...] = (), identity: str | None = None, keyed: bool = False,
+    ) -> None:  # fmt: skip
+        self.value, self.above, self.side, self.key = value, above, side, key
+        self.parent, self.over, self.identity, self.keyed = parent, over, identity, keyed
+
+    @property
+    def pointer(self) -> str:
+        """Where it stands: `key` in what is `above`, or the pointer that `above` is."""
+        return self.above if isinstance(self.above, str) else child(self.above.pointer, self.key)
+
+
+@dataclass(frozen=True)
+class _Index:
+    """The records in one place: all, by identity, and where one is missing."""
+
+    records: list[_At]
+    by_identity: dict[Any, _At]
+    absent: str | None
 
 
 class _TooLargeError(Exception):
@@ -161,6 +177,7 @@ def decide(
     states: States,
     setting: Setting | None = None,
     words: Mapping[tuple[str, str], bool | None] | None = None,
+    known: dict[Any, bool] | None = None,
 ) -> Decided:
     """Decide an assertion; never raises, whatever the states hold.
 
@@ -169,12 +186,14 @@ def decide(
         states: See `states_of`.
         setting: Zone, locale and currency of the world.
         words: Whether words mean what was asked, by meaning and folded word.
+        known: Conditions on values that were decided in other states with the same setting, filled here; for
+            as long as the assertion lives.
 
     >>> late = Moment(op="moment", field="/due", compare=">", value="2026-05-01")
     >>> decide(late, States({"due": "3. Mai 2026"})).truth
     True
     """
-    run = _Evaluation(states, setting or Setting(), words or {})
+    run = _Evaluation(states, setting or Setting(), words or {}, {} if known is None else known)
     try:
         truth = run.truth(assertion, run.roots["end"], {})
     except _TooLargeError:
@@ -185,23 +204,24 @@ def decide(
     if truth is None:
         why = run.undecided or ["what the state holds can be read in two ways"]
         return Decided(None, (), tuple(why), tuple(run.unknown_words))
-    return Decided(truth, tuple({**dict(run.reads[-8:]), **run.shown}.items()))
+    return Decided(truth, tuple({**run.read_last(0), **run.shown}.items()))
 
 
 class _Evaluation:
     def __init__(
-        self, states: States, setting: Setting, words: Mapping[tuple[str, str], bool | None]
-    ) -> None:
+        self, states: States, setting: Setting, words: Mapping[tuple[str, str], bool | None], known: dict[Any, bool]
+    ) -> None:  # fmt: skip
         self.states = states
         self.setting = setting
         self.words = words
+        self.known = known
         self.roots = {"end": _At(states.end, "", "end"), "start": _At(states.start, "", "start")}
         self.steps = 0
         self.undecided: list[str] = []
         self.unknown_words: dict[tuple[str, str], None] = {}
         self.shown: dict[str, Any] = {}
-        self.reads: list[tuple[str, Any]] = []
-        self._found: dict[Any, tuple[list[_At], dict[str | None, _At]]] = {}
+        self.reads: list[_At] = []
+        self._conditions: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
         self._rules: dict[type, Callable[[Any, _At, dict[str, _At]], Truth]] = {
             Junction: self._junction, Not: self._not, Quantified: self._quantified, All: self._all,
             Sum: self._sum, Created: self._created, Deleted: self._deleted, Moved: self._moved,
@@ -213,9 +233,16 @@ class _Evaluation:
         }  # fmt: skip
 
     def truth(self, assertion: Record, at: _At, names: dict[str, _At]) -> Truth:
-        self._step()
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise _TooLargeError
         rule = self._rules.get(type(assertion))
         return self._of_field(assertion, at, names) if rule is None else rule(assertion, at, names)
+
+    def read_last(self, since: int) -> dict[str, Any]:
+        """Return the fields read last, by pointer into the judged document."""
+        last = [each for each in self.reads[since:] if _is_scalar(each.value)][-8:]
+        return {self.states.place(each.pointer): each.value for each in last}
 
     def _step(self, cost: int = 1) -> None:
         self.steps += cost
@@ -231,7 +258,9 @@ class _Evaluation:
     def _junction(self, one: Junction, at: _At, names: dict[str, _At]) -> Truth:
         decisive = one.op == "or"
         found: Truth = not decisive
-        for each in one.of:
+        for each in sorted(
+            one.of, key=lambda part: type(part) not in self._tests
+        ):  # cheap ones first
             truth = self.truth(each, at, names)
             if truth is decisive:
                 return decisive
@@ -285,11 +314,13 @@ class _Evaluation:
                 return None
             if meant is False:
                 continue
-            for value, pointer in self._values(one.field, record, names):
-                amounts, unit = self._amounts(value) if _is_scalar(value) else (frozenset(), "")
+            for each in self._values(one.field, record, names):
+                amounts, unit = (
+                    self._amounts(each.value) if _is_scalar(each.value) else (frozenset(), "")
+                )
                 units.add(unit)
                 if len(amounts) != 1 or len(units) > 1:
-                    self._open(f"{pointer} holds no number of one reading and the same unit")
+                    self._open(f"{each.pointer} holds no number of one reading and the same unit")
                     return None
                 total += next(iter(amounts))
         return compared(one.compare, total, _decimal(one.value), _decimal(one.high))
@@ -299,12 +330,30 @@ class _Evaluation:
     ) -> Truth:  # fmt: skip
         if where is None:
             return True
+        if self._is_refused(where, record.value):
+            return False
         before = len(self.reads)
         truth = self.truth(where, record, {**names, name: record} if name else names)
         if truth and show and len(self.shown) < _MOST_NOTES:
-            self.shown.update(self.reads[before:][-8:])
+            self.shown.update(self.read_last(before))
         del self.reads[before:]
         return truth
+
+    def _is_refused(self, where: Record, value: Any) -> bool:
+        """Whether a condition that a record must meet is known to be false of a value; most records fall here."""
+        conditions = self._conditions.get(id(where))
+        if conditions is None:
+            parts = where.of if isinstance(where, Junction) and where.op == "and" else (where,)
+            fields = [(id(each), getattr(each, "field", "$")) for each in parts if type(each) in self._tests]  # fmt: skip
+            conditions = [(one, _parsed(ref)[1]) for one, ref in fields if ref[:1] == "/" and "*" not in ref]  # fmt: skip
+            self._conditions[id(where)] = conditions
+        for one, path in conditions:
+            found = value
+            for step in path:
+                found = found.get(step) if isinstance(found, dict) else None
+            if isinstance(found, str | int | float) and self.known.get((one, type(found), found)) is False:  # fmt: skip
+                return True
+        return False
 
     # --- records before and after ---
 
@@ -313,32 +362,35 @@ class _Evaluation:
     ) -> Iterable[_At | None]:
         """Yield the records at `over`, None for a list that is not there and might hold any."""
         base, path = self._base(one.over, at, names)
-        for record in self._walk(base, path, one.identity):
-            self._step()
+        place = ("over", base.side, path, one.identity)
+        records = self.states.indexes.get(place) if base.above == "" else None
+        if records is None:
+            records = self._walk(base, path, one.identity)
+            if base.above == "":  # the whole state
+                self.states.indexes[place] = records
+        for record in records:
+            self.steps += 1
             if record.value is not MISSING:
                 yield record
             elif not one.optional:
                 self._open(f"there is no {record.pointer}")
                 yield None
 
-    def _walk(self, base: _At, path: tuple[str, ...], identity: str | None) -> Iterable[_At]:
+    def _walk(self, base: _At, path: tuple[str, ...], identity: str | None) -> list[_At]:
         level = [base]
         for step in path:
             below: list[_At] = []
             for each in level:
-                value = each.value
+                value, side = each.value, each.side
+                keyed = isinstance(value, dict)
                 if step != "*":
-                    found = _member(value, step)
-                    below.append(_At(found, child(each.pointer, step), each.side, step, base, path, identity, isinstance(value, dict)))  # fmt: skip
+                    below.append(_At(_member(value, step), each, side, step, base, path, identity, keyed))  # fmt: skip
                 elif isinstance(value, dict | list):
                     self._step(len(value))
-                    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-                    below += [
-                        _At(v, child(each.pointer, k), each.side, str(k), base, path, identity, isinstance(value, dict))
-                        for k, v in pairs
-                    ]  # fmt: skip
+                    pairs: Any = value.items() if isinstance(value, dict) else enumerate(value)
+                    below += [_At(v, each, side, k, base, path, identity, keyed) for k, v in pairs]
                 else:
-                    below.append(_At(MISSING, child(each.pointer, step), each.side))
+                    below.append(_At(MISSING, each, side, step))
             level = below
         return level
 
@@ -354,7 +406,7 @@ class _Evaluation:
 
     def _moved(self, one: Moved, at: _At, names: dict[str, _At]) -> Truth:
         was, is_still = (
-            self._counterpart(_At(at.value, at.pointer, at.side, at.key, root, path, at.identity, at.keyed), side)
+            self._counterpart(_At(at.value, at.above, at.side, at.key, root, path, at.identity, at.keyed), side)
             for side in ("start", "end")
             for root, path in [self._base(one.source, self.roots[side], names)]
         )  # fmt: skip
@@ -367,7 +419,7 @@ class _Evaluation:
         if before is None or before is MISSING:
             return None if before is MISSING else False
         old, new = (
-            [value for value, _ in self._values(one.field, each, names)] for each in (before, at)
+            [found.value for found in self._values(one.field, each, names)] for each in (before, at)
         )
         if any(each is MISSING for each in (*old, *new)):
             self._open(f"there is no {one.field}, before or after")
@@ -391,41 +443,44 @@ class _Evaluation:
         parent = self._counterpart(at.parent, side)
         if not isinstance(parent, _At):
             return parent
-        others, index = self._others(parent, at)
-        absent = next((each.pointer for each in others if each.value is MISSING), None)
+        there = self._others(parent, at)
         mine = self._identity(at)
-        if absent is None and mine is not None:
-            return index.get(mine)
-        self._step(len(others))
-        alike = [each for each in others if same(each.value, at.value)]
-        if absent is not None or (others and not alike):
+        if there.absent is None and mine is not None:
+            return there.by_identity.get(mine)
+        self._step(len(there.records))
+        alike = [each for each in there.records if same(each.value, at.value)]
+        if there.absent is not None or (there.records and not alike):
             self._open(
                 f"nothing tells which record {at.pointer} was"
-                if absent is None
-                else f"there is no {absent} in the state before or after"
+                if there.absent is None
+                else f"there is no {there.absent} in the state before or after"
             )
             return MISSING
         return alike[0] if alike else None
 
-    def _others(self, parent: _At, at: _At) -> tuple[list[_At], dict[str | None, _At]]:
-        """Return the records in the same place on the other side, once for all records of a list."""
+    def _others(self, parent: _At, at: _At) -> _Index:
+        """Return the records in the same place on the other side, once for all claims about these states."""
         place = (id(parent.value), at.over, at.identity)
-        if place not in self._found:
+        index: _Index | None = self.states.indexes.get(place)
+        if index is None:
             others = list(self._walk(parent, at.over, at.identity))
-            index = {self._identity(each): each for each in reversed(others)}
-            self._found[place] = (others, index)
-        return self._found[place]
+            by_identity = {self._identity(each): each for each in reversed(others)}
+            absent = next((each.pointer for each in others if each.value is MISSING), None)
+            index = self.states.indexes[place] = _Index(others, by_identity, absent)
+        return index
 
-    def _identity(self, at: _At) -> str | None:
+    def _identity(self, at: _At) -> Any:
+        """Return what a record is known by, of any hashable kind; None if nothing tells it from others."""
         if at.identity not in {None, "@key"}:
-            values = [value for value, _ in self._values(at.identity or "", at, {})]
+            values = [each.value for each in self._values(at.identity or "", at, {})]
             return repr(values) if values and all(_is_scalar(each) for each in values) else None
         if at.keyed or at.identity == "@key":
-            return f"@{at.key}"
-        names = at.value if isinstance(at.value, dict) else {}
-        own = next((k for k in _ID_KEYS if isinstance(names.get(k), str | int)), None)
-        if own is not None:
-            return f"{own} {type(names[own]).__name__} {names[own]}"
+            return str(at.key)
+        if isinstance(at.value, dict):
+            for name in _ID_KEYS:
+                found = at.value.get(name)
+                if isinstance(found, str | int):
+                    return name, type(found), found
         return repr(at.value) if _is_scalar(at.value) else None
 
     # --- fields ---
@@ -436,35 +491,46 @@ class _Evaluation:
             return at, path
         return names.get(name) or self.roots.get(name) or _At(MISSING, f"${name}", "end"), path
 
-    def _values(self, ref: str, at: _At, names: dict[str, _At]) -> list[tuple[Any, str]]:
+    def _values(self, ref: str, at: _At, names: dict[str, _At]) -> list[_At]:
         base, path = self._base(ref, at, names)
         if path == ("@key",):
-            return [(MISSING if base.key is None else base.key, f"{base.pointer} (its key)")]
-        found = [(each.value, each.pointer) for each in self._walk(base, path, None)]
-        self._step(len(found))
+            key = MISSING if base.key is None else str(base.key)
+            return [_At(key, f"{base.pointer} (its key)", base.side)]
+        if len(path) == 1 and path[0] != "*":  # by far the most
+            (step,) = path
+            found = [_At(_member(base.value, step), base, base.side, step)]
+            self.steps += 1
+        else:
+            found = self._walk(base, path, None)
+            self._step(len(found))
         if base.side == "end":
-            self.reads += [(self.states.place(p), v) for v, p in found[:4] if _is_scalar(v)]
+            self.reads += found[:4]
         return found
 
     def _of_field(self, one: Any, at: _At, names: dict[str, _At]) -> Truth:
         if isinstance(one, Word) and any(
-            _is_set(value) for void in one.void for value, _ in self._values(void, at, names)
+            _is_set(each.value) for void in one.void for each in self._values(void, at, names)
         ):
             return False
         found: list[Truth] = []
         values = self._values(one.field, at, names)
-        if isinstance(one, Is | Contains) and len(values) == 1 and isinstance(values[0][0], list):
-            values = [(each, values[0][1]) for each in values[0][0]]
+        if (
+            isinstance(one, Is | Contains)
+            and len(values) == 1
+            and isinstance(values[0].value, list)
+        ):
+            (whole,) = values
+            values = [_At(each, whole, whole.side, n) for n, each in enumerate(whole.value)]
             self._step(len(values))
-        for value, pointer in values:
-            truth = self._of_value(one, value)
+        for each in values:
+            truth = self._of_value(one, each.value)
             if truth is None:
                 what = (
                     "is not there"
-                    if value is MISSING
-                    else f"holds {_short(value)}, which cannot be told"
+                    if each.value is MISSING
+                    else f"holds {_short(each.value)}, which cannot be told"
                 )
-                self._open(f"{pointer} {what}")
+                self._open(f"{each.pointer} {what}")
             found.append(truth)
         return True if True in found else None if None in found else False
 
@@ -478,8 +544,13 @@ class _Evaluation:
             return None if open_ else False
         if not _is_scalar(value) or (isinstance(value, str) and len(value) > LONGEST_TEXT):
             return None
-        self._step(1 + len(value) // 100 if isinstance(value, str) else 1)
-        return self._tests[type(one)](one, value)
+        key = (id(one), type(value), value)
+        if (truth := self.known.get(key)) is None:
+            self._step(1 + len(value) // 100 if isinstance(value, str) else 1)
+            truth = self._tests[type(one)](one, value)
+            if truth is not None and len(self.known) < _MOST_KNOWN:
+                self.known[key] = truth
+        return truth
 
     def _is(self, one: Is, value: Any) -> Truth:
         return any(same_text(one.kind, _text(value), each) for each in one.values)
@@ -557,9 +628,9 @@ class _Evaluation:
     def _relation(self, one: Relation, at: _At, names: dict[str, _At]) -> Truth:
         others = self._values(one.other, at, names)
         found: list[Truth] = [
-            self._related(one, value, other)
-            for value, _ in self._values(one.field, at, names)
-            for other, _ in others
+            self._related(one, each.value, other.value)
+            for each in self._values(one.field, at, names)
+            for other in others
         ]
         if None in found:
             self._open(f"{one.field} and {one.other} cannot be compared")
