@@ -36,7 +36,7 @@ def run_demo(out: Path) -> None:
     assert "Everything is as expected." in ran.stdout
 
 
-_OF_THE_FILE = ("sequence", "previous", "beside", "checksum")
+_OF_THE_FILE = ("sequence", "previous", "checksum")
 
 
 def results(run: Path) -> dict[str, dict[str, object]]:

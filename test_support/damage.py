@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, NamedTuple
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from bench_core.budgets import Spent
 from bench_core.errors import BenchError
@@ -68,29 +70,47 @@ class Told(NamedTuple):
         return self.same_numbers or self.names(done)
 
 
-def make_whole_run(path: Path) -> Path:
-    """Make a run of two sessions that has every kind of file: calls, artifacts, a rescore, what machines left."""
+def make_whole_run(path: Path, *, killed: bool = False) -> Path:
+    """Make a run of two sessions that has every kind of file: calls, artifacts, a rescore, what machines left.
+
+    The second session and its rescore end in order, or are `killed` after their last line.
+    """
     make_run(path, tasks=4, trials=2)
-    with RunFolder.resume(path, trials=3) as run:
-        for key in run.remaining()[:3]:
-            call = Spent(cost_usd=1.25).model_dump(mode="json", exclude_defaults=True)
-            run.event(
-                Event(time=NOW, kind="spend", task_id=key.task_id, trial=key.trial, data=call)
-            )
-            old = read_run(path).results[key.model_copy(update={"trial": 1})]
-            folder = run.new_attempt(key)
-            (folder / "log.txt").write_text("another")
-            update = {"trial": key.trial, "artifacts": describe_artifacts(folder)}
-            run.append(old.model_copy(update=update))
-        run.note("note", {"text": "one of many"})
-    with RescoreFolder(path, "again") as rescore:
-        for key in rescore.remaining():
-            rescore.append(rescore.run.results[key])
-        rescore.write_changes(b"[]\n")
+    if killed:
+        writer = get_context("spawn").Process(target=_go_on_and_die, args=(path,))
+        writer.start()
+        writer.join()
+    else:
+        run, rescore = _go_on(path)
+        rescore.close()
+        run.finish("interrupted")
     for name in ("machines/journal.jsonl", "machines/leases/vm-1.json", "late/one/log.txt"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text('{"a machine": 1}\n{"its lease": 2}\n')
     return path
+
+
+def _go_on_and_die(path: Path) -> NoReturn:
+    _go_on(path)
+    os._exit(0)  # as SIGKILL ends it: nothing is closed
+
+
+def _go_on(path: Path) -> tuple[RunFolder, RescoreFolder]:
+    run = RunFolder.resume(path, trials=3)
+    for key in run.remaining()[:3]:
+        call = Spent(cost_usd=1.25).model_dump(mode="json", exclude_defaults=True)
+        run.event(Event(time=NOW, kind="spend", task_id=key.task_id, trial=key.trial, data=call))
+        old = read_run(path).results[key.model_copy(update={"trial": 1})]
+        folder = run.new_attempt(key)
+        (folder / "log.txt").write_text("another")
+        update = {"trial": key.trial, "artifacts": describe_artifacts(folder)}
+        run.append(old.model_copy(update=update))
+    run.note("note", {"text": "one of many"})
+    rescore = RescoreFolder(path, "again")
+    for key in rescore.remaining():
+        rescore.append(rescore.run.results[key])
+    rescore.write_changes(b"[]\n")
+    return run, rescore
 
 
 def leave_running(run: Path) -> None:
@@ -99,6 +119,7 @@ def leave_running(run: Path) -> None:
     unknown = dict.fromkeys(("finished", "results", "results_sha256", "events", "events_sha256"))
     last = info.sessions[-1].model_copy(update={**unknown, "outcome": "running"})
     update = {"sessions": (*info.sessions[:-1], last), "finished": None}
+    RunFolder.resume(run).close()  # which leaves where the files end
     write_info(run, info.model_copy(update=update), Redactor())
 
 

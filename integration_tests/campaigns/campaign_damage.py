@@ -24,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from test_support.damage import (  # needs the path above
     READERS,
     damage,
-    leave_running,
     make_whole_run,
     numbers_of,
     told_by,
@@ -90,8 +89,7 @@ def main() -> int:
     table: dict[tuple[str, str], Counter[str]] = {}
     unseen = 0
     with tempfile.TemporaryDirectory() as place:
-        whole = [make_whole_run(Path(place) / name) for name in ("ended", "killed")]
-        leave_running(whole[1])
+        whole = [make_whole_run(Path(place) / n, killed=n == "killed") for n in ("ended", "killed")]
         numbers = [numbers_of(each) for each in whole]
         for time in range(asked.times):
             run = Path(place) / "damaged"

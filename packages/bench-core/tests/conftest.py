@@ -38,8 +38,6 @@ def as_given() -> Callable[[TrialResult], TrialResult]:
     """Return a stored result without what its file added to it."""
 
     def given(result: TrialResult) -> TrialResult:
-        return result.model_copy(
-            update=dict.fromkeys(("sequence", "previous", "beside", "checksum"))
-        )
+        return result.model_copy(update=dict.fromkeys(("sequence", "previous", "checksum")))
 
     return given

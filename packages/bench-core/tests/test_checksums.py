@@ -12,7 +12,6 @@ import pytest
 from test_support.damage import (
     READERS,
     damage,
-    leave_running,
     make_whole_run,
     numbers_of,
     told_by,
@@ -45,9 +44,7 @@ def run_path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
 def test_no_damage_to_a_run_goes_unseen(tmp_path: Path, *, killed: bool) -> None:
     """A draw of what `campaign_damage.py` does to every file of a run."""
-    whole = make_whole_run(tmp_path / "whole")
-    if killed:
-        leave_running(whole)
+    whole = make_whole_run(tmp_path / "whole", killed=killed)
     chance = random.Random(killed)  # noqa: S311  # reproducible, not secret
     numbers = numbers_of(whole)
     for _ in range(DAMAGES):
@@ -177,7 +174,7 @@ def test_a_run_of_an_older_bench_core_is_continued_and_checked(run_path: Path) -
     for name in ("results.jsonl", "tasks.jsonl"):
         lines = [json.loads(each) for each in (run_path / name).read_text().splitlines()]
         for each in lines:
-            for field in ("checksum", "sequence", "previous", "beside"):
+            for field in ("checksum", "sequence", "previous"):
                 each.pop(field, None)
         (run_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines[:6]))
     info = json.loads((run_path / "run.json").read_text())

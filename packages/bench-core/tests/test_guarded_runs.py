@@ -18,6 +18,7 @@ import pytest
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import read_run
 from bench_core.runs import spent_before
+from bench_core.scheduling.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,17 +144,43 @@ def test_one_signal_writes_down_what_was_cancelled_and_leaves_a_resumable_run(
     assert [key.task_id for key in run.view().remaining()] == ["hang-1", "quick-2"]
 
 
-@pytest.mark.parametrize("gap_s", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize(
+    ("number", "gap_s"),
+    [
+        (signal.SIGINT, 0.0),
+        (signal.SIGINT, 0.02),
+        (signal.SIGINT, 0.2),
+        (signal.SIGTERM, 0.02),
+        (signal.SIGTERM, 0.2),
+    ],
+)
 def test_quick_signals_end_with_the_code_of_an_interrupted_run(
-    start: Callable[..., Run], gap_s: float
+    start: Callable[..., Run], number: signal.Signals, gap_s: float
 ) -> None:
     run = start("--task", "quick-1,hang-1")
     run.wait_for("begin hang-1")
     for _ in range(8):
-        run.send(signal.SIGINT)
+        run.send(number)
         time.sleep(gap_s)
     assert run.exit_code() == 130
     assert run.results()["quick-1"] is Status.COMPLETED
+    assert "Traceback" not in "".join(run.lines)
+    assert not list(temporary_of(run.folder).glob("proctor-*"))
+
+
+@pytest.mark.parametrize("signals", [0, 1])
+def test_after_a_signal_none_ends_the_process_at_once(signals: int) -> None:
+    before, calls = signal.signal(signal.SIGTERM, signal.SIG_DFL), []
+    try:
+        with Interrupts(lambda: calls.append("first"), lambda: calls.append("again")):
+            for _ in range(signals):
+                signal.raise_signal(signal.SIGTERM)
+        assert (signal.getsignal(signal.SIGTERM) is signal.SIG_DFL) is (signals == 0)
+        if signals:
+            signal.raise_signal(signal.SIGTERM)
+        assert calls == ["first", "again"][: 2 * signals]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_terminal_that_is_closed_ends_a_run_in_order(tmp_path: Path) -> None:

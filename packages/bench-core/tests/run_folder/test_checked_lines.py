@@ -77,25 +77,83 @@ def test_no_digit_of_the_ledger_changes_the_money_unnoticed(spending: Path, *, e
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
 @pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("place", [1, -1])
 def test_a_line_whose_own_checksum_was_computed_again_is_told(
-    spending: Path, name: str, *, ended: bool
+    spending: Path, name: str, place: int, *, ended: bool
 ) -> None:
     if not ended:
         leave_running(spending)
     lines = lines_of(spending / name)
-    lines[1] = resealed(lines[1], lambda record: record.update(task_id="1", trial=2))
+    lines[place] = resealed(lines[place], lambda record: record.update(task_id="0", trial=1))
     (spending / name).write_bytes(b"".join(lines))
     assert name in reasons(spending)
     with pytest.raises(RunFolderError, match=name):
         RunFolder.resume(spending)
+    repair_run(spending)
+    if not ended:  # else only a copy tells which line it was
+        assert reasons(spending) == ""
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_last_line_that_lost_its_number_is_told(spending: Path, name: str) -> None:
+    leave_running(spending)
+    *lines, last = lines_of(spending / name)
+    record = json.loads(last)
+    del record["checksum"], record["sequence"], record["previous"]
+    (spending / name).write_bytes(b"".join([*lines, json.dumps(record).encode(), b"\n"]))
+    assert f"{name} has 4 lines of the 5 that were written" in reasons(spending)
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize(
+    ("change", "told"), [(None, "is missing"), (b"", "was changed"), (b"{}\n", "was changed")]
+)
+def test_a_session_tells_where_it_is_not_known_how_a_killed_one_ended(
+    spending: Path, name: str, change: bytes | None, told: str
+) -> None:
+    leave_running(spending)
+    end = spending / f"{name}.end"
+    end.unlink() if change is None else end.write_bytes(change)
+    assert f"{name}.end {told}" in reasons(spending)
+    RunFolder.resume(spending).close()
+    (lost,) = read_run(spending).events.of_kinds("lines_lost")
+    assert f"{name}.end {told}" in str(lost.data["problem"])
+    assert reasons(spending) == ""
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_kill_at_any_byte_of_a_line_is_no_damage(spending: Path, name: str) -> None:
+    leave_running(spending)
+    end = (spending / f"{name}.end").read_bytes()
+    with RunFolder.resume(spending) as run:
+        run.note("more", {})
+        run.append(next(iter(run.results().values())))
+        run.close()
+    (spending / f"{name}.end").write_bytes(end)  # which follows the line
+    whole = (spending / name).read_bytes()
+    lines = whole.splitlines(keepends=True)
+    assert reasons(spending) == ""
+    for left in (0, 1, 20, len(lines[-1]) - 2):
+        (spending / name).write_bytes(b"".join(lines[:-1]) + lines[-1][:left])
+        assert reasons(spending) == ""
+    (spending / name).write_bytes(b"".join(lines[:-1])[:-2])
+    assert f"{name} has 4 lines of the 5 that were written" in reasons(spending)
+
+
+def test_a_run_that_ended_holds_no_file_that_says_where_its_files_end(spending: Path) -> None:
+    assert not list(spending.glob("*.end"))
+    with RunFolder.resume(spending) as run:
+        assert len(list(spending.glob("*.end"))) == len(LOGS)
+        assert run.remaining()
+    assert not list(spending.glob("*.end"))
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
 @pytest.mark.parametrize(
     ("name", "cut", "left", "told"),
     [
-        ("results.jsonl", 1, 5, "results.jsonl has 4 lines of the 5 that events.jsonl tells of"),
-        ("events.jsonl", 2, 5, "events.jsonl has 3 lines of the 4 that results.jsonl tells of"),
+        ("results.jsonl", 1, 5, "results.jsonl has 4 lines of the 5 that were written"),
+        ("events.jsonl", 2, 5, "events.jsonl has 3 lines of the 5 that were written"),
     ],
 )
 def test_lines_cut_off_are_told_and_stop_no_start(

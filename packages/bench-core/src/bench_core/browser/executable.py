@@ -53,7 +53,9 @@ class Machine:
     """
 
     platform: str = sys.platform
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = field(
+        default_factory=lambda: {"PATH": os.defpath, **os.environ}
+    )
     home: Path = field(default_factory=Path.home)
     root: Path = Path("/")
     is_root: bool = field(default_factory=lambda: getattr(os, "geteuid", lambda: 1)() == 0)

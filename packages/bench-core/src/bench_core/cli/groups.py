@@ -18,6 +18,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.errors import BenchError, InputError
+from bench_core.scheduling.interrupts import SIGNALS
 from bench_core.terminal import plain_text
 
 _DEBUG = "bench_core.cli.debug"
@@ -160,9 +161,10 @@ def _refuse_names(names: Iterable[str | None]) -> None:
 
 
 def _interrupt_no_more() -> None:
-    """Ignore Ctrl-C from now on: once Python takes itself down, it would end the process by the signal."""
+    """Ignore Ctrl-C and the like from now on: once Python takes itself down, they would end the process by signal."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _show_examples(command: click.Command, words: str, examples: Mapping[str, str]) -> None:

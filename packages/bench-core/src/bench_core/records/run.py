@@ -20,7 +20,7 @@ from bench_core.records.trial import AgentCode
 class Event(Record):
     """One line of `events.jsonl`: something that happened while a run was under way.
 
-    `sequence`, `previous`, `beside` and `checksum` are as in `TrialResult`.
+    `sequence`, `previous` and `checksum` are as in `TrialResult`.
     """
 
     time: datetime
@@ -31,7 +31,6 @@ class Event(Record):
     data: dict[str, JsonValue] = Field(default_factory=dict)
     sequence: PositiveInt | None = None
     previous: str | None = None
-    beside: NonNegativeInt | None = None
     checksum: str | None = None
 
 

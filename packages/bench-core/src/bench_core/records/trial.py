@@ -413,7 +413,6 @@ class TrialResult(Record):
         machine: Which VM or copy of a site the trial ran on.
         sequence: Counts the lines of its file, from 1.
         previous: The first 16 digits of the checksum of the line before.
-        beside: How many lines `events.jsonl` had then; in an event, how many `results.jsonl` had.
         checksum: Of the line; see `bench_core.files.checksums`.
         details: The benchmark's own record, e.g. the official score.
     """
@@ -455,7 +454,6 @@ class TrialResult(Record):
     machine: str | None = None
     sequence: PositiveInt | None = None
     previous: str | None = None
-    beside: NonNegativeInt | None = None
     checksum: str | None = None
     details: dict[str, JsonValue] = Field(default_factory=dict)
 

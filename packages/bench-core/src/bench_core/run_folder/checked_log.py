@@ -5,17 +5,28 @@ from __future__ import annotations
 import io
 import math
 import threading
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar, cast
 
+import msgspec
+
+from bench_core.errors import RunFolderError
 from bench_core.files.append_log import AppendLog
-from bench_core.files.checksums import checksum_in, count_lines, line_digests
-from bench_core.files.inside import open_inside
+from bench_core.files.atomic import write_atomic
+from bench_core.files.checksums import (
+    add_checksum,
+    checksum_holds,
+    checksum_in,
+    count_lines,
+    line_digests,
+)
+from bench_core.files.inside import open_inside, read_inside
 from bench_core.records import Event, TrialResult
 from bench_core.records.codec import encode_sealed
 from bench_core.run_folder.jsonl import BadLine, walk_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
+    from io import FileIO
     from pathlib import Path
 
     from bench_core.files.append_log import GroupSync
@@ -36,6 +47,9 @@ _LINK_DIGITS = 16
 class FileEnd(NamedTuple):
     """Where a file of such lines ends.
 
+    While a file is written, and after its writer was killed, `<name>.end` beside it holds this: no later
+    line tells of the last one. A closed session says in `run.json` what it left, and removes it.
+
     Attributes:
         lines: How many it was given, those set aside later included.
         checksum: Of its last line; None where that has none.
@@ -43,6 +57,26 @@ class FileEnd(NamedTuple):
 
     lines: int = 0
     checksum: str | None = None
+
+    def write(self, log: Path) -> None:
+        """Write down that the file `log` ends here."""
+        write_atomic(end_path(log), self._text())
+
+    def overwrite(self, file: FileIO) -> None:
+        """Write it over an earlier end of the same file; this one is never shorter."""
+        file.seek(0)
+        file.write(self._text())
+
+    def _text(self) -> bytes:
+        return add_checksum(msgspec.json.encode(_EndText(self.lines, self.checksum)) + b"\n")
+
+
+class _EndText(msgspec.Struct):
+    lines: Annotated[int, msgspec.Meta(ge=0)]
+    last: str | None
+
+
+_END = msgspec.json.Decoder(_EndText)
 
 
 class Seal(NamedTuple):
@@ -56,25 +90,20 @@ class Seal(NamedTuple):
 class CheckedLog(Generic[R]):
     """The one writer of such a file; safe to use from several threads.
 
-    Each line has its number, the beginning of the checksum of the line before, how many lines the file
-    `beside` had, and its own checksum. So one that was exchanged shows, its own checksum computed again,
-    in the line after it, and lines that were cut off in the other file.
+    Each line has its number, the beginning of the checksum of the line before, and its own checksum. So
+    one that was exchanged shows, its own checksum computed again, in the line after it; the last one, and
+    lines that were cut off, in the file's end (see `FileEnd`).
     """
 
-    def __init__(
-        self,
-        path: Path,
-        sync: GroupSync,
-        redactor: Redactor,
-        end: FileEnd,
-        beside: Callable[[], int] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, sync: GroupSync, redactor: Redactor, end: FileEnd) -> None:
         self.path = path
         self.end = end
+        end.write(path)
         self._log = AppendLog(path, sync)
         self._redactor = redactor
-        self._beside = beside
         self._lock = threading.Lock()
+        # not synced: after a power loss it may be behind its file, and says so much less
+        self._end_file = end_path(path).open("r+b", buffering=0)
 
     def append(self, record: R) -> R:
         """Add a record, and return it as it was numbered; when this returns, killing the process loses nothing.
@@ -86,12 +115,15 @@ class CheckedLog(Generic[R]):
             known = {
                 "sequence": self.end.lines + 1,
                 "previous": self.end.checksum and self.end.checksum[:_LINK_DIGITS],
-                "beside": self._beside() if self._beside else None,
             }
             numbered = record.model_copy(update=known)
             line = encode_sealed(numbered, self._redactor)
             self._log.append(line)
             self.end = FileEnd(self.end.lines + 1, checksum_in(line))
+            try:
+                self.end.overwrite(self._end_file)
+            except OSError as error:
+                raise RunFolderError(f"cannot write to {end_path(self.path)}: {error}") from error
         return numbered
 
     def seal(self) -> tuple[int, str]:
@@ -103,8 +135,15 @@ class CheckedLog(Generic[R]):
         """Return when everything appended so far is on the disk."""
         self._log.sync()
 
-    def close(self) -> None:
-        """Sync and close the file; safe to call twice."""
+    def close(self, *, sealed: bool = False) -> None:
+        """Sync and close the file; safe to call twice.
+
+        Args:
+            sealed: What `seal` returned was written down, which says more than where the file ends.
+        """
+        self._end_file.close()
+        if sealed:
+            end_path(self.path).unlink(missing_ok=True)
         self._log.close()
 
 
@@ -115,9 +154,9 @@ class CheckedLines(Generic[R]):
         bad: Lines that are no records.
         count: How many lines are records.
         end: Where the file ends.
-        beside: How many lines the other file had when the last one was written; None where that does not say.
         changed: Where lines are missing, exchanged, doubled or in another order, a sentence each.
-        cut_off: That a session left more lines than the file has: no sentence or one.
+        lost: That the file has fewer lines than it had, or that where it ended is not known, a sentence each.
+        cut_off: Whether a closed session left more lines than the file has.
         astray: Number and first byte of the lines that do not fit the others, as a second writer leaves them.
     """
 
@@ -134,9 +173,9 @@ class CheckedLines(Generic[R]):
         self.bad: list[BadLine] = []
         self.count = 0
         self.end = FileEnd()
-        self.beside: int | None = None
         self.changed: list[str] = []
-        self.cut_off: list[str] = []
+        self.lost: list[str] = []
+        self.cut_off = False
         self.astray: list[tuple[int, int]] = []
         self._model: type[R] = model
         self._seals = seals
@@ -144,6 +183,7 @@ class CheckedLines(Generic[R]):
 
     def walk(self, read: Callable[[bytes], Q]) -> Iterator[tuple[int, int, Q | R]]:
         """Yield what `walk_lines` does; all else is known once all have been asked for."""
+        written = self._written_end()  # before the lines, of which there may be more by then
         set_aside, (trusted, other) = count_set_aside(self.path), self._compare_seals()
         ahead, last, bad, before, suspect, count = 0, 0, 0, 0, (0, 0), 0
         checksum: str | None = None
@@ -172,18 +212,31 @@ class CheckedLines(Generic[R]):
             if not (linked and ahead <= now <= set_aside) and not self.changed:
                 self._note(number, line.sequence, missing=now > ahead, linked=linked)
             ahead = now
+            if line.sequence == written.lines and line.checksum != written.checksum:
+                self.astray.append((number, start))
+                self.changed.append(
+                    f"{self.path.name}, line {number} is not the one that was written last: it was exchanged; "
+                    f"restore the file from a copy"
+                )
             if line.sequence <= last:
                 self.astray.append((number, start))
             else:
                 if not linked:
                     self.astray.append(suspect)
                 last, bad, before, suspect = line.sequence, len(self.bad), number, (number, start)
-                checksum, self.beside = line.checksum, line.beside
+                checksum = line.checksum
             yield number, start, found
         self.count = count
         self.end = FileEnd(max(last, count), checksum)
         if not self.bad:  # which say more
             self.changed += other
+        left = last if written.checksum else count
+        if left < written.lines and not self.lost and all(each.torn for each in self.bad):
+            self.lost.append(
+                f"{self.path.name} has {left} lines of the {written.lines} that were written: the others were "
+                f"cut off or lost with the power; restore it from a copy, or run the same command again, which "
+                f"runs trials without a result"
+            )
 
     def _note(self, number: int, sequence: int, *, missing: bool, linked: bool) -> None:
         what = "it is not of the same writing as the line before, or that was exchanged"
@@ -193,6 +246,21 @@ class CheckedLines(Generic[R]):
             f"{self.path.name}, line {number} was written as line {sequence}: {what}; restore the file from a "
             f"copy"
         )
+
+    def _written_end(self) -> FileEnd:
+        name = end_path(self.path).name
+        try:
+            for _ in range(5):  # its writer may be overwriting it
+                text = read_inside(self.path.parent, name)
+                if checksum_holds(text):
+                    known = _END.decode(text)
+                    return FileEnd(known.lines, known.last)
+        except FileNotFoundError:
+            return FileEnd()
+        except msgspec.DecodeError:
+            pass
+        self.lost.append(f"{name} was changed after it was written: restore it from a copy")
+        return FileEnd()
 
     def _compare_seals(self) -> tuple[int, list[str]]:
         """Return how many lines from the first on are as they were left, and whose are not, a sentence each."""
@@ -208,7 +276,7 @@ class CheckedLines(Generic[R]):
                 trusted = max(trusted, each.lines)
             elif digests[each.lines] is None:
                 what = f"has fewer lines than the {each.lines} that {each.left_by} left"
-                self.cut_off = [f"{self.path.name} {what}: restore it from a copy"]
+                self.lost, self.cut_off = [f"{self.path.name} {what}: restore it from a copy"], True
             else:
                 told.append(
                     f"{self.path.name} is not what {each.left_by} left: restore it from a copy"
@@ -247,9 +315,16 @@ def _left(session: Session, name: str) -> tuple[int | None, str | None]:
     return session.events, session.events_sha256
 
 
-def lines_now(path: Path) -> int:
-    """Return how many lines a file has at this moment, those set aside included."""
-    return (count_lines(path)[0] if path.exists() else 0) + count_set_aside(path)
+def end_path(log: Path) -> Path:
+    """Return the file that says where the file `log` ends."""
+    return log.with_name(f"{log.name}.end")
+
+
+def lacks_end(log: Path) -> list[str]:
+    """Return that the file `log`, which no session has closed, has none beside it, if so."""
+    if not log.exists() or end_path(log).exists():  # which is there before it
+        return []
+    return [f"{end_path(log).name} is missing: whether {log.name} ends as it did cannot be said"]
 
 
 def count_set_aside(path: Path) -> int:

@@ -7,6 +7,7 @@
       tasks.jsonl      the planned tasks
       results.jsonl    one result per line, the last line of a trial wins: the source of truth
       events.jsonl     what happened meanwhile, and what each model call cost
+      *.jsonl.end      where these two end, while no session has closed them
       trials/<trial>/<task>/     what each trial left
       attempts/<trial>/<task>/   what attempts before the last one left
       rescores/<id>/   results of later evaluations
@@ -103,10 +104,10 @@ class RunFolder:
         self._place = _place_of(path)
         self._sync = GroupSync()
         self._results: CheckedLog[TrialResult] = CheckedLog(
-            path / "results.jsonl", self._sync, redactor, ends[0], lambda: self._events.end.lines
+            path / "results.jsonl", self._sync, redactor, ends[0]
         )
         self._events: CheckedLog[Event] = CheckedLog(
-            path / "events.jsonl", self._sync, redactor, ends[1], lambda: self._results.end.lines
+            path / "events.jsonl", self._sync, redactor, ends[1]
         )
         self._closed = False
         # Write `run.json`: a new folder is a run from here on
@@ -373,17 +374,20 @@ class RunFolder:
         update = {"sessions": (*self.info.sessions[:-1], session)}
         whole = self.info.stopping_rule is not None or not self._lacks_results()
         self._write_info(update | ({"finished": now} if outcome == "finished" and whole else {}))
-        self.close()
+        self._close(sealed=True)
 
     def close(self) -> None:
         """Sync and close all files and free the folder; safe to call twice.
 
         Without `finish` the session counts as aborted.
         """
+        self._close(sealed=False)
+
+    def _close(self, *, sealed: bool) -> None:
         self._closed = True
         try:
-            self._results.close()
-            self._events.close()
+            self._results.close(sealed=sealed)
+            self._events.close(sealed=sealed)
         finally:
             self._sync.close()
             self._lock.release()

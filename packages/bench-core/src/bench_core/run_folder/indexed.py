@@ -261,7 +261,6 @@ class _EventPart(msgspec.Struct, gc=False):
     kind: Annotated[str, msgspec.Meta(min_length=1)]
     sequence: Annotated[int, msgspec.Meta(gt=0)] | None = None
     previous: str | None = None
-    beside: NonNegative | None = None
     checksum: str | None = None
 
 

@@ -116,8 +116,11 @@ def repair_run(path: Path) -> list[SetAside]:
             kept = set_aside_lines(path / name, bad)
             if kept is not None:
                 moved.append(SetAside(tuple(bad), kept))
-            if bad or lines.changed or lines.cut_off:
+            if bad or lines.changed or lines.lost:
                 changed_logs.append(name)
+                rest: CheckedLines[Any] = CheckedLines(path / name, model)
+                deque(rest.walk(model.__pydantic_validator__.validate_json), maxlen=0)
+                rest.end.write(path / name)
         if changed_logs:
             write_info(path, unsealed(info, changed_logs), Redactor.from_environment())
         return moved

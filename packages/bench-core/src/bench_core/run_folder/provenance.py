@@ -100,7 +100,7 @@ def describe_run(
         python=platform.python_version(),
         platform=platform.platform(),
         host=platform.node(),
-        git=git_state(folder or Path.cwd()),
+        git=git_state(folder or Path()),
         prices=tuple(dict(price) for price in prices),
         prices_as_of=prices_as_of,
         started=started,
@@ -115,7 +115,7 @@ def current_session(info: RunInfo, started: datetime) -> Session:
         host=platform.node(),
         command=tuple(sys.argv),
         versions=package_versions(info.versions),
-        git=git_state(Path.cwd()),
+        git=git_state(Path()),
     )
 
 

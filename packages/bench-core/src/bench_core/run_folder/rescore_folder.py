@@ -28,7 +28,7 @@ from bench_core.files.locks import lock_for_writing
 from bench_core.records import Record, TrialKey, TrialResult
 from bench_core.records.codec import decode, encode_document
 from bench_core.redaction import Redactor
-from bench_core.run_folder.checked_log import CheckedLines, CheckedLog, Seal
+from bench_core.run_folder.checked_log import CheckedLines, CheckedLog, Seal, lacks_end
 from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.provenance import package_versions
 from bench_core.run_folder.same_run import refuse_results_alone
@@ -152,12 +152,12 @@ class RescoreFolder(Closing):
         """Sync and close; finished when nothing remains."""
         try:
             lines, digest = self._log.seal()
-            self._log.close()
             update: dict[str, object] = {"results": lines, "results_sha256": digest}
             if self.info.finished is None and not self.remaining():
                 update["finished"] = datetime.now(timezone.utc)
             self.info = self.info.model_copy(update=update)
             self._write_info(self.info)
+            self._log.close(sealed=True)
         finally:
             self._sync.close()
             self._lock.release()
@@ -211,7 +211,7 @@ class RescoreView:
         self.info = info
         self.results = results
         self.lines = lines
-        self.problems = (*changed, *lines.changed, *lines.cut_off)
+        self.problems = (*changed, *lines.changed, *lines.lost)
 
 
 def read_rescore(run: Path, rescore_id: str) -> RescoreView:
@@ -254,6 +254,9 @@ def _read(folder: Path) -> RescoreView:
     read = TrialResult.__pydantic_validator__.validate_json
     results = {result.key: result for _, _, result in lines.walk(read)}
     refuse_damage(folder, lines.bad)
+    missing = lacks_end(lines.path)
+    if info.results is None and _read_info(folder).results is None:
+        changed += missing
     return RescoreView(info, results, lines, changed)
 
 

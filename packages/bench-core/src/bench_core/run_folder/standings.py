@@ -35,7 +35,6 @@ class ResultPart(msgspec.Struct, gc=False):
     suspect: tuple[str, ...] = ()
     sequence: int | None = None
     previous: str | None = None
-    beside: int | None = None
     checksum: str | None = None
     schema_version: Literal[1] = 1
 

@@ -28,17 +28,18 @@ _SET_BACK = timedelta(seconds=1)
 
 
 class StoredSessions(NamedTuple):
-    """What earlier sessions left, in order, with the torn lines that were set aside for it."""
+    """What earlier sessions left, in order, with the torn lines that were set aside for it, and what is lost."""
 
     view: RunView
     info: RunInfo
     time: ForwardTime
     moved: list[dict[str, JsonValue]]
+    lost: tuple[str, ...]
 
     def events(self) -> Iterator[tuple[str, dict[str, JsonValue]]]:
         """Return what the next session writes down once it has begun: only then the clock was read."""
         yield from (("set_aside", each) for each in self.moved)
-        for each in self.view.lost:
+        for each in self.lost:
             yield "lines_lost", {"problem": each}
         if self.time.ahead >= _SET_BACK:
             yield "clock_set_back", {"seconds": self.time.ahead.total_seconds()}
@@ -100,6 +101,7 @@ def prepare_to_resume(
             f"{view.changed[0]}, or let `bench-core repair {path}` set aside what can be; nothing goes on in "
             f"a run that is not as it was"
         )
+    lost = view.lost  # as far as it shows before this session writes
     sweep_killed(view)
     moved = [moved for name in LOGS if (moved := _set_aside(view, name))]
     code = _code_of(view.info, wanted)
@@ -107,7 +109,7 @@ def prepare_to_resume(
     info = unsealed(view.info, cut_off).model_copy(
         update={"trials": trials or view.info.trials, "agent_code": code}
     )
-    return StoredSessions(view, info, time, moved)
+    return StoredSessions(view, info, time, moved, lost)
 
 
 def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:

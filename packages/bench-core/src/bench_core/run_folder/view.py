@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 import stat
 from collections import Counter
@@ -27,7 +28,13 @@ from bench_core.files.inside import (
 )
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
-from bench_core.run_folder.checked_log import LOGS, CheckedLines, lines_left, lines_now, seals_of
+from bench_core.run_folder.checked_log import (
+    LOGS,
+    CheckedLines,
+    lacks_end,
+    lines_left,
+    seals_of,
+)
 from bench_core.run_folder.indexed import (
     ResultsByTrial,
     StoredEvents,
@@ -116,28 +123,18 @@ class RunView:
 
     @cached_property
     def lost(self) -> tuple[str, ...]:
-        """Which files are older than what another one says of them, a sentence each.
+        """Which files end before they did, or may, a sentence each.
 
         A machine that loses power leaves them so, too: that loses the last half second of each.
         """
         if self.changed:  # which says more
             return ()
-        results, events = self.logs
-        found = [*results.cut_off, *events.cut_off]
-        noted = events.beside or 0
-        # the run may go on: what was read later may tell of lines that came meanwhile
-        if not results.cut_off and noted > results.end.lines and noted > lines_now(results.path):
-            found.append(
-                f"results.jsonl has {results.end.lines} lines of the {noted} that events.jsonl tells of: the "
-                f"others were cut off or lost with the power; the same command runs their trials again"
-            )
-        # unless the last event was written after the last result
-        told = (results.beside or 0) if noted < results.end.lines else 0
-        if not events.cut_off and told > events.end.lines:
-            found.append(
-                f"events.jsonl has {events.end.lines} lines of the {told} that results.jsonl tells "
-                f"of: the others were cut off or lost with the power"
-            )
+        found = [each for log in self.logs for each in log.lost]
+        for log in self.logs:
+            missing = lacks_end(log.path)
+            known = (self.info, read_info(self.path))  # its writer may close them meanwhile
+            if all(math.isinf(lines_left(each, log.path.name)) for each in known):
+                found += missing
         return tuple(found)
 
     @cached_property

@@ -9,6 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from bench_core.errors import RunFolderError
 from bench_core.exit_codes import ABORTED, INTERRUPTED
 from bench_core.files.temporary import remove_temporary_folder
 from bench_core.records import Event
@@ -128,8 +129,13 @@ class _Guard:
 
 
 def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Do `work` in a thread: the interrupted one may hold a lock that it needs."""
-    thread = threading.Thread(target=work, daemon=True)
+    """Do `work` in a thread, as far as it can be done: the interrupted one may hold a lock that it needs."""
+
+    def try_it() -> None:
+        with contextlib.suppress(OSError, RunFolderError):  # a full disk, or the run has just ended
+            work()
+
+    thread = threading.Thread(target=try_it, daemon=True)
     thread.start()
     thread.join(seconds)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
 """What comes where the terminal is closed; Windows has none."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP]))
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP]))
 
 
 class Interrupts:
@@ -23,6 +23,9 @@ class Interrupts:
 
     Handlers run in the main thread between two instructions, also while the event loop is
     blocked: `first` should hand over to the loop, `again` should not depend on it.
+
+    After a signal the process is about to end: one that would kill it by default is handled to the last,
+    so that what it has to remove is not left.
     """
 
     def __init__(self, first: Callable[[], object], again: Callable[[], object]) -> None:
@@ -32,7 +35,7 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        for number in _SIGNALS:
+        for number in SIGNALS:
             # `nohup` asks that the end of a terminal ends nothing
             if number == _HANGUP and signal.getsignal(number) is signal.SIG_IGN:
                 continue
@@ -41,7 +44,8 @@ class Interrupts:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if not (self._count and handler is signal.SIG_DFL):
+                signal.signal(number, handler)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         if number == _HANGUP:

@@ -162,10 +162,9 @@ def reseal(run: Path) -> None:
             artifacts = describe_artifacts(trial_path(run, key))
             log.append(each.model_copy(update={"artifacts": artifacts}))
         count, digest = log.seal()
-        log.close()
+        log.close(sealed=True)
     info = read_info(run)
-    known = {"results": count, "results_sha256": digest, "events": None, "events_sha256": None}
-    last = info.sessions[-1].model_copy(update=known)
+    last = info.sessions[-1].model_copy(update={"results": count, "results_sha256": digest})
     write_info(run, info.model_copy(update={"sessions": (last,)}), Redactor())
 
 
