@@ -315,3 +315,7 @@ def test_a_servers_own_parser_may_allow_what_is_too_deep_for_a_record() -> None:
 @pytest.mark.parametrize("text", ["null", "[]", "7", "{", "click"])
 def test_arguments_that_are_no_object_are_kept_as_text(text: str) -> None:
     assert tool_call("1", "click", text).raw == text
+
+
+def test_a_picture_that_is_printed_does_not_fill_the_terminal() -> None:
+    assert repr(ImagePart(data="AAAA" * 1000)) == "ImagePart(type='image', media_type='image/png')"

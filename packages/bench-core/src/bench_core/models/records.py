@@ -41,7 +41,7 @@ class ImagePart(Record):
 
     type: Literal["image"] = "image"
     media_type: Literal["image/png", "image/jpeg", "image/webp", "image/gif"] = "image/png"
-    data: str
+    data: str = Field(repr=False)
 
     @classmethod
     def from_bytes(cls, data: bytes, media_type: str | None = None) -> ImagePart:
