@@ -14,6 +14,7 @@ from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING
 
 from designs import WAA_DOMAINS, consecutive, sites, sliced_cells, template_sizes, unequal_sizes
+from simulations.costs import COST_LAWS, simulate_costs
 from simulations.drift import best_drift, simulate_drift
 from simulations.gate import (
     simulate_alarms,
@@ -587,7 +588,22 @@ def drift_bounds() -> Iterator[str]:
         yield f"| {alike:g} | {' | '.join(f'{each:.1%}' for each in row)} |"
 
 
-DRIFT_REPLICATIONS = 2_000
+def costs() -> Iterator[str]:
+    """The interval of a mean cost, and t's, for costs with and without tails."""
+    yield f"| costs | {' | '.join(f'{tasks} tasks | t' for tasks in COST_TASKS)} | refused, of all | narrowest, of the mean |"
+    yield "|---|" + "---|---|" * len(COST_TASKS) + "---|---|"
+    for law in COST_LAWS:
+        found = [
+            simulate_costs(law, tasks=tasks, replications=COST_REPLICATIONS, seed=SEED)
+            for tasks in COST_TASKS
+        ]
+        row = [f"{share:.1%}" for each in found for share in (each.covered, each.covered_by_t)]
+        row.append(f"{fmean(each.refused for each in found):.1%}")
+        yield f"| {law} | {' | '.join(row)} | {min(each.narrowest for each in found):.3f} |"
+
+
+COST_TASKS, COST_REPLICATIONS = (5, 12, 30, 154), 1_000
+DRIFT_REPLICATIONS = 200
 DRIFT_RUNS = ((5, 3, 0.5), (30, 2, 0.5), (30, 5, 0.1), (154, 3, 0.5))
 UNEVEN_REPLICATIONS = 2_000
 UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 4_000, 200
@@ -621,6 +637,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "ranks": ranks,
     "looks": looks,
     "futility": futility,
+    "costs": costs,
     "drifts": drifts,
     "drift-bounds": drift_bounds,
     "templates": templates,

@@ -10,6 +10,7 @@ import pytest
 from bench_core.errors import InputError
 from bench_report.exports import export
 from bench_report.formats.documents import DOCUMENTS
+from bench_report.text.phrases import DIFFERENCES_NOTE, SAME_TASKS_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,10 @@ def test_our_documents_hold_the_rates_of_all_runs(
         assert f"{each['summary']['success']['estimate']:.1%}" in text
         assert f"agent{report['runs'].index(each)}" in text or name == "webarena"
     assert "\n\n\n\n" not in text
+    # what a column keeps and what an end means is said wherever they stand
+    assert ("p, together" in text) == (DIFFERENCES_NOTE in text)
+    assert ("(95% at each end)" in text) == (SAME_TASKS_NOTE in text)
+    assert (runs == 3) == (DIFFERENCES_NOTE in text or SAME_TASKS_NOTE in text)
 
 
 def test_the_comparison_comes_as_json_with_what_was_left_out(

@@ -17,6 +17,7 @@ import jinja2
 from bench_core.errors import InputError
 from bench_core.records import Status
 from bench_report.text import numbers
+from bench_report.text.phrases import DIFFERENCES_NOTE, SAME_TASKS_NOTE
 from bench_report.text.untrusted import markdown
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ def _environment() -> jinja2.Environment:
         "md": markdown, **{name: getattr(numbers, name) for name in numbers.__all__}
     }  # fmt: skip
     environment.globals |= {
+        "DIFFERENCES_NOTE": DIFFERENCES_NOTE,
+        "SAME_TASKS_NOTE": SAME_TASKS_NOTE,
         "points_interval": numbers.points_interval,
         "by_rate": _by_rate,
         "by_task": _by_task,
