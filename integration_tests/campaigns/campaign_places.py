@@ -10,6 +10,7 @@ own, which needs root or user namespaces; what cannot be made here is skipped wi
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import errno
 import json
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING
 from bench_core import exit_codes
 from bench_core.files import remove_folder
 from bench_core.run_folder import check_run, read_run
+from waa_client.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +46,8 @@ BIN = Path(sys.executable).parent
 MARK = "PROCTOR_CAMPAIGN_PLACE"
 """A variable that all processes of a cell have."""
 INSIDE = "PROCTOR_CAMPAIGN_INSIDE"
+EVALUATOR = "PROCTOR_CAMPAIGN_EVALUATOR"
+"""A variable with the URL of what rescores a run of WAA's world, outside of the place."""
 LONGEST_S = 400.0
 ENDS = {exit_codes.FELL_SHORT, exit_codes.USAGE, exit_codes.ABORTED, exit_codes.INTERRUPTED}
 MB = 1 << 20
@@ -471,9 +475,12 @@ def _(place: Place) -> None:
 def variables(*, reached: bool = True, **values: str | None) -> Maker:  # type: ignore[valid-type]  # as above
     """Have variables in the environment, or not."""
 
-    def make(place: Place) -> None:
+    def make(place: Place) -> Iterator[None]:
         place.variables.update(values)
         place.reached = reached
+        yield
+        place.variables.clear()
+        yield
 
     return make
 
@@ -607,10 +614,14 @@ def run_cell(
 
 def read_on(world: str, place: Place) -> Iterator[str]:
     """Yield what is wrong with rescoring the run, and with its report."""
-    code, said = start(world, place, "rescore", place.out)
-    yield from (f"rescore: {each}" for each in ending(code, said, place))
-    code, said = start("report", place, "build", place.out, "--out", place.here / "page")
-    yield from (f"report: {each}" for each in ending(code, said, place))
+    at = ["--evaluate", os.environ[EVALUATOR]] if world == "waa" else []
+    for name, code, said in (
+        ("rescore", *start(world, place, "rescore", place.out, *at)),
+        ("report", *start("report", place, "build", place.out, "--out", place.here / "page")),
+    ):
+        yield from (f"{name}: {each}" for each in ending(code, said, place))
+        if code != exit_codes.OK:
+            yield f"{name} ended with {code}: {last_sentence(said)}"
 
 
 def gone_on(world: str, place: Place, expected: Mapping[str, float | None]) -> Iterator[str]:
@@ -643,7 +654,7 @@ def start(
     program = "bench-report" if world == "report" else WORLDS[world][0]
     line = [*place.before, str(BIN / program), *map(str, words)]
     variables = {
-        **{name: value for name, value in os.environ.items() if name != INSIDE},
+        **{n: value for n, value in os.environ.items() if n not in {INSIDE, EVALUATOR}},
         "TMPDIR": str(place.temporary), "HOME": str(place.here / "home"), MARK: str(place.here),
     }  # fmt: skip
     for key, value in place.variables.items():
@@ -813,7 +824,11 @@ def main() -> int:
     places = CHEAPEST if options.cheapest else options.places
     cells = [(world, name) for world in options.worlds for name in places]
     counts: Counter[str] = Counter()
-    with ThreadPoolExecutor(options.lanes) as lanes:
+    with ThreadPoolExecutor(options.lanes) as lanes, contextlib.ExitStack() as stack:
+        if "waa" in options.worlds:
+            desktop = built_in_world()()
+            stack.callback(desktop.close)
+            os.environ[EVALUATOR] = asyncio.run(desktop.start()).urls["evaluate"]
         expectations = {world: {WORLDS[world][1]: 1.0} for world in WORLDS}
         for (world, name), (ended, found) in zip(
             cells,
