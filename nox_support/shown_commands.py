@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import os
 import re
 import shutil
@@ -56,6 +57,7 @@ REASONS = {
     r"import (results|inspect)": "needs what another harness wrote",
     r"--agent mine|script\.json|tea\.yaml|my-states|my-benchmark": "needs a file of the reader's",
     r"machines stop|vm (snapshot|reset|stop) ": "needs a machine that runs",
+    r"llm-judge claims (approve|check|decide|edit)": "needs the reader's claims and cases",
     r"llm-judge (label|calibrate)|--judge llm-judge": "needs a person's labels, or a judge's key",
 }
 """Why a line is not run, by what is found in it; the first that fits is the reason."""
@@ -253,6 +255,13 @@ def _give_truth(kit: Kit, target: Path) -> None:
     (target / "manual" / f"{_STATE_OF}.json").write_bytes(kit.state())
 
 
+def _give_claims(kit: Kit, target: Path) -> None:
+    del kit  # written by hand
+    claim = {"criterion_id": "c1", "criterion": "A table is booked", "assertion": {"op": "exists", "over": "/bookings/*"}}  # fmt: skip
+    task = {"task": "dinner", "case_id": "dinner", "goal": "Book a table", "claims": [claim]}
+    target.write_text(f"{json.dumps(task)}\n", encoding="utf-8")
+
+
 def _give_tasks(kit: Kit, target: Path) -> None:
     text = "from importlib.resources import files; from shutil import copytree"
     copied = "copytree(files('multireal_harness') / 'world' / 'tasks', 'tasks')"
@@ -283,6 +292,7 @@ GIVEN: dict[str, Callable[[Kit, Path], None]] = {
     "mine.json": _give_state,
     "theirs.json": _give_state,
     "truth": _give_truth,
+    "claims.jsonl": _give_claims,
     "multi-real/tasks": _give_tasks,
     "sites.yaml": _give_sites,
 }
