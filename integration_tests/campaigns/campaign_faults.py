@@ -148,7 +148,14 @@ def breaches(result: TrialResult, fault: PartFault, files: tuple[str, ...]) -> I
         yield "blamed on the agent"
     began = result.steps > 0
     own = [(each.usage, each.cost_usd) for each in result.spent if each.source == AGENT]
-    if own != [(CALL, CALL_USD)] * began or (fault.phase != "open" and not began):
+    expected = [(CALL, CALL_USD)] * began
+    if fault.part == "model server" and len(own) == 1:
+        # what it was asked counts, too, as the most that it can be where it may be paid for
+        usage, bounded = own[0][0], "usage_upper_bound" in result.flags
+        counted = usage.requests > CALL.requests
+        if counted and (usage.total_tokens > CALL.total_tokens) is bounded:
+            expected = own
+    if own != expected or (fault.phase != "open" and not began):
         yield f"what was spent: {result.steps} steps, {own}"
     if set(result.artifact_paths) != set(files):
         yield "artifacts"
