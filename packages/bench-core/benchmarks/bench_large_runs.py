@@ -121,7 +121,7 @@ def make(folder: Path, results: int) -> None:
             for kind in kinds:
                 data = spent if kind == "spend" else of_kind[kind]["data"]
                 more = {"task_id": key.task_id, "trial": key.trial, "data": data}
-                events.add(of_kind[kind] | more, beside=lines.count)
+                events.add(of_kind[kind] | more)
             result = done[key.task_id]
             shown = {name: spent[name] for name in ("usage", "cost_usd")}
             (attempt,) = result["attempts"]
@@ -130,7 +130,7 @@ def make(folder: Path, results: int) -> None:
                 "failure_mode": None if success else "wrong_answer", "steps": random.randint(2, 30),
                 "spent": [spent], "attempts": [attempt | {"spent": [spent]}], "artifacts": [], **shown,
             }  # fmt: skip
-            lines.add(result | more, beside=events.count)
+            lines.add(result | more)
     RunFolder.resume(folder, redactor=Redactor()).finish("interrupted")
 
 
@@ -143,11 +143,11 @@ class LinesOf:
         self.count, self._last = len(self.kept), str(self.kept[-1]["checksum"])
         self._file = path.open("ab")
 
-    def add(self, fields: dict[str, Any], beside: int) -> None:
+    def add(self, fields: dict[str, Any]) -> None:
         """Add a line that has these fields."""
         fields = {name: value for name, value in fields.items() if name != "checksum"}
         self.count += 1
-        line = {"sequence": self.count, "previous": self._last[:16], "beside": beside}
+        line = {"sequence": self.count, "previous": self._last[:16]}
         sealed = add_checksum(msgspec.json.encode(fields | line))
         self._last = checksum_in(sealed)
         self._file.write(sealed + b"\n")
