@@ -5,22 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePosixPath
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.run_folder import collector_paused
+from bench_report.html_page.evidence_chunks import Screenshots
+from bench_report.model import Report
 from bench_report.report_data import report_of
-from bench_report.run_data.sources import read_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from bench_report.html_page.evidence_chunks import Screenshots
-    from bench_report.model import Report
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source, read_runs
 
 FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 DEFAULT_FORMATS = ("html", "md", "json")

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.budgets import Budget, RunBudget, Spent
 from bench_core.errors import InputError, RecordError
 from bench_core.files import AppendLog, FileLock, GroupSync
 from bench_core.records import ErrorInfo
 from bench_core.records.codec import encode
-from bench_core.records.judge import Verdict
+from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.redaction import Redactor
-from bench_core.run_folder import read_lines, set_aside_torn
+from bench_core.run_folder import Lines, read_lines, set_aside_torn
+from llm_judge.judge import Judge
 from llm_judge.prepared_case import prepare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from bench_core.records.judge import JudgeCase
-    from bench_core.run_folder import Lines
-    from llm_judge.judge import Judge
 
 
 @dataclass(frozen=True)

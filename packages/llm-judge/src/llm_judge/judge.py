@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Self
 
 from bench_core.errors import InputError
-from bench_core.models import Model, ScriptedAdapter, open_model, published_prices
+from bench_core.models import (
+    Cassette,
+    Model,
+    ModelOptions,
+    Prices,
+    ReplyCache,
+    ScriptedAdapter,
+    open_model,
+    published_prices,
+)
+from bench_core.protocols import Meter
 from bench_core.records import ErrorInfo
-from bench_core.records.judge import Counterexample, CriterionVerdict, Finding, Verdict
+from bench_core.records.judge import (
+    Counterexample,
+    Criterion,
+    CriterionVerdict,
+    Finding,
+    JudgeCase,
+    Outcome,
+    Verdict,
+)
 from llm_judge.__about__ import __version__
 from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import JudgeCalibration, load_calibration
@@ -23,8 +45,10 @@ from llm_judge.evidence.goal_check import goal_doubts
 from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
 from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
 from llm_judge.policy import JudgePolicy
-from llm_judge.prepared_case import PreparedCase, prepare
-from llm_judge.prompts.prompt import INSTRUCTIONS, digest, output_schema
+from llm_judge.prepared_case import ClaimRule, PreparedCase, prepare
+from llm_judge.prompts.answers import Answer
+from llm_judge.prompts.controls import Question
+from llm_judge.prompts.prompt import INSTRUCTIONS, Prompt, digest, output_schema
 from llm_judge.verdicts.agreement import (
     ModelVerdict,
     common_outcome,
@@ -41,20 +65,6 @@ from llm_judge.verdicts.verdict_rules import (
     overall_outcome,
     unfounded,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from bench_core.models import Cassette, ModelOptions, Prices, ReplyCache
-    from bench_core.protocols import Meter
-    from bench_core.records.judge import Criterion, JudgeCase, Outcome
-    from llm_judge.prepared_case import ClaimRule
-    from llm_judge.prompts.answers import Answer
-    from llm_judge.prompts.controls import Question
-    from llm_judge.prompts.prompt import Prompt
 
 _DOUBTFUL = frozenset({"warning", "error"})
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-if TYPE_CHECKING:
-    from bench_core.records import Task
+from bench_core.records import Task
 
 __all__ = ["AppSite", "Definition", "Eval", "EvalKind", "definition_of", "scoring_state"]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from bench_core.progress import Progress
+from bench_core.protocols import Judge
 from bench_core.records import Limits
 from bench_core.records.judge import CriterionVerdict, JudgeCase, Verdict
 from bench_core.run_folder import read_json, read_run
@@ -18,14 +21,8 @@ from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.provenance import provenance
 from multireal_harness.states.health import has_changes
 from multireal_harness.tasks import load_tasks, task_set_hash
+from multireal_harness.world.faults import AppFault
 from multireal_harness.world.launch import built_in_world
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench_core.progress import Progress
-    from bench_core.protocols import Judge
-    from multireal_harness.world.faults import AppFault
 
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat
 
 from bench_core.errors import EvaluationError
+from bench_core.protocols import Judge, Meter
 from bench_core.records import Check, ErrorInfo, Record, Status, Task, Usage
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.run_folder import FINISH_STATE
@@ -31,12 +34,6 @@ from multireal_harness.eval_rules.judge_checks import (
 )
 from multireal_harness.eval_rules.queries import Match, query_check
 from multireal_harness.eval_rules.scripts import script_check
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from bench_core.protocols import Judge, Meter
 
 __all__ = [
     "Evaluation",

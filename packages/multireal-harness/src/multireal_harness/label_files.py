@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bench_core.files import write_atomic
+from bench_core.protocols import Judge
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder import read_lines
-
-if TYPE_CHECKING:
-    from bench_core.protocols import Judge
 
 R = TypeVar("R", bound=Record)
 

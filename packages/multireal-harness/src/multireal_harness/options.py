@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
+from typing_extensions import Self
 
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
+from bench_core.protocols import Judge
 from bench_core.records import Limits, Record, Task
 from bench_core.runs import RunOptions, TaskOptions
 from multireal_harness.browsers import BrowserSettings
 from multireal_harness.evaluation import EvaluationRules
+from multireal_harness.label_files import LabelFiles
+from multireal_harness.models import ModelConfig
 from multireal_harness.tasks import (
     TaskQuery,
     load_tasks,
@@ -20,16 +25,6 @@ from multireal_harness.tasks import (
     select_tasks,
 )
 from multireal_harness.world.faults import AppFault
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing_extensions import Self
-
-    from bench_core.protocols import Judge
-    from multireal_harness.label_files import LabelFiles
-    from multireal_harness.models import ModelConfig
-
 
 _JUDGE_SETTINGS = ("second", "base_url", "samples", "claims", "calibration", "max_cost_usd")
 

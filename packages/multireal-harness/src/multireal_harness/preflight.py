@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from bench_core.browser import find_chromium
 from bench_core.errors import InputError
-from bench_core.records import Record
+from bench_core.records import Record, Task
 from multireal_harness.definitions import definition_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.records import Task
 
 _BAD_STATUS = 400
 # One published app, omnizon, has answered 451 since its takedown (agi-inc/agisdk#36).

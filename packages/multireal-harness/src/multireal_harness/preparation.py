@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
+from bench_core.protocols import Judge
+from bench_core.records import Task
 from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
 from bench_core.run_spec import select_tasks as take_tasks
 from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
@@ -18,20 +21,14 @@ from bench_core.workers import Recipe
 from multireal_harness.agents.guide import solution_for
 from multireal_harness.browsers import Browsers
 from multireal_harness.environment import EnvironmentSettings
+from multireal_harness.evaluation import EvaluationRules
+from multireal_harness.label_files import LabelFiles
+from multireal_harness.models import ModelConfig
 from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
 from multireal_harness.provenance import provenance
 from multireal_harness.tasks import BENCHMARK, task_set_hash
 from multireal_harness.world.launch import built_in_world
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from bench_core.protocols import Judge
-    from bench_core.records import Task
-    from multireal_harness.evaluation import EvaluationRules
-    from multireal_harness.label_files import LabelFiles
-    from multireal_harness.models import ModelConfig
 
 _INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
 _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}

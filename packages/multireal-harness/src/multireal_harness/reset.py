@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records.codec import decode_json
+from multireal_harness.definitions import AppSite
 from multireal_harness.states.capture import CaptureSettings, still_text
 from multireal_harness.states.health import configured_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from multireal_harness.definitions import AppSite
 
 _BAD_STATUS = 400
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bench_core.progress import Progress
 from bench_core.runs import RunOutcome, run_prepared
 from multireal_harness.benchmark import MultiRealBenchmark
-
-if TYPE_CHECKING:
-    from bench_core.progress import Progress
-    from multireal_harness.options import MultiRealRunOptions
+from multireal_harness.options import MultiRealRunOptions
 
 
 def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> RunOutcome:

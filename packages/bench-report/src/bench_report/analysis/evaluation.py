@@ -7,19 +7,16 @@ known answer decides what is true.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from bench_core.errors import NotEstimableError
+from bench_core.records import TrialResult
 from bench_core.statistics import accuracy, calibration, corrected_rate, success_rate_interval
 from bench_report.model import JudgeAudit, MethodRow, ReadRate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.records import TrialResult
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 HIGH_CONFIDENCE = 0.85
 """From this confidence on an evaluation counts as of high confidence."""

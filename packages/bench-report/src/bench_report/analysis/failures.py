@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from bench_report.model import FailedCheck
+from bench_core.records import TrialResult
+from bench_report.model import FailedCheck, RunReport, TrialRow
+from bench_report.run_data.sources import Source
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.records import TrialResult
-    from bench_report.model import RunReport, TrialRow
-    from bench_report.run_data.sources import Source
 
 _MOST_CHECKS = 12
 _MOST_NAME = 200

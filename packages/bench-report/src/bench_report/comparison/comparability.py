@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
+from bench_report.comparison.baselines import ComparedRun
 from bench_report.model import Mismatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bench_report.comparison.baselines import ComparedRun
 
 _SHOWN_HASH = 12
 _TASK_SET = "task set"

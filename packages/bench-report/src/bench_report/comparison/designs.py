@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
-from bench_core.statistics import Plan, Templates, Variability, plans_for, power_of
+from bench_core.statistics import Design, Plan, Templates, Variability, plans_for, power_of
 from bench_core.statistics import plan as plan_one
-from bench_report.comparison.baselines import read_side
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.statistics import Design
-    from bench_report.comparison.baselines import ComparedRun
+from bench_report.comparison.baselines import ComparedRun, read_side
 
 _TRIALS = (1, 3, 5, 10)
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import (
+    Noise,
     cost_interval,
     dominance,
     items_of,
     leaderboard,
     noise_of,
 )
-from bench_report.model import CostInterval, Ranking
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.statistics import Noise
-    from bench_report.comparison.baselines import ComparedRun
-    from bench_report.model import RunReport
+from bench_report.comparison.baselines import ComparedRun
+from bench_report.model import CostInterval, Ranking, RunReport
 
 _LEAST_RUNS = 3
 """Two runs are a comparison, not a leaderboard."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import to_json
 
+from bench_core.records import Check, LeftOut, TrialResult
 from bench_report.html_page.model_calls import read_model_calls
 from bench_report.html_page.network_log import read_calls, summary_of
 from bench_report.html_page.state_changes import read_changes
+from bench_report.html_page.steps import StepReader
 from bench_report.run_data.artifacts import TrialFolder, artifact_link
 from bench_report.text.untrusted import clip, inline, shown_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import Check, LeftOut, TrialResult
-    from bench_report.html_page.steps import StepReader
 
 __all__ = ["TrialFolder", "evidence_of"]
 

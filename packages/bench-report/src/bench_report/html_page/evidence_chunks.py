@@ -5,21 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from bench_core.files import read_inside
 from bench_report.html_page.evidence import evidence_of
 from bench_report.html_page.steps import StepReader
 from bench_report.html_page.table_data import as_json, pack
 from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder
+from bench_report.run_data.sources import Source
 from bench_report.run_data.stored_files import stored_trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from bench_report.run_data.sources import Source
 
 # The page unpacks a whole chunk to open one trial: small ones open at once, large ones pack better.
 _CHUNK_TRIALS = 256

@@ -5,21 +5,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
 
+from bench_core.statistics import Distribution
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.failures import changes_of, clusters_of, suspects_of
 from bench_report.analysis.integrity import reasons
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.html_page import svg_plots
+from bench_report.html_page.evidence_chunks import PackedEvidence
 from bench_report.html_page.run_charts import (
     cost_points,
     cost_range,
@@ -63,12 +66,6 @@ from bench_report.text.phrases import (
 )
 from bench_report.text.plain_words import difference_sentence, run_sentence
 from bench_report.text.untrusted import clip, inline, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench_core.statistics import Distribution
-    from bench_report.html_page.evidence_chunks import PackedEvidence
 
 # In this order: they share one scope, and a script uses the constants of those before it.
 _STYLES = ("report", "print")

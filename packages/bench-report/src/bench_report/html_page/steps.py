@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from bench_core.files import file_inside, open_inside
 from bench_core.records import Step
+from bench_report.html_page.model_calls import ShownCall
+from bench_report.html_page.network_log import HarRequest
+from bench_report.html_page.state_changes import StateChanges
 from bench_report.html_page.step_actions import Box, described_actions, marks_of_step
 from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder, artifact_link
 from bench_report.text.untrusted import clip, inline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from bench_report.html_page.model_calls import ShownCall
-    from bench_report.html_page.network_log import HarRequest
-    from bench_report.html_page.state_changes import StateChanges
 
 _TRAJECTORY = "trajectory.jsonl"
 _OBSERVATIONS = "observations.jsonl"

@@ -6,16 +6,12 @@ Only numbers enter; colours come from the CSS by class: the page's policy (CSP) 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from bench_core.statistics import Interval
 from bench_report.text.numbers import interval, percent, points, points_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.statistics import Interval
 
 TONES = 8
 """Runs with a colour of their own; the ninth has the first one's colour in another shape."""

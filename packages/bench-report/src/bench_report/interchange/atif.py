@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,12 +16,7 @@ from bench_core.records.problems import problems_of
 from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
 from bench_report.interchange.inspect_export import call_of, steps_of
 from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 VERSION = "ATIF-v1.8"
 _PREFIX = "ATIF-v1."

@@ -10,20 +10,17 @@ import hashlib
 import json
 import re
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
+from bench_core.records import Step, Task, TrialResult
 from bench_core.statistics import Rate, summarise
 from bench_report.__about__ import __version__
 from bench_report.interchange.inspect_export import call_of, steps_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bench_core.records import Step, Task, TrialResult
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 _SCHEMA, _SAMPLE_SCHEMA = "0.3.0", "instance_level_eval_0.3.0"
 _METRIC = "success_rate"

@@ -6,16 +6,13 @@ The format has no interval and no agent: both, and the world, are in the notes.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.statistics import summarise
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 
 def export_eval_results(run: Source, out: Path) -> Path:

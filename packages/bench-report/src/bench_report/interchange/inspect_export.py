@@ -6,18 +6,15 @@ What Inspect has no field for is written to `metadata.proctor`, so that our own 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from bench_core.files import write_atomic
 from bench_core.records import Step, Task, TrialResult, Usage
 from bench_core.run_folder import TRAJECTORY, read_lines, trial_files
 from bench_report.__about__ import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 SCORER = "proctor"
 _LIMITS = {"step_limit": "turn", "time_limit": "time", "budget_exceeded": "cost"}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from bench_core.run_folder import task_set_hash
 from bench_core.statistics import describe
 from bench_report.model import Effort, TaskEntry, TrialRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 _DIGEST = 16
 # One call for all fields: a report may have a hundred thousand rows.

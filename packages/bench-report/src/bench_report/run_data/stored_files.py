@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bench_core.errors import EnvironmentFaultError, RefusedFileError
 from bench_core.files import file_inside
+from bench_core.records import ArtifactFile, TrialResult
 from bench_core.run_folder import trial_files, trial_path
 from bench_report.run_data.artifacts import CALLS_FILES, IMAGE_TYPES, TrialFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.records import ArtifactFile, TrialResult
-    from bench_report.run_data.sources import Source
+from bench_report.run_data.sources import Source
 
 _MOST_BYTES = {
     "trajectory.jsonl": 64 << 20,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from pydantic import JsonValue
+from pydantic import JsonValue
 
 # C0 and C1 controls but tab and newline, bidi controls, zero-width and other invisible formatting,
 # line and paragraph separators, unpaired surrogates, tags and variation selectors supplement.

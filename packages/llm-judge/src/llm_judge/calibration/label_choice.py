@@ -10,16 +10,12 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
+from bench_core.records.judge import Verdict
 from bench_core.statistics import Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.records.judge import Verdict
 
 _DRAWS = 4_000
 _UNLIKELY = 0.05

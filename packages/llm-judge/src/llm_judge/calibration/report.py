@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.files import write_atomic
 from bench_core.records import Record
+from bench_core.records.judge import Outcome, Verdict
 from bench_core.statistics import (
     Accuracy,
     CorrectedRate,
@@ -25,11 +27,6 @@ from bench_core.statistics import Calibration as Reliability
 from bench_core.statistics import calibration as reliability_of
 from llm_judge.calibration.curves import Roc, interpolate, isotonic, roc_curve
 from llm_judge.calibration.label_choice import Selection, selection_of, stratified_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from bench_core.records.judge import Outcome, Verdict
 
 _LEAST_OF_EACH = 3
 _LEAST_FOR_CONFIDENCE = 20

@@ -8,27 +8,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
 from bench_core.errors import InputError
-from bench_core.models import Message, ModelRequest
+from bench_core.models import Message, Model, ModelRequest
+from bench_core.protocols import Meter
 from bench_core.records.claims import Claim, TaskClaims, WordAnswer
+from bench_core.records.judge import JudgeCase
 from llm_judge.claims.adequacy import Adequacy, check
 from llm_judge.claims.decisions import setting_of, task_digest
-from llm_judge.claims.evaluation import decide, states_of
+from llm_judge.claims.evaluation import States, decide, states_of
 from llm_judge.claims.shape import shape_of
 from llm_judge.states.effects import compact
 from llm_judge.states.pointers import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.models import Model
-    from bench_core.protocols import Meter
-    from bench_core.records.judge import JudgeCase
-    from llm_judge.claims.evaluation import States
 
 __all__ = ["compile_claims", "compile_request", "place_words"]
 

@@ -6,22 +6,18 @@ import functools
 import json
 import random
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from bench_core.records.judge import Counterexample
+from bench_core.records.claims import Claim
+from bench_core.records.judge import Counterexample, JudgeCase
+from llm_judge.claims.decisions import ClaimFile
 from llm_judge.claims.evaluation import States, states_of
 from llm_judge.claims.mutated_states import mutated
 from llm_judge.claims.witnesses import append, without
 from llm_judge.states.mutations import Leaf, changed_leaves, likeness, replaced, value_at
 from llm_judge.states.pointers import MISSING, child, tokens
 from llm_judge.states.snapshots import find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from bench_core.records.claims import Claim
-    from bench_core.records.judge import JudgeCase
-    from llm_judge.claims.decisions import ClaimFile
 
 Path = tuple[str | int, ...]
 _DIGITS = re.compile(r"\d+")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from bench_core.errors import InputError
+from bench_core.models import Model
 from bench_core.records.claims import TaskClaims
+from bench_core.records.judge import JudgeCase
 from bench_core.records.problems import problems_of
 from llm_judge.case_files import case_state
 from llm_judge.claims.adequacy import check
@@ -22,13 +26,6 @@ from llm_judge.claims.decisions import (
 from llm_judge.claims.evaluation import states_of
 from llm_judge.claims.shape import shape_of
 from llm_judge.states.pointers import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from bench_core.models import Model
-    from bench_core.records.judge import JudgeCase
 
 __all__ = ["checked", "compile_file", "edited", "place_open_words"]
 

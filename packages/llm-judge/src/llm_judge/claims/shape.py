@@ -10,17 +10,14 @@ import hashlib
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from llm_judge.claims.evaluation import States
 from llm_judge.claims.values import currencies_of
 from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.pointers import MISSING, child
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from llm_judge.claims.evaluation import States
 
 __all__ = ["Shape", "shape_of"]
 

@@ -8,15 +8,10 @@ the model, or to a claim.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bench_core.records.judge import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records.judge import Decision, Evidence
-    from llm_judge.states.snapshots import App
+from bench_core.records.judge import Decision, Evidence, Finding
+from llm_judge.states.snapshots import App
 
 _NOTHING = ("", "null", "[]", "{}")
 

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from bench_core.records.judge import Evidence
 from llm_judge.states.pointers import MISSING, leaves, resolve, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.records.judge import Evidence
 
 _FREE_TEXT = re.compile(
     r"(?:^|_)(?:about|bio|body|caption|comment|content|cover_?letter|description|draft|html|instruction|"

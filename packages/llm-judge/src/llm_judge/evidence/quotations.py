@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from bench_core.records.judge import Evidence
 from llm_judge.states.effects import compact
 from llm_judge.states.pointers import MISSING, child, leaves, resolve, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_core.records.judge import Evidence
 
 _PASSAGE = 12  # shorter texts stand in others by chance
 _MOST_LEAVES = 80  # a larger object is a part of the state, not a record

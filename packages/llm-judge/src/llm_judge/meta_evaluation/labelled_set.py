@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
+from bench_core.budgets import Budget
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import Record
+from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.statistics import Accuracy, Interval, accuracy, wilson
 from llm_judge.batch import judge_many
 from llm_judge.case_files import case_of, case_state, read_lines
+from llm_judge.judge import Judge
 from llm_judge.meta_evaluation.stress import sampled_mutants, with_state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from bench_core.budgets import Budget
-    from bench_core.records.judge import JudgeCase, Verdict
-    from llm_judge.judge import Judge
 
 _TOLERATED = 0.05
 _USELESS = 0.8

@@ -6,9 +6,10 @@ import asyncio
 import json
 import random
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
@@ -16,7 +17,9 @@ from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Outcome
 from bench_core.statistics import Interval, wilson
 from llm_judge.case_files import case_state
+from llm_judge.judge import Judge
 from llm_judge.states.mutations import (
+    Leaf,
     Mutant,
     changed_leaves,
     harmless,
@@ -24,12 +27,6 @@ from llm_judge.states.mutations import (
     replaced,
     value_at,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from llm_judge.judge import Judge
-    from llm_judge.states.mutations import Leaf
 
 _PLACES = ("note", "title", "key")
 Family = Literal["unchanged", "harmless", "violating", "injection"]

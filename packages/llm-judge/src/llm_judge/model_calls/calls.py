@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from bench_core.errors import BudgetExceededError, InputError
-from bench_core.models import ModelError
+from bench_core.models import Model, ModelError, Reply
+from bench_core.protocols import Meter
 from bench_core.records import ErrorInfo, Usage
 from bench_core.records.judge import Finding
-from llm_judge.prompts.answers import MalformedReplyError, read_answers
+from llm_judge.policy import JudgePolicy
+from llm_judge.prompts.answers import Answer, MalformedReplyError, read_answers
+from llm_judge.prompts.prompt import Prompt, ReplyForm
 from llm_judge.states.effects import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from bench_core.models import Model, Reply
-    from bench_core.protocols import Meter
-    from llm_judge.policy import JudgePolicy
-    from llm_judge.prompts.answers import Answer
-    from llm_judge.prompts.prompt import Prompt, ReplyForm
 
 _TRIES = 2
 _FORMS: tuple[ReplyForm, ...] = ("json_schema", "json_object", "text")

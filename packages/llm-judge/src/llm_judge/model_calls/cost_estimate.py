@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
-from bench_core.models import PROVIDERS
+from bench_core.models import PROVIDERS, Prices
 from bench_core.records import Record, Usage
-from llm_judge.prompts.prompt import output_schema
+from llm_judge.policy import JudgePolicy
+from llm_judge.prompts.prompt import Prompt, output_schema
 from llm_judge.states.effects import compact
-
-if TYPE_CHECKING:
-    from bench_core.models import Prices
-    from llm_judge.policy import JudgePolicy
-    from llm_judge.prompts.prompt import Prompt
 
 _CHARS_PER_TOKEN = 3.0
 """JSON full of ids and numbers has fewer characters per token than prose."""

@@ -11,17 +11,14 @@ import hashlib
 import json
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.records.judge import Criterion
+from llm_judge.prompts.evidence_pack import EvidencePack
 from llm_judge.prompts.keywords import spelled
 from llm_judge.states.pointers import leaves, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records.judge import Criterion
-    from llm_judge.prompts.evidence_pack import EvidencePack
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # no 0 and O, no 1 and I: they look alike
 TEMPLATES = (

@@ -10,22 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.models import ImagePart, Message, ModelRequest, TextPart, portable_schema
+from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge.prompts.answers import Answers
 from llm_judge.prompts.controls import Question, false_question, mix_questions
+from llm_judge.prompts.evidence_pack import EvidencePack
+from llm_judge.prompts.pictures import ShownPicture
 from llm_judge.states.effects import compact
 from llm_judge.states.pointers import leaves
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_core.records.judge import Criterion, JudgeCase
-    from llm_judge.prompts.evidence_pack import EvidencePack
-    from llm_judge.prompts.pictures import ShownPicture
 
 # Its hash is part of every verdict's fingerprint: a changed word makes old calibrations and cassettes void.
 INSTRUCTIONS = """\

@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from llm_judge.states.changes import JsonChange, diff
 from llm_judge.states.pointers import child, leaves, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from llm_judge.states.snapshots import App, StatePart
+from llm_judge.states.snapshots import App, StatePart
 
 EffectKind = Literal["added", "removed", "changed", "listed", "present", "there"]
 """`listed`: the app's own list of changes holds it; `present`: there is no state from before; `there`: it was

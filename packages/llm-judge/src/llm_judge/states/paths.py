@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from bench_core.records.judge import Criterion
 from llm_judge.states.pointers import MISSING, child, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.records.judge import Criterion
 
 _IDENTIFIER = r'(?:[A-Za-z_]\w*(?!\w*\s*\()|"(?:[^"\\]|\\.)+")'
 _DOTTED = re.compile(rf"(?<![\w.@'])({_IDENTIFIER}(?:\.{_IDENTIFIER}|\[\d+\])+)")

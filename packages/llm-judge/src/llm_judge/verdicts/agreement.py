@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bench_core.records import ErrorInfo
 from bench_core.records.judge import CriterionVerdict, Finding, Outcome
+from llm_judge.model_calls.calls import ModelReply
 from llm_judge.verdicts.verdict_rules import weakest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.records import ErrorInfo
-    from llm_judge.model_calls.calls import ModelReply
 
 
 @dataclass(frozen=True)

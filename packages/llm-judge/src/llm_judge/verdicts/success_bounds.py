@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import Field, NonNegativeInt
 
 from bench_core.records import Record
+from bench_core.records.judge import Verdict
 from bench_core.records.vocabulary import VerdictKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bench_core.records.judge import Verdict
 
 
 class SuccessBounds(Record):

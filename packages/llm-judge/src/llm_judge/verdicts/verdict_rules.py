@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench_core.records.judge import CriterionVerdict, Finding, Vote
+from bench_core.records.judge import CriterionVerdict, Decision, Evidence, Finding, Outcome, Vote
+from bench_core.records.vocabulary import VerdictKind
 from llm_judge.evidence.flags import flags_of
 from llm_judge.evidence.planted_text import looks_planted
 from llm_judge.evidence.provenance import provenance
 from llm_judge.evidence.quotations import check_evidence
+from llm_judge.prompts.answers import Answer
+from llm_judge.prompts.controls import Question
 from llm_judge.records import ACCEPTED
-from llm_judge.states.snapshots import find_apps
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from bench_core.records.judge import Decision, Evidence, Outcome
-    from bench_core.records.vocabulary import VerdictKind
-    from llm_judge.prompts.answers import Answer
-    from llm_judge.prompts.controls import Question
-    from llm_judge.states.snapshots import App
+from llm_judge.states.snapshots import App, find_apps
 
 _KINDS: tuple[VerdictKind, ...] = ("proven", "supported", "opinion", "unknown")
 _SAYS_OTHERWISE = re.compile(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bench_core.browser_use import TaskInstructions
 from bench_core.errors import InputError
 from bench_core.guides import AgentGuide
-
-if TYPE_CHECKING:
-    from bench_core.browser_use import TaskInstructions
-    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
-    from multireal_harness.world.solutions_file import Solution
+from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+from bench_core.records import AgentTask
+from multireal_harness.world.solutions_file import Solution
 
 FIRST_WRONG = "wrong"
 """The name that means a task's first solution that must not pass."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import AgentError
+from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask, Status, Step
 from bench_core.run_folder import TrialArtifacts
-
-if TYPE_CHECKING:
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from multireal_harness.world.solutions_file import Solution, SolutionStep
+from multireal_harness.world.solutions_file import Solution, SolutionStep
 
 __all__ = ["ScriptedAgent", "locate"]
 

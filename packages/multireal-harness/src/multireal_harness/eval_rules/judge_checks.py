@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from pydantic import JsonValue
 
 from bench_core.records import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic import JsonValue
-
-    from bench_core.records.judge import Verdict
-    from multireal_harness.definitions import Eval
-    from multireal_harness.eval_rules.decisions import Judgement
+from bench_core.records.judge import Verdict
+from multireal_harness.definitions import Eval
+from multireal_harness.eval_rules.decisions import Judgement
 
 _PASSED = {"pass": True, "fail": False}
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from jmespath.parser import ParsedResult
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.records import Check, Record
-
-if TYPE_CHECKING:
-    from jmespath.parser import ParsedResult
-    from pydantic import JsonValue
-
-    from multireal_harness.definitions import Eval
+from multireal_harness.definitions import Eval
 
 Match = Literal["equals", "truthy", "exists", "strict"]
 """How a result is compared with an expectation: by Python's `==` (the benchmark's rule), by truth, as not

@@ -7,14 +7,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import Check
+from multireal_harness.definitions import Eval
 from multireal_harness.eval_rules.queries import shown
-
-if TYPE_CHECKING:
-    from multireal_harness.definitions import Eval
 
 _TIMEOUT_S = 30  # as in REAL's own harness
 # Limits memory, CPU time and file size, where the system can (Windows has no `resource`).

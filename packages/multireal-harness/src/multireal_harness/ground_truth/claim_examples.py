@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from pydantic import NonNegativeInt
 
 from bench_core.discovery import find_plugins, load_plugin
 from bench_core.errors import InputError, pip_install
 from bench_core.records import Record
-from bench_core.records.judge import JudgeCase
+from bench_core.records.judge import Counterexample, JudgeCase
 from multireal_harness.definitions import Definition, Eval, scoring_state
 from multireal_harness.eval_rules.queries import Match, evaluate_query, matches, shown
 from multireal_harness.evaluation import judged_criteria
 from multireal_harness.lint.values import APPS_ZONE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from bench_core.records.judge import Counterexample
 
 
 class ClaimExample(Record):

@@ -7,16 +7,13 @@ passes failures. Each mutation breaks one thing that the task asks for.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from multireal_harness.definitions import Definition
 from multireal_harness.eval_rules.queries import QueryError, compile_query
 from multireal_harness.lint.syntax import walk
 from multireal_harness.states.health import has_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from multireal_harness.definitions import Definition
 
 # Replacing shorter texts would change unrelated words.
 _SHORTEST = 3

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from multireal_harness.definitions import Eval
 from multireal_harness.lint.findings import Fix, LintFinding
 from multireal_harness.lint.slips import Slip, replaced
 from multireal_harness.lint.syntax import (
@@ -14,9 +15,6 @@ from multireal_harness.lint.syntax import (
     starts_with_index,
     unparse,
 )
-
-if TYPE_CHECKING:
-    from multireal_harness.definitions import Eval
 
 _IDENTITY = node("identity")
 _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import NonNegativeInt
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.records import Record
+from multireal_harness.definitions import Definition
 from multireal_harness.lint.findings import EvalReport
 from multireal_harness.lint.rules import lint_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from multireal_harness.definitions import Definition
-    from multireal_harness.states.schemas import Schemas
+from multireal_harness.states.schemas import Schemas
 
 FIX_MARK = "proctor_fix"
 """The key under which a fixed eval keeps its original query and expectation."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from multireal_harness.definitions import Definition, Eval
 from multireal_harness.eval_rules.queries import QueryError, compile_query, evaluate_query, matches
 from multireal_harness.lint.criteria import slips_beside
 from multireal_harness.lint.findings import EvalReport, Fix, LintFinding, finding
@@ -21,13 +23,8 @@ from multireal_harness.lint.values import (
     past_dates,
     unasked,
 )
+from multireal_harness.states.schemas import Schemas
 from multireal_harness.states.shapes import ANY, ValueShape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from multireal_harness.definitions import Definition, Eval
-    from multireal_harness.states.schemas import Schemas
 
 _NEGATIVE = re.compile(r"\b(no|not|never|without|none|didn't|wasn't)\b", re.IGNORECASE)
 # "at least two", "exactly three": criteria for which a count of 1 is wrong.

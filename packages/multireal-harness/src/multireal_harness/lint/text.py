@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bench_core.cli import render_table
 from multireal_harness.eval_rules.queries import shown
 from multireal_harness.lint.findings import CODES, EvalReport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from multireal_harness.lint.report import LintReport
+from multireal_harness.lint.report import LintReport
 
 
 def lint_text(report: LintReport, *, fixes: bool = False) -> str:

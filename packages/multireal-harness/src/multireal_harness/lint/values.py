@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
-if TYPE_CHECKING:
-    from multireal_harness.definitions import Definition
+from multireal_harness.definitions import Definition
+
 APPS_ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85

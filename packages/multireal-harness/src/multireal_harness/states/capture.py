@@ -11,21 +11,18 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
 from bench_core.scheduling import Backoff
+from multireal_harness.definitions import AppSite
 from multireal_harness.states.health import configured_for
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from multireal_harness.definitions import AppSite
 
 __all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages", "works_elsewhere"]
 

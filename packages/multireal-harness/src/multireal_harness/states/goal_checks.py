@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from bench_core.discovery import find_plugins, load_plugin
 from bench_core.records.judge import JudgeCase
+from multireal_harness.definitions import Definition, Eval
 from multireal_harness.states.health import Symptom, has_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from multireal_harness.definitions import Definition, Eval
 
 __all__ = ["goal_symptoms"]
 

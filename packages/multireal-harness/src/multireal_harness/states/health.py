@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.records import Record
+from multireal_harness.definitions import Definition
 from multireal_harness.states.schemas import shipped_schemas
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from multireal_harness.definitions import Definition
 
 _CLOCK_SLACK_MS = 120_000
 _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer

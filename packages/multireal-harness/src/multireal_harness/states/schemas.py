@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
+from multireal_harness.definitions import Definition
 from multireal_harness.states.shapes import (
     ANY,
     ValueShape,
@@ -18,12 +21,6 @@ from multireal_harness.states.shapes import (
     merge,
     to_json,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from multireal_harness.definitions import Definition
 
 _BRANCHES = ("added", "deleted", "updated")
 # Initial, final and current state are near copies, 79 to 92 % of a state's text: one of them is enough.

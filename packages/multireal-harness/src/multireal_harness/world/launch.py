@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from multireal_harness.world.builtin import BuiltInWorld
-    from multireal_harness.world.faults import AppFault
+from multireal_harness.world.builtin import BuiltInWorld
+from multireal_harness.world.faults import AppFault
 
 __all__ = ["built_in_world"]
 

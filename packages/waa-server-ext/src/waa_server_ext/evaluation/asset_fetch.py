@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -11,12 +13,7 @@ from bench_core.records import Record
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.downloads import DownloadError, Downloads, HostRule, HttpStatusError
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from waa_server_ext.evaluation.tasks import TaskFolder
+from waa_server_ext.evaluation.tasks import TaskFolder
 
 
 class FetchReport(Record):

@@ -7,21 +7,17 @@ task in a request cannot make the server ask whatever it likes.
 from __future__ import annotations
 
 import functools
+import ssl
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from bench_core.errors import EnvironmentFaultError
 from waa_server_ext.evaluation.assets import AssetStore
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.vm.client import BodyStore, vm_address
 from waa_server_ext.vm.exchanges import VmExchange
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterable
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 TASK_HOSTS = (
     "drive.google.com",

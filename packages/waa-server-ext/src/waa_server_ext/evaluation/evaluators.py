@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from bench_core.errors import InputError
 from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
+from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
 
 Fidelity = Literal["v2", "orig", "fixed"]
 """Whose rules score: WindowsAgentArena-V2's, upstream's, or V2's with known mistakes mended."""

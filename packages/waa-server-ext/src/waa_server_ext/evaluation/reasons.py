@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.evaluation.verdicts import EvaluationFault
+from waa_server_ext.evaluation.verdicts import EvaluationFault
 
 _SHOWN = 500
 _MESSAGE = 2000

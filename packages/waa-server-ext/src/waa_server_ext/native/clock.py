@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.registry import getter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from waa_server_ext.evaluation.evaluators import Fidelity
-    from waa_server_ext.vm.client import VmHttp, VmResponse
+from waa_server_ext.evaluation.evaluators import Fidelity
+from waa_server_ext.vm.client import VmHttp, VmResponse
 
 OK = 200
 _TREE_TIMEOUT_S = 300.0  # upstream's own waits: a uia tree takes minutes on a full desktop

@@ -7,18 +7,15 @@ which exception is a zero and which leaves no score, when a list of metrics ends
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.evaluation.evaluators import Fidelity
+from waa_server_ext.evaluation.verdicts import Stage
 from waa_server_ext.native import registry
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.refusals import NOT_SWALLOWED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from waa_server_ext.evaluation.evaluators import Fidelity
-    from waa_server_ext.evaluation.verdicts import Stage
-    from waa_server_ext.native.context import EvaluationContext
 
 _GIVEN_UP = "FAIL"
 

@@ -8,18 +8,15 @@ import json
 import posixpath
 import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.databases import query_number
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_archive, check_size, read_member
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.rules import matches_rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 
 @getter("file.py")
