@@ -65,7 +65,8 @@ def main(arguments: Sequence[str]) -> int:
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
-        PAGE.write_text(f"{before}{begin}\n{made}{end}{after}", "utf-8")
+        if begin in page:  # other tables are only printed
+            PAGE.write_text(f"{before}{begin}\n{made}{end}{after}", "utf-8")
         print(f"{name}\n{made}", flush=True)
     return 0
 
@@ -603,7 +604,7 @@ def costs() -> Iterator[str]:
 
 
 COST_TASKS, COST_REPLICATIONS = (5, 12, 30, 154), 1_000
-DRIFT_REPLICATIONS = 200
+DRIFT_REPLICATIONS = 2_000
 DRIFT_RUNS = ((5, 3, 0.5), (30, 2, 0.5), (30, 5, 0.1), (154, 3, 0.5))
 UNEVEN_REPLICATIONS = 2_000
 UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 4_000, 200
