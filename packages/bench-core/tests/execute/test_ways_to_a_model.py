@@ -85,6 +85,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url("openai"))
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.base_url("anthropic"))
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks GitHub for prices
         yield running
 
 
