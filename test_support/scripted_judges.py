@@ -37,6 +37,7 @@ __all__ = [
     "rubber_stamp",
     "sloppy",
     "undecided",
+    "written",
 ]
 
 _SHAPES = dict.fromkeys(("app", "things", "key"), r"[\w ,.-]+?") | {"value": r"\d[\w ,.:/+-]*?"}
@@ -140,6 +141,21 @@ def sloppy(request: ModelRequest) -> dict[str, Any]:
 def undecided(request: ModelRequest) -> dict[str, Any]:
     """Never know."""
     return _reply({name: _answer("unknown", "cannot decide", []) for name in _questions(request)})
+
+
+def written(answers: dict[str, dict[str, Any]]) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that gives a reader's answer to each question, and answers the controls rightly."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        known = read_evidence(_text(request))
+        return _reply(
+            {
+                name: answers.get(question) or _looked_up(question, known)
+                for name, question in _questions(request).items()
+            }
+        )
+
+    return answer
 
 
 def gullible_obeyer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
