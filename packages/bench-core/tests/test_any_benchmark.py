@@ -53,7 +53,9 @@ class Graded(Sums):
     def unscored(self, tasks):
         return None if os.environ.get("JUDGE") else f"{len(tasks)} tasks need a judge: name one"
     async def evaluate(self, evidence):
-        raise EvaluationError("no judge grades the answer")
+        if os.environ.get("JUDGE") != "all":
+            raise EvaluationError("no judge grades the answer")
+        return await super().evaluate(evidence)
 
 class Adder:
     name = "adder"
@@ -148,6 +150,21 @@ def test_trials_without_a_score_are_what_is_left_to_do(site: Path) -> None:
     assert again.returncode == 1
     assert "0 trials scored again into run/rescores/" in again.stdout
     assert "1 could not be scored, most often because no judge grades the answer" in again.stdout
+
+
+def test_trials_that_a_rescore_scored_are_not_left_to_do(site: Path) -> None:
+    command = ("run", "sums:Graded", "--agent", "sums:Adder", "--task", "1+2", "--out", "run")
+    call(site, *command, JUDGE="1")
+    call(site, "rescore", "sums:Graded", "run", "--name", "judged", JUDGE="all")
+    later = call(site, *command, JUDGE="1")
+    assert later.returncode == 0, later
+    assert "have no score" not in later.stdout
+    assert (
+        "1 of 1 trials got their score later, in run/rescores/judged; reports show the first results."
+    ) in later.stdout
+    again = call(site, *command, "--rerun", "unscored", JUDGE="1")  # what was scored is gone
+    assert again.returncode == 1, again
+    assert "1 of 1 trials have no score" in again.stdout
 
 
 @pytest.mark.parametrize(

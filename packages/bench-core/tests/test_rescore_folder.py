@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import RunFolder, read_rescore, read_run
-from bench_core.run_folder.rescore_folder import RescoreFolder
+from bench_core.run_folder.rescore_folder import RescoreFolder, scored_later
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
@@ -54,6 +55,31 @@ def test_a_later_evaluation_stands_beside_the_first(
     }
     assert (view.info.profile, view.info.reason, view.info.finished) == ("fixed", "mended", None)
     assert (run_path / "results.jsonl").read_bytes() == first
+
+
+def test_only_the_newest_finished_evaluation_that_is_whole_counts(
+    run_path: Path, fixed: TrialResult
+) -> None:
+    run = read_run(run_path)
+    assert scored_later(run) == (None, 0)
+    still_unscored = run.results[fixed.key]
+    for name, second in {"first": fixed, "second": still_unscored, "third": fixed}.items():
+        with RescoreFolder(run_path, name) as rescore:
+            rescore.append(run.results[TrialKey(task_id="0")])
+            rescore.append(second)
+        expected = run_path / "rescores" / name, int(second is fixed)
+        assert scored_later(run) == expected
+    with RescoreFolder(run_path, "unfinished") as rescore:
+        rescore.append(fixed)
+    assert scored_later(run) == (run_path / "rescores/third", 1)
+    lines = run_path / "rescores/third/results.jsonl"
+    lines.write_text(lines.read_text().replace('"score":1.0', '"score":0.5'))
+    assert scored_later(run) == (run_path / "rescores/second", 0)
+    ran_again = fixed.model_copy(update={"started": datetime(2026, 1, 1, tzinfo=timezone.utc)})
+    with RescoreFolder(run_path, "of another attempt") as rescore:
+        rescore.append(run.results[TrialKey(task_id="0")])
+        rescore.append(ran_again)
+    assert scored_later(run)[1] == 0
 
 
 def test_the_same_id_goes_on_where_it_stopped(run_path: Path, fixed: TrialResult) -> None:

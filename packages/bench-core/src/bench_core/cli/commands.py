@@ -55,7 +55,8 @@ def execute_prepared(
         click.echo(json.dumps(record))
     else:
         echo_wrapped(_outcome_text(outcome))
-    short = outcome.remaining or (outcome.unscored and not options.without_scores)
+    unscored = outcome.unscored - outcome.rescored
+    short = outcome.remaining or (unscored and not options.without_scores)
     fell_short = exit_codes.FELL_SHORT if short else exit_codes.OK
     codes = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
     code = codes.get(outcome.outcome, fell_short)
@@ -143,9 +144,15 @@ def _outcome_text(outcome: RunOutcome) -> str:
             f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
             "same command again to try them again."
         )
-    if outcome.unscored:
+    if outcome.rescored:
         lines.append(
-            f"{outcome.unscored} of {outcome.planned} trials have no score: `{_rescore_command()} {outcome.folder}` "
+            f"{outcome.rescored} of {outcome.planned} trials got their score later, in {outcome.rescore}; "
+            "reports show the first results."
+        )
+    if outcome.unscored > outcome.rescored:
+        unscored = outcome.unscored - outcome.rescored
+        lines.append(
+            f"{unscored} of {outcome.planned} trials have no score: `{_rescore_command()} {outcome.folder}` "
             "scores again what they left; the same command with --rerun unscored runs them again."
         )
     return "\n".join(lines)

@@ -32,7 +32,7 @@ from bench_core.run_folder.checked_log import CheckedLines, CheckedLog, Seal, la
 from bench_core.run_folder.jsonl import refuse_damage, set_aside_torn
 from bench_core.run_folder.provenance import package_versions
 from bench_core.run_folder.same_run import refuse_results_alone
-from bench_core.run_folder.view import read_run, trial_path
+from bench_core.run_folder.view import RunView, read_run, trial_path
 
 _INFO = "rescore.json"
 _RESULTS = "results.jsonl"
@@ -221,6 +221,31 @@ def read_rescore(run: Path, rescore_id: str) -> RescoreView:
         RunFolderError: There is none of that id, or it is damaged.
     """
     return _read(refuse_linked(run, _path(run, rescore_id).relative_to(run).as_posix()))
+
+
+def scored_later(run: RunView) -> tuple[Path | None, int]:
+    """Return the newest later evaluation of a run, and how many trials without a score it gave one.
+
+    One that did not finish, or is not as it was written, is passed over, and so is what it found of
+    trials that ran again since.
+    """
+    found = []
+    for folder in (run.path / "rescores").glob("*/"):
+        try:
+            view = _read(refuse_linked(run.path, folder.relative_to(run.path).as_posix()))
+        except (RunFolderError, RecordError):  # `check` tells of it
+            continue
+        if view.info.finished is not None and not view.problems:
+            found.append((view.info.started, folder, view.results))
+    if not found:
+        return None, 0
+    _, newest, results = max(found, key=lambda each: each[:2])
+    scored = {key: result.started for key, result in results.items() if result.score is not None}
+    gained = (
+        first.score is None and key in scored and scored[key] == first.started
+        for key, first in run.results.items()
+    )
+    return newest, sum(gained)
 
 
 def rescore_problems(run: Path) -> Iterator[str]:

@@ -25,7 +25,8 @@ from bench_core.progress.interface import Progress, RunStart
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Attempt, Record, RunInfo, SessionOutcome, TrialKey
 from bench_core.run_folder.folder import RunFolder
-from bench_core.run_folder.view import RunView
+from bench_core.run_folder.rescore_folder import scored_later
+from bench_core.run_folder.view import RunView, read_run
 from bench_core.run_spec import RunSpec, plan_trials
 from bench_core.running_time import RUNNING_TIME, leave_out_gaps
 from bench_core.runs.early_stopping import Decision, batches_of, decide
@@ -76,6 +77,8 @@ class RunOutcome(Record):
         suspects_succeeded: Successes among them.
         stopped: Why a look ended the run, or `pending` where it waits for trials without a score.
         unscored: Trials with a lasting result that has no score.
+        rescored: How many of them have one in `rescore`.
+        rescore: The newest finished folder below `rescores/`, if there are unscored trials.
         statuses: Number of trials by the status of their last result.
         spent: In all sessions together.
         abandoned: Attempts of this session that ignored their cancellation and still run.
@@ -89,6 +92,8 @@ class RunOutcome(Record):
     scored: NonNegativeInt
     succeeded: NonNegativeInt
     unscored: NonNegativeInt = 0
+    rescored: NonNegativeInt = 0
+    rescore: str | None = None
     suspects: NonNegativeInt = 0
     suspects_succeeded: NonNegativeInt = 0
     statuses: dict[str, int]
@@ -386,6 +391,8 @@ def _outcome(
     results = list(folder.standings)
     suspects = [result for result in results if result.suspect]
     decision = cast("Decision | None", stopped)
+    unscored = sum(result.status.done and not result.status.scored for result in results)
+    rescore, rescored = scored_later(read_run(folder.path)) if unscored else (None, 0)
     return RunOutcome(
         run_id=folder.info.run_id,
         folder=str(folder.path),
@@ -395,7 +402,9 @@ def _outcome(
         stopped=decision.reason if decision else None,
         scored=sum(result.status.scored for result in results),
         succeeded=sum(bool(result.success) for result in results),
-        unscored=sum(result.status.done and not result.status.scored for result in results),
+        unscored=unscored,
+        rescored=rescored,
+        rescore=None if rescore is None else str(rescore),
         suspects=len(suspects),
         suspects_succeeded=sum(bool(result.success) for result in suspects),
         statuses=dict(sorted(Counter(result.status.value for result in results).items())),
