@@ -46,7 +46,7 @@ def walked(run: Runs, add_trajectory: Callable[..., Path]) -> Path:
 
 
 def results_of(folder: Path) -> dict[Any, TrialResult]:
-    unnumbered = dict.fromkeys(("sequence", "previous", "beside", "checksum"))  # a file's own
+    unnumbered = dict.fromkeys(("sequence", "previous", "checksum"))  # a file's own
     return {
         key: each.model_copy(update=unnumbered) for key, each in read_run(folder).results.items()
     }

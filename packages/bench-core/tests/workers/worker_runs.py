@@ -80,7 +80,6 @@ def comparable(result: TrialResult) -> dict[str, Any]:
         "checksum",
         "sequence",
         "previous",
-        "beside",
         "attempts",
         "artifacts",
         "details",
