@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -134,3 +136,31 @@ def test_preflight_refuses_what_would_fail_in_every_trial(
 ) -> None:
     with pytest.raises(InputError, match=reason):
         preflight(run, config)
+
+
+def test_an_evaluator_that_does_not_import_scores_nothing(tmp_path: Path) -> None:
+    (tmp_path / "jsonpath_ng.py").write_text("raise ImportError('built for another Python')")
+    program = """
+from webarena_runner.benchmark import WebArenaBenchmark
+print(WebArenaBenchmark().unscored(()))
+print(WebArenaBenchmark(evaluator=lambda *_: None).unscored(()))
+"""
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.splitlines() == [
+        (
+            "no trial would have a score, since webarena-verified does not import (ImportError: built for "
+            "another Python): `pip install --force-reinstall 'webarena-verified>=1.2.3,<1.3'` mends it"
+        ),
+        "None",
+    ]
+
+
+def test_the_installed_evaluator_scores() -> None:
+    assert WebArenaBenchmark().unscored(()) is None

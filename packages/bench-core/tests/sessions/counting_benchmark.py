@@ -112,3 +112,11 @@ class Faulty:
 
     def __exit__(self, *_: object) -> None:
         FAULTS.clear()
+
+
+class Ungraded(Counting):
+    """Needs a judge for all tasks from the fourth on."""
+
+    def unscored(self, tasks: Sequence[Task]) -> str | None:
+        ungraded = [task.task_id for task in tasks if int(task.task_id) > 3]
+        return f"tasks {', '.join(ungraded)} need a judge: name one" if ungraded else None

@@ -54,6 +54,17 @@ def test_score_ends_an_open_episode_and_is_the_same_when_asked_again() -> None:
         assert session.score() == first
 
 
+def test_tasks_that_nothing_could_score_are_refused_unless_asked_for() -> None:
+    ungraded = "counting_benchmark:Ungraded"
+    refusal = "tasks 4, 5 need a judge: name one, or add the option without_scores=true"
+    with sessions.open(ungraded, task="1") as session, pytest.raises(InputError, match=refusal):
+        session.reset()
+    with sessions.open(ungraded, task="1", options={"without_scores": True}) as session:
+        assert session.step(MORE).reward == 0.0
+    with sessions.open(ungraded, task="1", options={"ids": ["1", "2"]}) as session:
+        assert session.score().score == 0.0
+
+
 def test_an_agent_that_gives_up_is_scored_by_what_it_left() -> None:
     with sessions.open(COUNTING, task="1") as session:
         session.step(MORE)

@@ -84,7 +84,7 @@ class WebArenaBenchmark:
     def unscored(self, tasks: Sequence[Task]) -> str | None:
         """Say why no trial would get a score: the installed webarena-verified does not import."""
         del tasks
-        try:
+        try:  # only the import tells, for 1 to 3 s: a half-installed one is found by its name
             if self._evaluator is None:
                 evaluator_module("api")
         except Exception as error:  # noqa: BLE001  # of others' code: whatever it raises, nothing scores
