@@ -97,7 +97,8 @@ SLIPS = [
      f"length({ADDED}[?sent && subject == 'x and y']) >= `1`"),
     (f"length({ADDED}[?subject == \u201cHi\u201d]) >= `1`", "does_not_compile",
      f"length({ADDED}[?subject == 'Hi']) >= `1`"),
-    (f"length({ADDED}[?subject == 'Hi'] >= `1`", "does_not_compile", None),
+    (f"length({ADDED}[?subject == 'Hi'] >= `1`", "does_not_compile",
+     f"length({ADDED}[?subject == 'Hi']) >= `1`"),
     (f"{ADDED}[0].subject == 'Hi", "does_not_compile", f"{ADDED}[0].subject == 'Hi'"),
 ]  # fmt: skip
 
@@ -218,6 +219,7 @@ def test_query_nested_too_deeply_to_be_checked_is_reported() -> None:
         (f"length({ADDED}) >= `1`", "Verify a mail was sent.", None, "warning"),
         (f"length({ADDED}) >= `3`", "Verify four mails were sent.", "number_not_in_goal", "info"),
         (f"length({ADDED}) >= `4`", "Verify four mails were sent.", None, "info"),
+        (f"length({ADDED}) > `3`", "Verify four mails were sent.", None, "info"),
     ],
 )  # fmt: skip
 def test_values_beside_those_that_are_asked_for_are_reported(
@@ -250,7 +252,11 @@ SENT = f"length({ADDED}[?subject == 'Lunch' && to == 'ann@example.com'])"
         (f"{SENT.replace('&&', '||')} >= `1`", "Verify one or the other.", None, ""),
         (f"{ADDED}[?subject == 'Lunch' || subject == 'lunch'] != null", "Verify it.", None, ""),
         (f"{ADDED}[?sent && subject == 'Lunch' || subject == 'lunch'] != null", "Verify it.",
-         "either_suffices", f"{ADDED}[?sent && subject == 'Lunch' && subject == 'lunch'] != null"),
+         "either_suffices", f"{ADDED}[?sent && (subject == 'Lunch' || subject == 'lunch')] != null"),
+        (f"{ADDED}[?sent && subject == 'a' || content == 'b' || content == 'c'] != null", "Verify it.",
+         "either_suffices", f"{ADDED}[?sent && subject == 'a' && (content == 'b' || content == 'c')] != null"),
+        (f"{ADDED}[?subject == 'a' || sent && subject == 'b' || subject == 'c'] != null", "Verify it.",
+         "either_suffices", f"{ADDED}[?(subject == 'a' || subject == 'b' || subject == 'c') && sent] != null"),
         ("mail.initialstate.a == `3`", "Verify it.", "reads_beginning", "mail.finalstate.a == `3`"),
         ("mail.finalstate.a != mail.initialstate.a", "Verify it changed.", None, ""),
         (f"{ADDED}[1].size == `3`", "Verify it.", "later_element", f"{ADDED}[0].size == `3`"),

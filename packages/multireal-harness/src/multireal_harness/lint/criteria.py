@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 from multireal_harness.lint.slips import Slip
-from multireal_harness.lint.syntax import Node, unparse, walk
+from multireal_harness.lint.syntax import Node, node, unparse, walk
 
 _GONE = re.compile(
     r"\b(?:deleted|removed|cancell?ed|cleared|emptied|empty|gone|only|archived|moved)\b",
@@ -30,6 +32,7 @@ _SOME = (("gte", 1), ("gt", 0), ("ne", 0))
 _NONE = (("eq", 0), ("lt", 1), ("lte", 0))
 _TEXTS = frozenset({"contains", "ends_with", "starts_with"})
 _BRANCHES = frozenset({"added", "deleted", "updated"})
+_AND, _OR = partial(node, "and_expression"), partial(node, "or_expression")
 _SIDES = {"finalstate", "initialstate"}
 _PLACES = {
     "subject": ("subject", "title"),
@@ -57,7 +60,7 @@ def slips_beside(goal: str, criterion: str, tree: Node, *, positive: bool) -> It
     yield from _counts(criterion, tree, positive=positive)
     apart = (each for each in walk(tree) if each["type"] == "or_expression" and _facts_apart(each))
     if not _EITHER.search(said) and (either := next(apart, None)) is not None:
-        yield Slip(either, "either_suffices", {**either, "type": "and_expression"})
+        yield Slip(either, "either_suffices", _together(either))
     compared = any(_names(each) >= _SIDES for each in walk(tree) if each["type"] == "comparator")
     for each in walk(tree):
         if (
@@ -107,6 +110,28 @@ def _facts_apart(either: Node) -> bool:
     if not fields[0] & fields[1]:
         return not values[0] & values[1]
     return fields[0] < fields[1] or fields[1] < fields[0]
+
+
+def _together(either: Node) -> Node:
+    """Ask for what one of the alternatives forgets beside all of them: `a && (b || c)` for `a && b || c`."""
+    alternatives = [
+        list(_parts(each, "and_expression")) for each in _parts(either, "or_expression")
+    ]
+    fields = [{field for part in each for field, _ in _facts(part)} for each in alternatives]
+    least = min(fields, key=len)
+    kept = [
+        [part for part in each if {f for f, _ in _facts(part)} <= least] for each in alternatives
+    ]
+    rest = reduce(_OR, (reduce(_AND, each) for each in kept if each))
+    flat = [part if part not in chain(*kept) else rest for each in alternatives for part in each]
+    return reduce(_AND, [part for at, part in enumerate(flat) if part not in flat[:at]])
+
+
+def _parts(tree: Node, kind: str) -> Iterator[Node]:
+    for each in tree["children"] if tree["type"] == kind else []:
+        yield from _parts(each, kind)
+    if tree["type"] != kind:
+        yield tree
 
 
 def _facts(tree: Node) -> list[tuple[str, Any]]:

@@ -225,10 +225,22 @@ def _unordered(tree: Node) -> Iterator[LintFinding]:
 
 def _literals(definition: Definition, one: Eval, tree: Node) -> Iterator[LintFinding]:
     """Yield values that the query or its expectation asks for and the goal does not name, and the reverse."""
-    asked: list[tuple[Any, str]] = [
-        (each["value"], unparse(each)) for each in walk(tree) if each["type"] == "literal"
+    literals = [each for each in walk(tree) if each["type"] == "literal"]
+    # `> 3` asks for at least 4: what is itself no answer is none of the goal's numbers
+    bounds = [
+        side
+        for each in walk(tree)
+        if each["type"] == "comparator" and each["value"] in {"gt", "lt"}
+        for side in each["children"]
     ]
-    values = [value for value, _ in asked if not isinstance(value, bool) and value not in _PRESENCE]
+    asked: list[tuple[Any, str]] = [
+        (each["value"], unparse(each)) for each in literals if each not in bounds
+    ]
+    values = [
+        value
+        for value in (each["value"] for each in literals)
+        if not isinstance(value, bool) and value not in _PRESENCE
+    ]
     also = [] if one.is_todo else [(one.expected_value, "the expected value")]
     found = [f for value, where in [*asked, *also] for f in _of_value(definition, one, value, where, values)]  # fmt: skip
     yield from found

@@ -34,6 +34,8 @@ _CLEARLY = 0.1
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _BEGIN_AND_END = (("start", "end"), ("checkin", "checkout"), ("startDate", "endDate"))
+_COUNTED = re.compile(r"(.*[^\s!=<>])(\s*[!=<>]+\s*`\d+`)")
+"""A query up to the number with which it compares, before which a function ends."""
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -154,6 +156,9 @@ def _rewritten(query: str) -> Iterator[str]:
         ]
     for each in dict.fromkeys(texts):
         yield each
+        counted = _COUNTED.fullmatch(each)
+        if counted and _closed(counted[1]) == f"{counted[1]})":
+            yield f"{counted[1]}){counted[2]}"
         yield _closed(each)
         yield each[:-1]
 
