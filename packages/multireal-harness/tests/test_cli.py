@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
+from bench_core.records import AgentEnding, Status, TrialResult
 from bench_core.testing import make_run
 from multireal_harness import __version__
 from multireal_harness.cli import main
+from multireal_harness.tasks import load_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from click.testing import Result
@@ -165,6 +169,35 @@ def test_a_run_of_another_benchmark_is_not_exported(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "is a run of 'waa', not 'multireal'" in result.output
     assert not (tmp_path / "plan").exists()
+
+
+@pytest.mark.parametrize("named", [None, "other", "same"])
+def test_scripts_of_a_run_folder_run_only_where_a_task_set_has_them(
+    named: str | None, task_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    path, mark = task_file(evals=[{"script": "eval_1.py"}]), tmp_path / "mark"
+    script = path.with_name("eval_1.py")
+    script.write_text(f"open({str(mark)!r}, 'w').close()\nprint('SUCCESS')")
+    task = load_tasks(path.parent)[0]
+    ended = TrialResult(
+        benchmark=task.benchmark, task_id=task.task_id, agent="a", status=Status.COMPLETED, score=0.0,
+        ending=AgentEnding(status=Status.COMPLETED),
+    )  # fmt: skip
+    run = make_run(tmp_path / "run", tasks=[task], results=[ended], artifacts=False)
+    home = run / "trials" / "1" / task.task_id
+    home.mkdir(parents=True, exist_ok=True)
+    states = {"calendar": {}, "mail": {}}
+    (home / "finish_state.json.gz").write_bytes(gzip.compress(json.dumps(states).encode()))
+    if named == "other":
+        script.write_text("print('FAILURE')")
+    told = call("rescore", run, "--json", *(["--tasks-dir", path.parent] if named else []))
+    found = json.loads(told.stdout)
+    assert mark.exists() is (named == "same"), told.output
+    assert found["unscored"] == (named != "same")
+    if named == "same":
+        assert found["changes"][0]["score"] == 1.0
+    else:
+        assert "pass --tasks-dir with the one that the run used" in found["why_unscored"]
 
 
 def test_states_are_compared(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import InputError
+from bench_core.errors import EvaluationError, InputError
 from bench_core.redaction import Redactor
 from bench_core.trial import Evaluation, Evidence, IntegrityWatch
 from multireal_harness.browsers import Browsers
@@ -142,8 +142,10 @@ class MultiRealBenchmark:
         bring a judge of their own.
 
         Raises:
-            EvaluationError: The states are missing or cannot be read.
+            EvaluationError: The states are missing or cannot be read, or the task has eval scripts and is
+                not one of this benchmark's.
         """
+        self._refuse_foreign_scripts(evidence.task)
         left = await asyncio.to_thread(evidence_in, evidence, self.rules)
         evaluation = await evaluate(evidence.task, left, self.rules)
         # scoring again must not overwrite what the run itself wrote
@@ -153,6 +155,20 @@ class MultiRealBenchmark:
             asked = judged_case(definition_of(evidence.task), left)
             self._labels.add(asked, evaluation.verdict)
         return as_evaluation(evaluation, evidence, self.rules)
+
+    def _refuse_foreign_scripts(self, task: Task) -> None:
+        """Raise for a task with scripts that these tasks do not have: a run folder may be a stranger's."""
+        if all(one.kind != "script" for one in definition_of(task).evals):
+            return
+        try:
+            known = any(each.config == task.config for each in self.tasks())
+        except InputError:  # no folder of tasks is named
+            known = False
+        if not known:
+            raise EvaluationError(
+                f"the eval scripts of {task.task_id!r} are not run: they run only from a task set that has the "
+                "same task; pass --tasks-dir with the one that the run used"
+            )
 
     def _located(self, task: Task) -> Definition:
         """Return the definition with the URLs at which the apps are served."""

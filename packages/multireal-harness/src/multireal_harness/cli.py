@@ -213,18 +213,23 @@ def import_(results: Path, tasks_dir: str | None, out: Path, **options: Any) -> 
     return import_results(results, out, load_tasks(resolve_tasks_dir(tasks_dir)), **options)
 
 
-@common_command(main, _judge_options, _rule_options)
-def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:
+@common_command(main, _tasks_dir_option, _judge_options, _rule_options)
+def rescore(
+    run_folder: Path, name: str | None, as_json: bool, tasks_dir: str | None, **options: Any
+) -> None:
     """Score a finished run again from its stored end states, without a browser."""
     from bench_core.files import folder_name  # as what follows
     from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.options import RuleOptions
+    from multireal_harness.tasks import load_tasks
 
     asked = RuleOptions(**options)
     rules = asked.rules()
     name = name or f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
     labels = asked.label_files(run_folder / "rescores" / folder_name(name))
-    benchmark = MultiRealBenchmark([], rules=rules, labels=labels)
+    # no script in a run folder is run: those of a task set are, which is read only where a task has one
+    tasks = None if tasks_dir is None else load_tasks(tasks_dir)
+    benchmark = MultiRealBenchmark(tasks, rules=rules, labels=labels)
     execute_rescore(
         benchmark, run_folder, name=name, profile=rules.profile, workers=4, as_json=as_json
     )
