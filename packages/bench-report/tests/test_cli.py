@@ -84,6 +84,14 @@ def test_runs_that_cannot_be_compared_end_with_two(run: Runs, tmp_path: Path) ->
     assert "--mix" in err
 
 
+def test_compare_says_how_runs_of_one_agent_are_pooled(run: Runs) -> None:
+    first = run("a")
+    code, out, _ = invoke("compare", first, run("b"))
+    _, other, _ = invoke("compare", first, run("c", agent="other"))
+
+    assert (code, "use -k" in " ".join(out.split()), "-k" in other) == (0, True, False)
+
+
 def test_schema_prints_a_json_schema() -> None:
     assert json.loads(invoke("schema")[1])["title"] == "Report"
 

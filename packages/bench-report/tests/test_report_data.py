@@ -215,6 +215,21 @@ def test_parts_of_one_task_set_are_compared_on_what_they_share(run: Runs, build:
     assert "different tasks of one task set" in built.markdown
 
 
+def test_runs_of_one_agent_are_told_to_use_more_trials(run: Runs, build: Builds) -> None:
+    first, again, other = run("a"), run("b"), run("c", agent="other")
+    told = [
+        [each.text for each in build(*runs).report.caveats if each.code == "same_agent"]
+        for runs in ((first, again), (first, other), (first,))
+    ]
+
+    assert [len(each) for each in told] == [1, 0, 0]
+    assert (
+        "(b) are runs of the same agent, model, settings and tasks: runs are not pooled"
+        in told[0][0]
+    )
+    assert "use -k" in told[0][0]
+
+
 def test_another_version_of_the_evaluator_is_refused(
     scored_run: Runs, build: Builds, scored_result: Results
 ) -> None:

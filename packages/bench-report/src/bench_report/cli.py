@@ -152,7 +152,7 @@ def compare(
     """Compare runs with a baseline, paired by task: overall, by slice, by task."""
     from bench_core.run_folder import stored_baseline
     from bench_report.comparison.baselines import read_sides
-    from bench_report.comparison.comparability import check_comparable
+    from bench_report.comparison.comparability import check_comparable, repeated
     from bench_report.comparison.differences import compare as compare_sides
     from bench_report.terminal import comparison_lines
 
@@ -167,7 +167,8 @@ def compare(
     if as_json:
         click.echo(found.model_dump_json())
     else:
-        echo_wrapped("\n".join(comparison_lines(found)))
+        same = repeated({side.label: side.info for side in sides})
+        echo_wrapped("\n".join([*comparison_lines(found), *filter(None, [same])]))
 
 
 @main.command()

@@ -8,6 +8,7 @@ from typing import Literal
 
 from bench_core.records import Status
 from bench_core.records.vocabulary import FailureMode
+from bench_report.comparison.comparability import repeated
 from bench_report.model import Caveat, Mismatch, RunReport, TrialRow
 from bench_report.text.numbers import count, percent
 from bench_report.text.untrusted import clip
@@ -29,6 +30,8 @@ _ORDER = {"critical": 0, "warning": 1, "info": 2}
 def caveats(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> tuple[Caveat, ...]:
     """Return all caveats, the most serious first; those of one run name it."""
     found = [*_mixed(mismatches), *_subsets(runs, mismatches)]
+    if text := repeated({run.label: run.info for run in runs}):
+        found.append(Caveat(code="same_agent", severity="info", text=text))
     for run in runs:
         for rule in _RULES:
             found += [each.model_copy(update={"run": run.label}) for each in rule(run)]

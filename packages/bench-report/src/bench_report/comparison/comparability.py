@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 from bench_core.errors import InputError
+from bench_core.records import RunInfo
 from bench_report.comparison.baselines import ComparedRun
 from bench_report.model import Mismatch
 
@@ -74,6 +75,22 @@ def _same_shared_tasks(runs: Sequence[ComparedRun]) -> bool:
         one.tasks.keys() & other.tasks.keys()
         and all(one.tasks[key] == other.tasks[key] for key in one.tasks.keys() & other.tasks.keys())
         for one, other in combinations(runs, 2)
+    )
+
+
+def repeated(infos: Mapping[str, RunInfo]) -> str | None:
+    """Return how the trials of runs of one agent, as in `infos` by label, could be pooled; None if there are none."""
+    labels: dict[tuple[str | None, ...], list[str]] = {}
+    for label, info in infos.items():
+        code = None if info.agent_code is None else info.agent_code.sha256
+        alike = (info.benchmark, info.agent, info.model, code, info.config_hash, info.task_set_hash)
+        labels.setdefault(alike, []).append(label)
+    several = [" and ".join(each) for each in labels.values() if len(each) > 1]
+    if not several:
+        return None
+    return (
+        f"{'; '.join(several)} are runs of the same agent, model, settings and tasks: runs are not pooled; for more "
+        "trials of each task, use -k: one run's command with its --out and a larger -k adds trials to it."
     )
 
 
