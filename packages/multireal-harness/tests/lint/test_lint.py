@@ -317,6 +317,23 @@ def test_a_text_in_other_capitals_than_the_goals_is_told() -> None:
     assert not lint_task(Definition.model_validate({**TASK, "goal": goal, "evals": [one | either]}))[0].findings  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ("<p>Invite ann@example.com to 'Lunch'.</p>", None),
+        ("<p>Invite anne@example.com</p>", "'Invite anne@example.com'; did you mean 'Invite ann@example.com'?"),
+        ("Invite anne@example.org", "'Invite anne@example.org'"),
+    ],
+)  # fmt: skip
+def test_what_an_app_adds_is_none_of_the_texts_and_what_the_criterion_has_is_no_slip(
+    expected: str, told: str | None
+) -> None:
+    says = "Verify it says Invite anne@example.org"
+    found = report(f"{ADDED}[0].content", expected_value=expected, description=says)
+    text = "The query asks for a text that the goal does not contain: "
+    assert [f.message for f in found.findings] == ([text + told] if told else [])
+
+
 def test_an_expected_value_is_looked_at_like_a_text_of_the_query() -> None:
     found = report(f"{ADDED}[0].subject", expected_value="Lunhc", description="Verify the subject.")
     hint = [each.message for each in found.findings if each.code == "literal_not_in_goal"]

@@ -34,6 +34,8 @@ _MANY = re.compile(
 )
 # 20 published evals have a year that their goal does not name, so that they fail in any other year.
 _YEAR = re.compile(r"\b(20\d\d)\b")
+_TAG = re.compile(r"</?[a-z][^>]*>")
+"""What an editor of an app puts around the text that is written in it."""
 _SEEDED = frozenset({"finalstate", "initialstate", "state"})
 """Parts of a state that an untouched app fills with content of its own, which is not known here."""
 _SHORTEST = 4
@@ -264,6 +266,7 @@ def _of_value(
             yield finding("number_not_in_goal", f"{value:g}, the goal has {number:g}", where)
     if not isinstance(value, str):
         return
+    value = _TAG.sub("", value)
     year, day = _YEAR.search(value), nearest_day(value, said)
     if day is not None:
         yield finding("date_not_in_goal", f"{value!r}, the goal has {day!r}", where)
@@ -272,7 +275,7 @@ def _of_value(
     if year and year[1] not in goal:
         yield finding("hard_coded_year", repr(value), where)
     elif len(value) >= _SHORTEST and at < 0:
-        near = nearest_text(value, goal)
+        near = None if value in said else nearest_text(value, goal)
         hint = f"; did you mean {near!r}?" if near else ""
         yield finding("literal_not_in_goal", f"{value!r}{hint}", where)
     elif " " in value and value not in said and exact not in values:

@@ -14,7 +14,7 @@ from multireal_harness.definitions import Definition
 APPS_ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85
-_WORDS = re.compile(r"\w(?:[\w@'&/.-]*\w)?")
+_WORDS = re.compile(r"\w(?:[\w@'&/.:-]*\w)?")
 _NUMBER = re.compile(r"(?<![\w.,:/-])\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w:/-])")
 _NUMBER_WORDS = [
     "zero",
