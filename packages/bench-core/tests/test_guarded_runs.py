@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -14,15 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import read_run
-from bench_core.runs import spent_before
-from bench_core.scheduling.interrupts import Interrupts
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import run_benchmark_sync, spent_before
+from bench_core.scheduling.interrupts import SIGNALS, Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from typing_extensions import Never
+
+    from bench_core.protocols import TrialContext
     from bench_core.run_folder import RunView
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -168,6 +175,45 @@ def test_quick_signals_end_with_the_code_of_an_interrupted_run(
     assert not list(temporary_of(run.folder).glob("proctor-*"))
 
 
+@pytest.mark.parametrize("by", ["the API", "a command", "a command without a run"])
+def test_whoever_goes_on_after_an_interruption_has_its_handlers_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    toys = runpy.run_path(str(RUNNER))
+    at_the_end = []
+
+    async def stop(self: object, context: TrialContext) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(PATIENCE_S)
+
+    async def close(self: object) -> None:
+        at_the_end.append(signal.getsignal(signal.SIGTERM))
+
+    def interrupt(self: object) -> Never:
+        raise KeyboardInterrupt
+
+    benchmark = toys["ToyBenchmark"]
+    monkeypatch.setattr(benchmark, "hang", stop)
+    monkeypatch.setattr(benchmark, "close", close, raising=False)
+    before = [signal.signal(number, signal.SIG_DFL) for number in SIGNALS]
+    try:
+        if by == "the API":
+            spec = RunSpec(tasks=TaskFilter(ids=("hang-1",)), agent="do-nothing")
+            outcome = run_benchmark_sync(benchmark(), spec, tmp_path / "run", guard=True)
+            assert outcome.outcome == "interrupted"
+        else:
+            if by == "a command without a run":
+                monkeypatch.setattr(benchmark, "tasks", interrupt)
+            words = ["run", "--task", "hang-1", "--out", str(tmp_path / "run")]
+            assert CliRunner().invoke(toys["main"], words).exit_code == 130
+        assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_DFL] * len(SIGNALS)
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+    # a second signal must not end the process, as it would by default, before the benchmark is closed
+    assert by == "a command without a run" or signal.SIG_DFL not in at_the_end
+
+
 @pytest.mark.parametrize("signals", [0, 1])
 def test_after_a_signal_none_ends_the_process_at_once(signals: int) -> None:
     before, calls = signal.signal(signal.SIGTERM, signal.SIG_DFL), []
@@ -181,6 +227,21 @@ def test_after_a_signal_none_ends_the_process_at_once(signals: int) -> None:
         assert calls == ["first", "again"][: 2 * signals]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_process_whose_command_is_interrupted_ends_by_no_late_signal(tmp_path: Path) -> None:
+    code = (
+        "import atexit, runpy, signal, sys\n"
+        "atexit.register(signal.raise_signal, signal.SIGTERM)\n"
+        f"toys = runpy.run_path({str(RUNNER)!r})\n"
+        "toys['ToyBenchmark'].tasks = lambda self: signal.raise_signal(signal.SIGINT)\n"
+        f"sys.argv = ['toy-runner', 'run', '--out', {str(tmp_path / 'run')!r}]\n"
+        "toys['main']()\n"
+    )
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(RUNNER.parent / "helpers")}
+    ended = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert ended.returncode == 130, ended.stderr.decode()
 
 
 def test_a_terminal_that_is_closed_ends_a_run_in_order(tmp_path: Path) -> None:

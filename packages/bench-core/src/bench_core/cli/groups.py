@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +18,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.errors import BenchError, InputError
-from bench_core.scheduling.interrupts import SIGNALS
+from bench_core.scheduling.interrupts import SIGNALS, handlers_given_back
 from bench_core.terminal import plain_text
 
 _DEBUG = "bench_core.cli.debug"
@@ -75,15 +75,20 @@ class BenchGroup(click.Group):
             _show_examples(command, cmd_name, self._examples)
         return command
 
-    def main(self, *args: Any, **settings: Any) -> Any:
-        """Run the command line; a further Ctrl-C does not change how an interrupted one ends."""
+    def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
+        """Run the command line; a further Ctrl-C does not change how an interrupted one ends.
+
+        Without `args` it is the process's own, which ends with it; otherwise the caller goes on, and gets its
+        handlers of signals back.
+        """
         _provide_streams()
-        try:
-            return super().main(*args, **settings)
-        except SystemExit as left:
-            if left.code == exit_codes.INTERRUPTED:
-                _interrupt_no_more()
-            raise
+        with handlers_given_back(ever=args is not None):
+            try:
+                return super().main(args, *more, **settings)
+            except SystemExit as left:
+                if left.code == exit_codes.INTERRUPTED:
+                    _interrupt_no_more()
+                raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of a command line, and refuse names that no record can have."""

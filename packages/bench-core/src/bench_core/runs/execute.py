@@ -47,6 +47,7 @@ from bench_core.runs.unfinished import given_up, unfinished_attempts
 from bench_core.scheduling.clocks import Clock, SystemClock
 from bench_core.scheduling.first_trials import FirstTrials
 from bench_core.scheduling.guards import guarded
+from bench_core.scheduling.interrupts import handlers_given_back
 from bench_core.scheduling.scheduler import Policy, Scheduler
 from bench_core.trial import Benchmark, close_benchmark
 from bench_core.trial.own_accord import NotedInterrupts
@@ -130,7 +131,7 @@ async def run_benchmark(
     run_environment = run_environment or RunEnvironment()
     clock, progress = run_environment.clock, run_environment.progress
     timeouts = timeouts_of(spec, run_environment)
-    with RUNNING_TIME, NotedInterrupts(), contextlib.ExitStack() as stack:
+    with handlers_given_back(), RUNNING_TIME, NotedInterrupts(), contextlib.ExitStack() as stack:
         if guard:
             stack.enter_context(temporary_folder())
         sealed = stack.enter_context(sealed_run(benchmark, spec, out))
@@ -220,7 +221,7 @@ def run_benchmark_sync(
     Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
     """
     run = run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard)
-    with bounded_loop(benchmark) as loop:
+    with handlers_given_back(), bounded_loop(benchmark) as loop:
         return loop.run_until_complete(run)
 
 

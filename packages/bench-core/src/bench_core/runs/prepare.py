@@ -16,6 +16,7 @@ from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
 from bench_core.runs.opening import check_run
 from bench_core.runs.options import RunOptions
+from bench_core.scheduling.interrupts import handlers_given_back
 from bench_core.workers.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def run_prepared(
     """
     # the world of the run puts its temporary files there, too
     scratch = temporary_folder() if guard else nullcontext()
-    with scratch, prepare(options, Purpose.RUN) as ready:
+    with handlers_given_back(), scratch, prepare(options, Purpose.RUN) as ready:
         for warning in (*ready.warnings, *unscored(ready, allowed=options.without_scores)):
             on_warning(warning)
         run_environment = ready.run_environment

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from typing_extensions import Self
@@ -24,8 +25,8 @@ class Interrupts:
     Handlers run in the main thread between two instructions, also while the event loop is
     blocked: `first` should hand over to the loop, `again` should not depend on it.
 
-    After a signal the process is about to end: one that would kill it by default is handled to the last,
-    so that what it has to remove is not left.
+    After a signal the process is about to end: one that would kill it by default is handled to the end of
+    `handlers_given_back`, so that what it has to remove is not left.
     """
 
     def __init__(self, first: Callable[[], object], again: Callable[[], object]) -> None:
@@ -55,6 +56,31 @@ class Interrupts:
             self._first()
         else:
             self._again()
+
+
+_blocks: list[None] = []
+"""One for each block of `handlers_given_back` that the main thread is in."""
+
+
+@contextlib.contextmanager
+def handlers_given_back(*, ever: bool = True) -> Iterator[None]:
+    """Put the handlers of signals back at the end of the outermost of these blocks.
+
+    Args:
+        ever: False where the process ends with the block: then a late signal finds them as they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread can change them
+        return
+    before = {} if _blocks else {number: signal.getsignal(number) for number in SIGNALS}
+    _blocks.append(None)
+    try:
+        yield
+    finally:
+        _blocks.pop()
+        for number, handler in before.items():
+            if ever and handler is not None:  # None: not Python's to put back
+                signal.signal(number, handler)
 
 
 def _leave_terminal() -> None:
