@@ -16,9 +16,10 @@ from looks import divided, end, exists, parent, pid
 from werkzeug.test import create_environ
 
 from bench_core.errors import InputError
+from waa_server_ext.built_in import SimulatedDesktopWorld
 from waa_server_ext.simulate import Scene, SimulatedVm, snapshot
 from waa_server_ext.simulate.api.limits import ProgramLimits
-from waa_server_ext.simulate.api.process import DesktopProcess
+from waa_server_ext.simulate.api.process import DesktopProcess, _ForkServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,6 +132,24 @@ def test_a_reset_is_what_a_desktop_is_made_again_from(vm_host: str) -> None:
 
             assert http.get("/probe").status_code == 200
             assert vm.call(snapshot) == before
+
+
+@LINUX  # elsewhere a folder in use cannot be removed
+async def test_a_world_starts_where_the_working_directory_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    server = _ForkServer()
+    monkeypatch.setattr("waa_server_ext.simulate.api.process._fork_server", lambda: server)
+    world = SimulatedDesktopWorld()
+    try:
+        assert set((await world.start()).urls) == {"evaluate", "vm"}
+    finally:
+        await world.stop()
+        server.close()
 
 
 @LINUX

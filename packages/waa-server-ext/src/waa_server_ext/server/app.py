@@ -85,7 +85,7 @@ def make_blueprint(
 
 def create_app(service: Service, *, token: str | None = None) -> Flask:
     """Return a WSGI application with the routes; unknown ones are 404 with a JSON body."""
-    app = Flask("waa_server_ext.server")
+    app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.register_blueprint(make_blueprint(service, Access(token)))
     app.register_error_handler(Exception, _failed)

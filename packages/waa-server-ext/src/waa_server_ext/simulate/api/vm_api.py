@@ -61,7 +61,7 @@ class VmApi(ApiState):
         self.update: ComputerUpdate | None = None
         self._settings: dict[str, Any] = {}
         self.recording = False
-        app = Flask("waa_vm")
+        app = Flask(__name__)
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
         app.register_blueprint(control_routes(self.reset))
