@@ -22,6 +22,10 @@ from bench_core.scheduling.interrupts import SIGNALS, handlers_given_back
 from bench_core.terminal import plain_text
 
 _DEBUG = "bench_core.cli.debug"
+_NOTHING_LEFT = (
+    "there is no memory, or no thread, left: allow more (`ulimit -v`, `ulimit -u`, a container's limit) and "
+    "run the same command again"
+)
 _PLACES = ("TMPDIR", "TEMP", "TMP", "PROCTOR_LOCK_DIR")
 
 
@@ -121,7 +125,9 @@ class BenchGroup(click.Group):
         except KeyboardInterrupt:
             _interrupt_no_more()
             ctx.exit(exit_codes.INTERRUPTED)
-        except Exception as error:  # noqa: BLE001  # the outermost border: Python would exit with 1
+        except Exception as error:  # the outermost border: Python would exit with 1
+            if str(error).startswith("can't start new thread"):
+                raise CommandFailed(_NOTHING_LEFT) from error
             _show_traceback(error)
             ctx.exit(exit_codes.CRASHED)
 
@@ -204,7 +210,7 @@ def _provide_streams() -> None:
 
 def _message_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return "there is no memory left: allow more (`ulimit -v`, a container's limit) and run the same command again"
+        return _NOTHING_LEFT
     if isinstance(error, FileExistsError) and Path(error.filename or "").is_symlink():
         return f"cannot use {error.filename}: it is a link to what is not there"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
