@@ -13,7 +13,12 @@ import pytest
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import Step, StoredFolder
-from bench_core.run_folder import TrialArtifacts, describe_artifacts, read_run
+from bench_core.run_folder import (
+    TrialArtifacts,
+    changed_objects,
+    describe_artifacts,
+    read_run,
+)
 from bench_core.testing import make_results, make_run, make_tasks
 from bench_report import build_report
 from bench_report.interchange.inspect_export import steps_of
@@ -57,6 +62,7 @@ class _Below:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
     made = FolderStore(tmp_path / "store")
     monkeypatch.setattr("bench_core.run_folder.stored._opened", made.opened)
+    monkeypatch.setenv("PROCTOR_ARTIFACTS", f"s3://other {URL}/")
     return made
 
 
@@ -127,6 +133,19 @@ def test_a_report_is_made_where_the_store_cannot_be_read_which_is_asked_once(
     assert len(store.asked) == 1
     store.down = False
     assert md == page(pair[1], tmp_path / "again")[0]
+
+
+@pytest.mark.parametrize("named", ["", "s3://other", "s3://bucket/ru"])
+def test_a_store_that_only_the_folder_names_is_not_asked(
+    named: str, pair: tuple[Path, Path], store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROCTOR_ARTIFACTS", named)
+    page(pair[1], pair[1].parent / "out")
+    for each in read_run(pair[1]).results.values():
+        assert each.stored is not None
+        (problem,) = changed_objects(each.stored, each.artifacts)
+        assert "read only if PROCTOR_ARTIFACTS holds" in problem
+    assert not store.asked
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class S3:
     def through(self, port: int) -> dict[str, str]:
         return {
             "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": REGION,
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "PROCTOR_ARTIFACTS": self.url,
         }  # fmt: skip
 
     def keys(self, prefix: str = "") -> list[str]:

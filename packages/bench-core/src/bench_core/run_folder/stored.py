@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import importlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +40,7 @@ _TOWER = "bench_core.objects"
 _URL = re.compile(r"s3://[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9_=+%~-][A-Za-z0-9_=+%~.-]*)*/?")
 _FILES, _MANIFEST = "files", "manifest.json"
 _PROBES = "probes"
+_READABLE = "PROCTOR_ARTIFACTS"
 _MOST_MANIFEST = 16 << 20
 
 
@@ -245,6 +247,13 @@ class _Source:
         except InputError:
             problem = "names a place of files that is no s3://BUCKET/PREFIX"
             raise RefusedFileError(Path("results.jsonl"), problem) from None
+        # the folder may be a stranger's, and the store is asked with the reader's keys
+        if not any(
+            f"{url}/".startswith(f"{checked_url(each)}/")
+            for each in os.environ.get(_READABLE, "").split()
+        ):
+            problem = f"names files in {url}, which are read only if {_READABLE} holds s3://BUCKET or a longer part of it"
+            raise RefusedFileError(Path("results.jsonl"), problem)
         self.objects = _opened(url)
 
     def pieces(self, file: ArtifactFile, most: int = MAX_FILE_BYTES) -> Iterator[bytes]:
