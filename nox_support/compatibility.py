@@ -85,6 +85,7 @@ def compatibility_parts(
         "ray": _ray,
         "interop": _interop,
         "foreign-agents": _foreign_agents,
+        "ways-to-a-model": _ways_to_a_model,
     }
     return [
         *sdks,
@@ -111,6 +112,19 @@ def _sdks(line: str, parallel: Sequence[str], session: nox.Session) -> None:
     install(session, [core], [*group("parallel"), *group("test", core.folder), *SDK_LINES[line]])
     folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
     session.run("pytest", *parallel, *folders, "-m", "not browser", *session.posargs)
+
+
+def _ways_to_a_model(session: nox.Session) -> None:
+    """Count the model calls of agents that make them by LangChain and LiteLLM, whose pins are others than ours."""
+    core = package(CORE)
+    sdks = [
+        "bench-core[anthropic,google,openai,proxy]",
+        "langchain-openai==1.7.4",
+        "litellm==1.110.2",
+    ]
+    install(session, [core], [*group("test", core.folder), *sdks])
+    ways = core.folder / "tests" / "execute" / "test_ways_to_a_model.py"
+    session.run("pytest", "-rs", str(ways), *session.posargs)
 
 
 def _browser_use(version: str, session: nox.Session) -> None:
