@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench_core.cli.main import main
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status
 from bench_core.run_folder import RunFolder, check_run, read_run
@@ -110,6 +111,22 @@ def test_the_command_line_checks_and_repairs(damaged: Path, run_command: Command
     assert again.returncode == 0
     assert json.loads(again.stdout)["statuses"] == {"completed": 4}
     assert "nothing to repair" in run_command("repair", damaged).stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--seal"]])
+def test_a_long_check_says_how_far_it_is(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+) -> None:
+    run = make_run(tmp_path / "run", tasks=3, statuses={Status.COMPLETED: 1.0})
+    monkeypatch.setattr("bench_core.cli.main._TOLD_EVERY_S", 0.0)
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["check", str(run), *options])
+
+    assert capfd.readouterr().err.splitlines() == [f"checked {n} of 3 results" for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("command", ["check", "repair"])

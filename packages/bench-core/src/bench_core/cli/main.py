@@ -117,7 +117,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
     from bench_core.run_folder.maintenance import check_run, seal_of
 
     if seal:
-        click.echo(seal_of(run))
+        click.echo(seal_of(run, told=_Told()))
         return
     found = check_run(run, told=_Told())
     if as_json:

@@ -128,16 +128,20 @@ def repair_run(path: Path) -> list[SetAside]:
         lock.release()
 
 
-def seal_of(path: Path) -> str:
+def seal_of(path: Path, *, told: Callable[[int, int], None] | None = None) -> str:
     """Return the digest that stands for a whole run, `sha256:` and 64 digits.
 
     It is that of `run.json`, which holds those of `tasks.jsonl` and `results.jsonl`, whose lines hold
     those of all artifacts. Whoever quotes it can show later that nothing was changed since.
 
+    Args:
+        path: The run folder.
+        told: As for `check_run`.
+
     Raises:
         RunFolderError: The run is not as it was written, or not all of it has a digest.
     """
-    info, found = read_info(path), check_run(path)
+    info, found = read_info(path), check_run(path, told=told)
     if found.problems:
         raise RunFolderError(f"{path} is not as it was written: {found.problems[0]}")
     last = info.sessions[-1] if info.sessions else None
