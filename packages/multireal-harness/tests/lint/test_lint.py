@@ -255,6 +255,8 @@ SENT = f"length({ADDED}[?subject == 'Lunch' && to == 'ann@example.com'])"
          "either_suffices", f"{ADDED}[?sent && (subject == 'Lunch' || subject == 'lunch')] != null"),
         (f"{ADDED}[?sent && subject == 'a' || content == 'b' || content == 'c'] != null", "Verify it.",
          "either_suffices", f"{ADDED}[?sent && subject == 'a' && (content == 'b' || content == 'c')] != null"),
+        (f"{ADDED}[?sent || subject == 'a' || subject == 'b'] != null", "Verify it.",
+         "either_suffices", f"{ADDED}[?sent && (subject == 'a' || subject == 'b')] != null"),
         (f"{ADDED}[?subject == 'a' || sent && subject == 'b' || subject == 'c'] != null", "Verify it.",
          "either_suffices", f"{ADDED}[?(subject == 'a' || subject == 'b' || subject == 'c') && sent] != null"),
         ("mail.initialstate.a == `3`", "Verify it.", "reads_beginning", "mail.finalstate.a == `3`"),

@@ -118,7 +118,7 @@ def _together(either: Node) -> Node:
         list(_parts(each, "and_expression")) for each in _parts(either, "or_expression")
     ]
     fields = [{field for part in each for field, _ in _facts(part)} for each in alternatives]
-    least = min(fields, key=len)
+    least = min(fields, key=lambda each: (-fields.count(each), len(each)))
     kept = [
         [part for part in each if {f for f, _ in _facts(part)} <= least] for each in alternatives
     ]
