@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["duration", "pad", "plain_text", "shorten", "width"]
+__all__ = ["duration", "pad", "plain_lines", "plain_text", "shorten", "width"]
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -32,6 +32,11 @@ def plain_text(text: str) -> str:
         return text
     flat = re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]+", " ", _ESCAPES.sub("", text))
     return "".join(c for c in flat if unicodedata.category(c) not in _HIDDEN_CATEGORIES)
+
+
+def plain_lines(text: str) -> str:
+    """Return `text` with each of its lines as `plain_text` makes it."""
+    return "\n".join(map(plain_text, text.splitlines()))
 
 
 def width(text: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import FiniteRange, echo_wrapped, json_option, runner_group, share_of
+from bench_core.cli import FiniteRange, echo_wrapped, json_option, json_text, runner_group, share_of
 from bench_report.__about__ import __version__
 from bench_report.cli_examples import EXAMPLES
 
@@ -165,7 +165,7 @@ def compare(
     if found is None:
         raise click.UsageError("one run is nothing to compare: add runs, or --against BASELINE")
     if as_json:
-        click.echo(found.model_dump_json())
+        click.echo(json_text(found, None))
     else:
         same = repeated({side.label: side.info for side in sides})
         echo_wrapped("\n".join([*comparison_lines(found), *filter(None, [same])]))
@@ -427,7 +427,7 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
     found = snapshots(ProgressReader(run), every_s=every_s, once=once)
     if as_json:
         for each in found:
-            click.echo(each.model_dump_json())
+            click.echo(json_text(each, None))
         return
     if sys.stdout.isatty() and not once:  # a log or a pipe gets lines instead
         show_live(found, sys.stdout)

@@ -18,6 +18,7 @@ from bench_core.cli import (
     execute_prepared,
     execute_rescore,
     json_option,
+    json_text,
     list_tasks,
     option,
     render_table,
@@ -26,6 +27,7 @@ from bench_core.cli import (
     stacked,
     world_option,
 )
+from bench_core.terminal import plain_lines
 from multireal_harness.__about__ import __version__
 from multireal_harness.cli_examples import EXAMPLES
 from multireal_harness.cli_states import check_state, compare, export, validate
@@ -177,7 +179,7 @@ def lint(**options: Any) -> None:
     report = lint_tasks(load_definitions(folder), _schemas(options))
     written = write_fixed(folder, report, options["write"]) if options["write"] else None
     if options["as_json"]:
-        click.echo(report.model_dump_json(indent=2))
+        click.echo(json_text(report))
     else:
         click.echo(lint_text(report, fixes=options["fix"]))
         if written is not None:
@@ -317,7 +319,7 @@ def generate(
     if dry_run or asked.out is None:
         return
     kept = harvest(asked.out, truth, threshold=threshold)
-    click.echo(_kept_text(kept, truth))
+    click.echo(plain_lines(_kept_text(kept, truth)))
     if code:
         raise click.exceptions.Exit(code)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import FiniteRange, json_option, render_table
+from bench_core.cli import FiniteRange, json_option, json_text, render_table
 from bench_core.errors import NotEstimableError
+from bench_core.terminal import plain_lines
 
 if TYPE_CHECKING:
     from multireal_harness.ground_truth.validation import TruthReport
@@ -47,7 +48,7 @@ def check_state(
     if as_json:
         click.echo(json.dumps({k: [s.model_dump() for s in v] for k, v in found.items()}, indent=2))
     else:
-        click.echo(symptoms_text(found))
+        click.echo(plain_lines(symptoms_text(found)))
     if any(each.serious for symptoms in found.values() for each in symptoms):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
@@ -68,7 +69,7 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
     from multireal_harness.states.files import read_states
 
     found = compare_states(read_states(first).apps, read_states(second).apps)
-    click.echo(found.model_dump_json(indent=2) if as_json else _comparison_text(found))
+    click.echo(json_text(found) if as_json else plain_lines(_comparison_text(found)))
     if at_least is not None and (found.ratio is None or found.ratio < at_least):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
@@ -115,7 +116,7 @@ def validate(
         record = found.model_dump(mode="json")
         click.echo(json.dumps({**record, "corrected": corrected}, indent=2))
     else:
-        click.echo(_truth_text(found, corrected, verbose=verbose))
+        click.echo(plain_lines(_truth_text(found, corrected, verbose=verbose)))
     if found.examples or not all(found.tasks.values()):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 

@@ -17,6 +17,7 @@ from bench_core.cli import (
     execute_doctor,
     execute_rescore,
     json_option,
+    json_text,
     list_tasks,
     option,
     runner_group,
@@ -25,6 +26,7 @@ from bench_core.cli import (
     world_option,
 )
 from bench_core.errors import EnvironmentFaultError, EvaluationError
+from bench_core.terminal import plain_lines
 from waa_client.__about__ import __version__
 from waa_client.cli_examples import EXAMPLES
 from waa_client.cli_vm import vm
@@ -266,7 +268,7 @@ def import_vanilla(
 
     known = WaaTaskOptions(**options).known()
     imported = import_results(results, out, known, only=only, agent=agent, model=model)
-    click.echo(imported.model_dump_json(indent=2) if as_json else imported_text(imported))
+    click.echo(json_text(imported) if as_json else plain_lines(imported_text(imported)))
 
 
 @common_command(
@@ -322,7 +324,7 @@ def compare(
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(json_text(found))
     else:
         echo_wrapped(comparison_text(found))
     if report_folder:  # after the verdict, which is there whatever becomes of the document

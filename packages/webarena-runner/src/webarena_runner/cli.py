@@ -16,6 +16,7 @@ from bench_core.cli import (
     demo_workers_option,
     execute_rescore,
     json_option,
+    json_text,
     list_tasks,
     option,
     render_table,
@@ -24,6 +25,7 @@ from bench_core.cli import (
     task_options,
     world_option,
 )
+from bench_core.terminal import plain_lines
 from webarena_runner.__about__ import __version__
 from webarena_runner.cli_examples import EXAMPLES
 from webarena_runner.cli_sites import SITES, auth, config, environment_options, sites
@@ -179,7 +181,7 @@ def _score_official(folder: Path, config_file: Path | None, *, as_json: bool) ->
     with TemporaryDirectory(prefix="webarena-official-") as scratch:
         made = import_(folder, Path(scratch) / "run", config_file)
     made = made.model_copy(update={"folder": str(folder)})
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    click.echo(json_text(made) if as_json else plain_lines(made.text))
 
 
 @main.command()
@@ -212,7 +214,7 @@ def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt:
     from webarena_runner.submission import package_run
 
     made = package_run(run_folder, **options)
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    click.echo(json_text(made) if as_json else plain_lines(made.text))
     if made.incomplete:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
@@ -238,7 +240,7 @@ def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
     wanted = {task.task_id for task in chosen}
     notes = tuple(note for note in found.notes if note.task_id in wanted)
     if as_json:
-        click.echo(found.model_copy(update={"notes": notes}).model_dump_json(indent=2))
+        click.echo(json_text(found.model_copy(update={"notes": notes})))
         return
     rows = [
         (note.kind, note.task_id, note.reason)

@@ -22,4 +22,5 @@ from .panels import PanelCommand as PanelCommand
 from .panels import option as option
 from .panels import stacked as stacked
 from .tables import echo_wrapped as echo_wrapped
+from .tables import json_text as json_text
 from .tables import render_table as render_table

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.cli.tables import echo_wrapped, render_table, terminal_width
-from bench_core.terminal import duration
+from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
+from bench_core.terminal import duration, plain_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def execute_prepared(
         click.echo(f"compared with {options.baseline()}", err=True)
     if dry_run:
         plan = plan_prepared(prepare, options, on_warning=_warn)
-        click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))
+        click.echo(json_text(plan) if as_json else _plan_text(plan))
         return
     redact = Redactor.from_environment().redact
     progress = make_progress(sys.stdout, as_json=as_json, redact=redact)
@@ -120,9 +120,9 @@ def execute_rescore(
             benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
         )
     if as_json:
-        click.echo(outcome.model_dump_json(indent=2))
+        click.echo(json_text(outcome))
     else:
-        echo_wrapped(_rescore_text(outcome))
+        echo_wrapped(plain_lines(_rescore_text(outcome)))
     if outcome.unscored:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 

@@ -21,6 +21,7 @@ from bench_core.cli.options import (
     task_options,
 )
 from bench_core.cli.panels import PanelCommand, stacked
+from bench_core.cli.tables import json_text
 
 _Hook = TypeVar("_Hook", bound="Callable[..., Any]")
 
@@ -32,7 +33,7 @@ def _run(hook: Callable[..., Any], *, dry_run: bool, as_json: bool, **options: A
 
 def _import(hook: Callable[..., Any], *, as_json: bool, **options: Any) -> None:
     made = hook(**options)
-    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    click.echo(json_text(made) if as_json else made.text)
 
 
 def _doctor(hook: Callable[..., Any], *, as_json: bool, **options: Any) -> None:

@@ -19,7 +19,7 @@ import click
 from bench_core import exit_codes
 from bench_core.errors import BenchError, InputError
 from bench_core.scheduling.interrupts import SIGNALS, handlers_given_back
-from bench_core.terminal import plain_text
+from bench_core.terminal import plain_lines
 
 _DEBUG = "bench_core.cli.debug"
 _NOTHING_LEFT = (
@@ -36,8 +36,7 @@ class CommandFailed(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to standard error, without control characters for the terminal."""
-        lines = [plain_text(line) for line in self.format_message().splitlines()]
-        click.echo("Error: " + "\n".join(lines), file=file, err=file is None)
+        click.echo(f"Error: {plain_lines(self.format_message())}", file=file, err=file is None)
 
 
 class CommandUndecided(CommandFailed):
@@ -221,8 +220,8 @@ def _message_of(error: Exception) -> str:
 def _show_traceback(error: Exception) -> None:
     import traceback  # only when something failed
 
-    lines = "".join(traceback.format_exception(error)).splitlines()
-    click.echo(_redacted("\n".join(map(plain_text, lines))), err=True)
+    lines = "".join(traceback.format_exception(error))
+    click.echo(_redacted(plain_lines(lines)), err=True)
 
 
 def _redacted(text: str) -> str:

@@ -23,6 +23,7 @@ from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
 from bench_core.errors import pip_install
+from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:
     from bench_core.discovery import PluginKind
@@ -125,9 +126,9 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
         click.echo(json.dumps(fields, indent=2))
     else:
         counts = ", ".join(f"{count} {status}" for status, count in found.statuses.items())
-        click.echo(f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}")
-        for problem in found.problems:
-            click.echo(problem)
+        head = f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}"
+        for line in (head, *found.problems):
+            click.echo(plain_text(line))
     sys.exit(exit_codes.FELL_SHORT if found.problems else exit_codes.OK)
 
 
@@ -145,7 +146,7 @@ def repair(run: Path, *, as_json: bool) -> None:
         return
     for each in moved:
         for line in each.lines:
-            click.echo(str(line))
+            click.echo(plain_text(str(line)))
         click.echo(f"moved {len(each.lines)} line(s) to {each.moved_to}")
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from bench_core.terminal import pad, plain_text, shorten, width
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _GAP = "  "
 _MINIMUM_WIDTH = 60
@@ -29,6 +34,11 @@ def echo_wrapped(text: str) -> None:
     """Print text; on a terminal, lines that are too long go on below their last column, and no word is broken."""
     cells = terminal_width()
     click.echo(text if cells is None else wrapped(text, cells))
+
+
+def json_text(record: BaseModel, indent: int | None = 2) -> str:
+    """Return a record as JSON of ASCII alone: a terminal obeys some other characters, too."""
+    return json.dumps(record.model_dump(mode="json"), indent=indent)
 
 
 def wrapped(text: str, cells: int) -> str:

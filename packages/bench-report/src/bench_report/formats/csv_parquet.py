@@ -6,9 +6,11 @@ import csv
 import io
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from bench_core.errors import MissingExtraError
 from bench_core.files import write_atomic
+from bench_core.terminal import plain_text
 from bench_report.formats.tables import tables_of
 from bench_report.model import Report
 
@@ -39,7 +41,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str):
         # Some readers of CSV stop at NUL, and UTF-8 cannot encode an unpaired surrogate.
         text = value.replace("\0", "\u2400").encode("utf-8", "replace").decode()
-        return f"'{text}" if text.startswith(_FORMULA) else text
+        # NFKC makes the full-width signs those that spreadsheets take them for
+        plain = plain_text(normalize("NFKC", text)).lstrip()
+        return f"'{text}" if text.startswith(_FORMULA) or plain.startswith(_FORMULA) else text
     return value
 
 
