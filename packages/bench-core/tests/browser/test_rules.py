@@ -259,3 +259,25 @@ async def test_the_gateway_refuses_and_the_connection_goes_on(site: str) -> None
         await agent.close()
     assert found == [(IntegrityCode.LOCAL_PAGE, True), (IntegrityCode.BROWSER_ENDED, True)]
     assert gateway.log.refused == {"Target.createTarget": 1, "Browser.crash": 1}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user@shop.test/finish", "http://a:b@shop.test:80/finish", "http://SHOP.test./finish",
+        "http://%73hop.test/finish", "http://\uff53hop.test/finish", "http://2130706433:81/finish",
+        "http://0x7f.1:81/finish", "http://0177.0.0.1:81/finish", "http://[::ffff:127.0.0.1]:81/finish",
+        "http://bücher.test/finish", "http:\\\\u@shop.test\\finish",
+    ],
+)  # fmt: skip
+def test_a_guarded_path_is_one_in_every_spelling_of_its_origin(url: str) -> None:
+    origins = ("http://shop.test", "http://127.0.0.1:81", "http://xn--bcher-kva.test")
+    places = Places({}, origins, lambda _: True)
+    assert places.code_of(url) is IntegrityCode.GUARDED_PATH
+    for other in (
+        "http://shop.test@evil.test/",
+        "http://shop.test:81/",
+        "http://127.0.0.2:81/",
+        "http://[",
+    ):
+        assert places.code_of(other) is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from unicodedata import normalize
+from urllib.parse import unquote, urlsplit
 
 from bench_core.records.integrity import IntegrityCode
 
@@ -61,14 +63,10 @@ class Places:
         """Return what it means that an agent opens a URL; None where it may."""
         if is_local_page(url):
             return IntegrityCode.LOCAL_PAGE
-        try:
-            parts = urlsplit(_DROPPED.sub("", url).strip(_BEFORE).replace("\\", "/"))
-            host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
-        except ValueError:
-            return None
+        host, port = _address(url)
         if port is not None and port in self.ports and _is_this_machine(host):
             return self.ports[port]
-        home = f"{parts.scheme}://{parts.netloc}".casefold() in self.origins
+        home = bool(host) and (host, port) in map(_address, self.origins)
         if self.guards is not None and home and self.guards(url):
             return IntegrityCode.GUARDED_PATH
         return None
@@ -77,20 +75,36 @@ class Places:
     def patterns(self) -> tuple[str, ...]:
         """The URLs among which some are refused, as patterns of the DevTools protocol."""
         ports = (f"*://*:{port}/*" for port in self.ports)
-        return ("file://*", *ports, *(f"{origin}/*" for origin in self.origins))
+        # a user name before the host and a dot after it lead to the same server
+        named = (f"{each.replace('://', '://*@')}/*" for each in self.origins)
+        dotted = (re.sub(r"(:\d+)?$", r".\1/*", each, count=1) for each in self.origins)
+        return ("file://*", *ports, *(f"{each}/*" for each in self.origins), *named, *dotted)
+
+
+def _address(url: str) -> tuple[str, int | None]:
+    """Return host and port of a URL in one spelling, as Chromium reads it; no host where it has none."""
+    try:
+        parts = urlsplit(_DROPPED.sub("", url).strip(_BEFORE).replace("\\", "/"))
+        host = normalize("NFKC", unquote(parts.hostname or "")).casefold().rstrip(".")
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return "", None
+    # `127.1`, `2130706433` and `0x7f.1` are addresses to Chromium, too
+    with contextlib.suppress(OSError, ValueError):
+        return str(ipaddress.IPv4Address(socket.inet_aton(host))), port
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        return str(getattr(address, "ipv4_mapped", None) or address), port
+    with contextlib.suppress(UnicodeError):
+        return host.encode("idna").decode("ascii"), port
+    return host, port
 
 
 def _is_this_machine(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        # `127.1`, `2130706433` and `0x7f.1` are addresses to Chromium, too
-        address: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.IPv4Address(
-            socket.inet_aton(host)
-        )
-    except OSError:
-        try:
-            address = ipaddress.ip_address(host)
-        except ValueError:
-            return False
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
     return address.is_loopback or address.is_unspecified
