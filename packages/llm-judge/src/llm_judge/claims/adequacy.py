@@ -21,6 +21,7 @@ from bench_core.records.claims import (
     All,
     Claim,
     ClaimStanding,
+    Is,
     Junction,
     Not,
     Number,
@@ -39,6 +40,7 @@ from llm_judge.claims.values import (
     number_readings,
 )
 from llm_judge.claims.witnesses import inside, paths_of, witness
+from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.mutations import (
     OPERATORS,
     changed_leaves,
@@ -65,6 +67,19 @@ _OUT_OF_EFFECT = (
     "deleted",
     "inactive",
 )
+
+
+_NUMBER_WORDS = {
+    word: number
+    for line in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "both", "pair", "beide", "beiden", "ambos", "ambas",
+    )
+    for number, word in enumerate(line.split(), 2)
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -184,16 +199,46 @@ class _Check:
                 self.wrong.append(
                     f"the criterion says {each}, which neither a fact nor the assertion holds"
                 )
-        said = self._numbers(" ".join(self.texts))
         if _DIGITS.search(claim.criterion) and claim.assertion is not None:
             for one in inside(claim.assertion):
                 value = getattr(one, "value", None) if isinstance(one, Number | Sum) else None
                 if isinstance(one, Quantified) and one.op in {"exactly", "at_least", "at_most"}:
                     value = float(one.count)
-                if isinstance(value, float) and value not in said | {0.0, 1.0}:
+                if isinstance(value, float) and not self._is_said(one, value):
                     self.wrong.append(
                         f"the assertion compares with {value:g}, which is not in the criteria"
                     )
+
+    def _is_said(self, one: Any, value: float) -> bool:
+        """Whether a number stands in the criteria, in digits or words, or follows from the state before the run."""
+        texts = " ".join(self.texts)
+        words = folded(texts).split()
+        said = self._numbers(texts) | {
+            float(_NUMBER_WORDS[each]) for each in words if each in _NUMBER_WORDS
+        }
+        if value in said | {0.0, 1.0}:
+            return True
+        if isinstance(one, Quantified):  # as many as are named, or as there are
+            named = {len(each.values) for each in inside(one) if isinstance(each, Is)}
+            pattern = tuple(one.over.split("/")[1:]) if one.over.startswith("/") else ("",)
+            return value in {*named, sum(1 for _ in paths_of(self.start, pattern))}
+        read = next((each for each in reads_of(self.claim) if each.condition is one), None)
+        held = (
+            []
+            if read is None
+            else [value_at(self.start, p) for p in islice(paths_of(self.start, read.field), 200)]
+        )
+        if (
+            value / 100 in said
+            and getattr(one, "currency", None) is None
+            and all(isinstance(each, int) for each in held)
+        ):
+            return True  # hundredths of a currency
+        if value in {by * each for each in said for by in (1000, 0.001)} and _under(
+            self.claim.assertion, one
+        ):
+            return True  # the same measure in another unit
+        return one.compare == "=" and value in _identifiers(self.start)
 
     def _numbers(self, text: str) -> set[float]:
         locale = self.setting.locale if self.setting else None
@@ -221,16 +266,21 @@ class _Check:
         for one in reads_of(self.claim):
             paths = list(islice(paths_of(states.end, one.field), 400))
             broken = states.end
+            alone = []
             for path in paths:
-                if (bad := bad_value(one.condition, value_at(states.end, path))) is not None:
+                if (
+                    bad := bad_value(one.condition, value_at(states.end, path), self.setting)
+                ) is not None:
                     broken = replaced(broken, path, bad)
+                    alone.append(replaced(states.end, path, bad))
             within_or = _under(self.claim.assertion, one.condition)
             if (
                 paths
                 and one.condition.op != "changed"
                 and broken is not states.end
                 and not within_or
-                and self.truth(States(broken, states.start))
+                # two fields that are compared may be broken alike
+                and all(self.truth(States(each, states.start)) for each in (broken, *alone[-50:]))
             ):
                 self.wrong.append(f"it stays true whatever {'/'.join(('', *one.field))} holds")
 
@@ -348,6 +398,30 @@ def _under(one: Record | None, sought: Any, alternative: bool = False) -> bool: 
     )  # fmt: skip
     below = members(one) if one is not None else ()
     return any(_under(each, sought, alternative or free) for each in below)
+
+
+def _identifiers(state: Any) -> set[float]:
+    """Return the numbers by which records of a state are known."""
+    found: set[float] = set()
+    level = [state]
+    for _ in range(8):
+        records = [each for each in level if isinstance(each, dict)]
+        keys = [key for each in records for key in each]
+        keys += [
+            each[key] for each in records for key in (*_ID_KEYS, "no", "number") if key in each
+        ]
+        found |= {
+            float(key)
+            for key in keys
+            if str(key).isascii() and str(key).isdecimal() and len(str(key)) < 16
+        }
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, dict | list)
+        ]
+        level = list(islice((value for each in inner for value in each), 20_000))
+    return found
 
 
 def _local(text: str, zone: str | None) -> list[MomentReading]:

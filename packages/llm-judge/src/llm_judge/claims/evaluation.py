@@ -109,13 +109,13 @@ class Decided:
     words: tuple[tuple[str, str], ...] = ()
 
 
-class _At:
+class At:
     """A record: where it stands, on which side, in what it was found, how, and by what it is known."""
 
     __slots__ = ("above", "identity", "key", "keyed", "over", "parent", "side", "value")
 
     def __init__(
-        self, value: Any, above: _At | str, side: str, key: Any = None, parent: _At | None = None,
+        self, value: Any, above: At | str, side: str, key: Any = None, parent: At | None = None,
         over: tuple[str, ...] = (), identity: str | None = None, keyed: bool = False,
     ) -> None:  # fmt: skip
         self.value, self.above, self.side, self.key = value, above, side, key
@@ -131,12 +131,12 @@ class _At:
 class _Index:
     """The records in one place: all, by identity, and where one is missing."""
 
-    records: list[_At]
-    by_identity: dict[Any, _At]
+    records: list[At]
+    by_identity: dict[Any, At]
     absent: str | None
 
 
-class _TooLargeError(Exception):
+class TooLargeError(Exception):
     """More steps than a claim may take."""
 
 
@@ -193,10 +193,10 @@ def decide(
     >>> decide(late, States({"due": "3. Mai 2026"})).truth
     True
     """
-    run = _Evaluation(states, setting or Setting(), words or {}, {} if known is None else known)
+    run = Evaluation(states, setting or Setting(), words or {}, {} if known is None else known)
     try:
         truth = run.truth(assertion, run.roots["end"], {})
-    except _TooLargeError:
+    except TooLargeError:
         truth, run.undecided = None, ["the state is too large for this claim"]
     except (RecursionError, ArithmeticError, ValueError, TypeError) as error:
         # a state made in Python may hold itself, or what no JSON holds
@@ -207,7 +207,9 @@ def decide(
     return Decided(truth, tuple({**run.read_last(0), **run.shown}.items()))
 
 
-class _Evaluation:
+class Evaluation:
+    """Decides assertions about one pair of states, and finds what they read."""
+
     def __init__(
         self, states: States, setting: Setting, words: Mapping[tuple[str, str], bool | None], known: dict[Any, bool]
     ) -> None:  # fmt: skip
@@ -215,14 +217,14 @@ class _Evaluation:
         self.setting = setting
         self.words = words
         self.known = known
-        self.roots = {"end": _At(states.end, "", "end"), "start": _At(states.start, "", "start")}
+        self.roots = {"end": At(states.end, "", "end"), "start": At(states.start, "", "start")}
         self.steps = 0
         self.undecided: list[str] = []
         self.unknown_words: dict[tuple[str, str], None] = {}
         self.shown: dict[str, Any] = {}
-        self.reads: list[_At] = []
+        self.reads: list[At] = []
         self._conditions: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
-        self._rules: dict[type, Callable[[Any, _At, dict[str, _At]], Truth]] = {
+        self._rules: dict[type, Callable[[Any, At, dict[str, At]], Truth]] = {
             Junction: self._junction, Not: self._not, Quantified: self._quantified, All: self._all,
             Sum: self._sum, Created: self._created, Deleted: self._deleted, Moved: self._moved,
             Changed: self._changed, Before: self._before, Relation: self._relation,
@@ -232,10 +234,10 @@ class _Evaluation:
             Number: self._number, Moment: self._moment,
         }  # fmt: skip
 
-    def truth(self, assertion: Record, at: _At, names: dict[str, _At]) -> Truth:
+    def truth(self, assertion: Record, at: At, names: dict[str, At]) -> Truth:
         self.steps += 1
         if self.steps > _MOST_STEPS:
-            raise _TooLargeError
+            raise TooLargeError
         rule = self._rules.get(type(assertion))
         return self._of_field(assertion, at, names) if rule is None else rule(assertion, at, names)
 
@@ -247,7 +249,7 @@ class _Evaluation:
     def _step(self, cost: int = 1) -> None:
         self.steps += cost
         if self.steps > _MOST_STEPS:
-            raise _TooLargeError
+            raise TooLargeError
 
     def _open(self, why: str) -> None:
         if len(self.undecided) < _MOST_NOTES and why not in self.undecided:
@@ -255,7 +257,7 @@ class _Evaluation:
 
     # --- logic ---
 
-    def _junction(self, one: Junction, at: _At, names: dict[str, _At]) -> Truth:
+    def _junction(self, one: Junction, at: At, names: dict[str, At]) -> Truth:
         decisive = one.op == "or"
         found: Truth = not decisive
         for each in sorted(
@@ -267,13 +269,13 @@ class _Evaluation:
             found = None if truth is None else found
         return found
 
-    def _not(self, one: Not, at: _At, names: dict[str, _At]) -> Truth:
+    def _not(self, one: Not, at: At, names: dict[str, At]) -> Truth:
         truth = self.truth(one.of, at, names)
         return None if truth is None else not truth
 
-    def _quantified(self, one: Quantified, at: _At, names: dict[str, _At]) -> Truth:
+    def _quantified(self, one: Quantified, at: At, names: dict[str, At]) -> Truth:
         met, unsure = 0, 0
-        for record in self._records(one, at, names):
+        for record in self.records(one, at, names):
             truth = None if record is None else self._meets(one.where, record, one.name, names)
             met, unsure = met + (truth is True), unsure + (truth is None)
         least, most = met, met + unsure
@@ -286,10 +288,10 @@ class _Evaluation:
             return False if least > sought else True if most <= sought else None
         return (least == sought) if not unsure else None if least <= sought <= most else False
 
-    def _all(self, one: All, at: _At, names: dict[str, _At]) -> Truth:
+    def _all(self, one: All, at: At, names: dict[str, At]) -> Truth:
         found: Truth = True
         certain = possible = False
-        for record in self._records(one, at, names):
+        for record in self.records(one, at, names):
             if record is None:
                 found = None
                 continue
@@ -305,18 +307,18 @@ class _Evaluation:
             return found
         return None if possible else False
 
-    def _sum(self, one: Sum, at: _At, names: dict[str, _At]) -> Truth:
+    def _sum(self, one: Sum, at: At, names: dict[str, At]) -> Truth:
         total = Decimal()
         units: set[str] = set()
-        for record in self._records(one, at, names):
+        for record in self.records(one, at, names):
             meant = None if record is None else self._meets(one.where, record, one.name, names)
             if record is None or meant is None:
                 return None
             if meant is False:
                 continue
-            for each in self._values(one.field, record, names):
+            for each in self.values(one.field, record, names):
                 amounts, unit = (
-                    self._amounts(each.value) if _is_scalar(each.value) else (frozenset(), "")
+                    self.amounts(each.value) if _is_scalar(each.value) else (frozenset(), "")
                 )
                 units.add(unit)
                 if len(amounts) != 1 or len(units) > 1:
@@ -326,7 +328,7 @@ class _Evaluation:
         return compared(one.compare, total, _decimal(one.value), _decimal(one.high))
 
     def _meets(
-        self, where: Record | None, record: _At, name: str | None, names: dict[str, _At], *, show: bool = True
+        self, where: Record | None, record: At, name: str | None, names: dict[str, At], *, show: bool = True
     ) -> Truth:  # fmt: skip
         if where is None:
             return True
@@ -345,7 +347,7 @@ class _Evaluation:
         if conditions is None:
             parts = where.of if isinstance(where, Junction) and where.op == "and" else (where,)
             fields = [(id(each), getattr(each, "field", "$")) for each in parts if type(each) in self._tests]  # fmt: skip
-            conditions = [(one, _parsed(ref)[1]) for one, ref in fields if ref[:1] == "/" and "*" not in ref]  # fmt: skip
+            conditions = [(one, parsed(ref)[1]) for one, ref in fields if ref[:1] == "/" and "*" not in ref]  # fmt: skip
             self._conditions[id(where)] = conditions
         for one, path in conditions:
             found = value
@@ -357,11 +359,11 @@ class _Evaluation:
 
     # --- records before and after ---
 
-    def _records(
-        self, one: Quantified | All | Sum, at: _At, names: dict[str, _At]
-    ) -> Iterable[_At | None]:
+    def records(
+        self, one: Quantified | All | Sum, at: At, names: dict[str, At]
+    ) -> Iterable[At | None]:
         """Yield the records at `over`, None for a list that is not there and might hold any."""
-        base, path = self._base(one.over, at, names)
+        base, path = self.base(one.over, at, names)
         place = ("over", base.side, path, one.identity)
         records = self.states.indexes.get(place) if base.above == "" else None
         if records is None:
@@ -376,63 +378,63 @@ class _Evaluation:
                 self._open(f"there is no {record.pointer}")
                 yield None
 
-    def _walk(self, base: _At, path: tuple[str, ...], identity: str | None) -> list[_At]:
+    def _walk(self, base: At, path: tuple[str, ...], identity: str | None) -> list[At]:
         level = [base]
         for step in path:
-            below: list[_At] = []
+            below: list[At] = []
             for each in level:
                 value, side = each.value, each.side
                 keyed = isinstance(value, dict)
                 if step != "*":
-                    below.append(_At(_member(value, step), each, side, step, base, path, identity, keyed))  # fmt: skip
+                    below.append(At(member(value, step), each, side, step, base, path, identity, keyed))  # fmt: skip
                 elif isinstance(value, dict | list):
                     self._step(len(value))
                     pairs: Any = value.items() if isinstance(value, dict) else enumerate(value)
-                    below += [_At(v, each, side, k, base, path, identity, keyed) for k, v in pairs]
+                    below += [At(v, each, side, k, base, path, identity, keyed) for k, v in pairs]
                 else:
-                    below.append(_At(MISSING, each, side, step))
+                    below.append(At(MISSING, each, side, step))
             level = below
         return level
 
-    def _created(self, one: Created, at: _At, names: dict[str, _At]) -> Truth:
+    def _created(self, one: Created, at: At, names: dict[str, At]) -> Truth:
         del one, names
-        there = self._counterpart(at, "start")
+        there = self.counterpart(at, "start")
         return None if there is MISSING else there is None
 
-    def _deleted(self, one: Deleted, at: _At, names: dict[str, _At]) -> Truth:
+    def _deleted(self, one: Deleted, at: At, names: dict[str, At]) -> Truth:
         del one, names
-        there = self._counterpart(at, "end")
+        there = self.counterpart(at, "end")
         return None if there is MISSING else there is None
 
-    def _moved(self, one: Moved, at: _At, names: dict[str, _At]) -> Truth:
+    def _moved(self, one: Moved, at: At, names: dict[str, At]) -> Truth:
         was, is_still = (
-            self._counterpart(_At(at.value, at.above, at.side, at.key, root, path, at.identity, at.keyed), side)
+            self.counterpart(At(at.value, at.above, at.side, at.key, root, path, at.identity, at.keyed), side)
             for side in ("start", "end")
-            for root, path in [self._base(one.source, self.roots[side], names)]
+            for root, path in [self.base(one.source, self.roots[side], names)]
         )  # fmt: skip
         if MISSING in (was, is_still):
-            return False if was is None or isinstance(is_still, _At) else None
+            return False if was is None or isinstance(is_still, At) else None
         return was is not None and is_still is None
 
-    def _changed(self, one: Changed, at: _At, names: dict[str, _At]) -> Truth:
-        before = self._counterpart(at, "start")
+    def _changed(self, one: Changed, at: At, names: dict[str, At]) -> Truth:
+        before = self.counterpart(at, "start")
         if before is None or before is MISSING:
             return None if before is MISSING else False
         old, new = (
-            [found.value for found in self._values(one.field, each, names)] for each in (before, at)
+            [found.value for found in self.values(one.field, each, names)] for each in (before, at)
         )
         if any(each is MISSING for each in (*old, *new)):
             self._open(f"there is no {one.field}, before or after")
             return None
         return not same(old, new)
 
-    def _before(self, one: Before, at: _At, names: dict[str, _At]) -> Truth:
-        before = self._counterpart(at, "start")
+    def _before(self, one: Before, at: At, names: dict[str, At]) -> Truth:
+        before = self.counterpart(at, "start")
         if before is None or before is MISSING:
             return None if before is MISSING else False
         return self.truth(one.of, before, names)
 
-    def _counterpart(self, at: _At, side: str) -> Any:
+    def counterpart(self, at: At, side: str) -> Any:
         """Return the same record on a side: None if it is not there, MISSING if that cannot be told."""
         root = self.roots[side]
         if root.value is MISSING:
@@ -440,10 +442,10 @@ class _Evaluation:
             return MISSING
         if at.parent is None:
             return root
-        parent = self._counterpart(at.parent, side)
-        if not isinstance(parent, _At):
+        parent = self.counterpart(at.parent, side)
+        if not isinstance(parent, At):
             return parent
-        there = self._others(parent, at)
+        there = self.others(parent, at)
         mine = self._identity(at)
         if there.absent is None and mine is not None:
             return there.by_identity.get(mine)
@@ -458,7 +460,7 @@ class _Evaluation:
             return MISSING
         return alike[0] if alike else None
 
-    def _others(self, parent: _At, at: _At) -> _Index:
+    def others(self, parent: At, at: At) -> _Index:
         """Return the records in the same place on the other side, once for all claims about these states."""
         place = (id(parent.value), at.over, at.identity)
         index: _Index | None = self.states.indexes.get(place)
@@ -469,36 +471,36 @@ class _Evaluation:
             index = self.states.indexes[place] = _Index(others, by_identity, absent)
         return index
 
-    def _identity(self, at: _At) -> Any:
+    def _identity(self, at: At) -> Any:
         """Return what a record is known by, of any hashable kind; None if nothing tells it from others."""
         if at.identity not in {None, "@key"}:
-            values = [each.value for each in self._values(at.identity or "", at, {})]
-            return repr(values) if values and all(_is_scalar(each) for each in values) else None
+            values = [each.value for each in self.values(at.identity or "", at, {})]
+            return tuple(map(_text, values)) if values and all(map(_is_scalar, values)) else None
         if at.keyed or at.identity == "@key":
             return str(at.key)
         if isinstance(at.value, dict):
             for name in _ID_KEYS:
                 found = at.value.get(name)
                 if isinstance(found, str | int):
-                    return name, type(found), found
+                    return name, _text(found)  # 7, 7.0 and "7" are one record's
         return repr(at.value) if _is_scalar(at.value) else None
 
     # --- fields ---
 
-    def _base(self, ref: str, at: _At, names: dict[str, _At]) -> tuple[_At, tuple[str, ...]]:
-        name, path = _parsed(ref)
+    def base(self, ref: str, at: At, names: dict[str, At]) -> tuple[At, tuple[str, ...]]:
+        name, path = parsed(ref)
         if name is None:
             return at, path
-        return names.get(name) or self.roots.get(name) or _At(MISSING, f"${name}", "end"), path
+        return names.get(name) or self.roots.get(name) or At(MISSING, f"${name}", "end"), path
 
-    def _values(self, ref: str, at: _At, names: dict[str, _At]) -> list[_At]:
-        base, path = self._base(ref, at, names)
+    def values(self, ref: str, at: At, names: dict[str, At]) -> list[At]:
+        base, path = self.base(ref, at, names)
         if path == ("@key",):
             key = MISSING if base.key is None else str(base.key)
-            return [_At(key, f"{base.pointer} (its key)", base.side)]
+            return [At(key, f"{base.pointer} (its key)", base.side)]
         if len(path) == 1 and path[0] != "*":  # by far the most
             (step,) = path
-            found = [_At(_member(base.value, step), base, base.side, step)]
+            found = [At(member(base.value, step), base, base.side, step)]
             self.steps += 1
         else:
             found = self._walk(base, path, None)
@@ -507,20 +509,20 @@ class _Evaluation:
             self.reads += found[:4]
         return found
 
-    def _of_field(self, one: Any, at: _At, names: dict[str, _At]) -> Truth:
+    def _of_field(self, one: Any, at: At, names: dict[str, At]) -> Truth:
         if isinstance(one, Word) and any(
-            _is_set(each.value) for void in one.void for each in self._values(void, at, names)
+            _is_set(each.value) for void in one.void for each in self.values(void, at, names)
         ):
             return False
         found: list[Truth] = []
-        values = self._values(one.field, at, names)
+        values = self.values(one.field, at, names)
         if (
             isinstance(one, Is | Contains)
             and len(values) == 1
             and isinstance(values[0].value, list)
         ):
             (whole,) = values
-            values = [_At(each, whole, whole.side, n) for n, each in enumerate(whole.value)]
+            values = [At(each, whole, whole.side, n) for n, each in enumerate(whole.value)]
             self._step(len(values))
         for each in values:
             truth = self._of_value(one, each.value)
@@ -577,13 +579,13 @@ class _Evaluation:
         known = _FLAGS.get(_text(value).strip().casefold())
         return None if known is None else known is one.value
 
-    def _amounts(self, value: Any) -> tuple[frozenset[Decimal], str]:
+    def amounts(self, value: Any) -> tuple[frozenset[Decimal], str]:
         if value is None or isinstance(value, bool):
             return frozenset(), ""
         return number_readings(value, self.setting.locale)
 
     def _number(self, one: Number, value: Any) -> Truth:
-        amounts, written = self._amounts(value)
+        amounts, written = self.amounts(value)
         if one.currency is not None:
             known = self._in_currency(one, written)
             if known is not True:
@@ -625,11 +627,11 @@ class _Evaluation:
             truths.append(None if local is None else _compared_moment(one, local))
         return all_agree(truths)
 
-    def _relation(self, one: Relation, at: _At, names: dict[str, _At]) -> Truth:
-        others = self._values(one.other, at, names)
+    def _relation(self, one: Relation, at: At, names: dict[str, At]) -> Truth:
+        others = self.values(one.other, at, names)
         found: list[Truth] = [
             self._related(one, each.value, other.value)
-            for each in self._values(one.field, at, names)
+            for each in self.values(one.field, at, names)
             for other in others
         ]
         if None in found:
@@ -643,7 +645,7 @@ class _Evaluation:
             return None
         truths: list[Truth] = []
         if one.kind == "number":
-            (mine, unit), (theirs, other_unit) = self._amounts(value), self._amounts(other)
+            (mine, unit), (theirs, other_unit) = self.amounts(value), self.amounts(other)
             same_unit = unit == other_unit
             truths = [same_unit and compared(one.compare, x, y) for x in mine for y in theirs]
             truths = truths if same_unit else []
@@ -702,7 +704,7 @@ def _decimal(value: float | None) -> Any:
 
 
 @lru_cache(maxsize=4_000)
-def _parsed(ref: str) -> tuple[str | None, tuple[str, ...]]:
+def parsed(ref: str) -> tuple[str | None, tuple[str, ...]]:
     name = None
     if ref.startswith("$"):
         head = ref[1:].partition("/")[0].partition("@")[0]
@@ -713,7 +715,7 @@ def _parsed(ref: str) -> tuple[str | None, tuple[str, ...]]:
     return name, tuple(each.replace("~1", "/").replace("~0", "~") for each in steps)
 
 
-def _member(value: Any, step: str) -> Any:
+def member(value: Any, step: str) -> Any:
     if isinstance(value, dict):
         return value.get(step, MISSING)
     if isinstance(value, list) and step.isascii() and step.isdecimal() and len(step) < 10:

@@ -15,28 +15,35 @@ from bench_core.records.claims import (
     All,
     Before,
     Claim,
+    Contains,
     Empty,
     Flag,
+    Is,
     Moment,
     Number,
     Quantified,
     Sum,
+    Word,
     members,
 )
-from llm_judge.claims.evaluation import States
+from llm_judge.claims.evaluation import States, decide
+from llm_judge.claims.values import Setting, folded
 from llm_judge.claims.witnesses import append, moment_like, paths_of, renamed, without, written_like
+from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.mutations import (
     OPERATORS,
     replaced,
     value_at,
 )
+from llm_judge.states.pointers import MISSING
 
-__all__ = ["Read", "bad_value", "mutated", "other_value", "reads_of"]
+__all__ = ["Read", "bad_value", "mutated", "reads_of", "split_records"]
 
 Path = tuple[str | int, ...]
 _MUTATED = 400
 _PER_FIELD = 6
 _OUT_OF_EFFECT = ("cancelled", "deleted")
+_OF_VALUE = (Is, Contains, Word, Number, Moment)
 
 
 @dataclass(frozen=True)
@@ -53,22 +60,24 @@ def mutated(
 ) -> list[tuple[str, States]]:
     """Return states changed in one place, and in two, where one of the claims looks; the smallest changes first."""
     singles = [("nothing changed", each) for each in bases]
-    singles += [
-        ("the same before the run as after it", States(each.end, each.end)) for each in bases
-    ]
+    for each in bases:
+        if each.start is MISSING:
+            singles.append(("the same before the run as after it", States(each.end, each.end)))
+        else:
+            singles += [
+                (told, States(end, each.start)) for told, end in _taken_over(claims, each.end)
+            ]
     for base in bases:
         # a share for each field and kind of change, the likeliest first
         kinds: dict[str, list[tuple[str, States]]] = {}
-        for kind, told, end in _changes(claims, base.end, rng):
+        for kind, told, end in _changes(claims, base, rng):
             kinds.setdefault(kind, []).append((told, States(end, base.start)))
         turns = [each for turn in zip_longest(*kinds.values()) for each in turn if each is not None]
         singles += turns[: most // max(1, len(bases))]
     twice: list[tuple[str, States]] = []
     for told, states in rng.sample(singles, min(len(singles), most // 8)):
         again = (
-            list(islice(_changes(claims, states.end, rng), 8))
-            if states.end is not states.start
-            else []
+            list(islice(_changes(claims, states, rng), 8)) if states.end is not states.start else []
         )
         if again:
             _, also, end = rng.choice(again)
@@ -77,10 +86,11 @@ def mutated(
 
 
 def _changes(
-    claims: Sequence[Claim], end: Any, rng: random.Random
+    claims: Sequence[Claim], states: States, rng: random.Random
 ) -> Iterator[tuple[str, str, Any]]:
     """Yield the kind of a change, what it is in words, and the end state with it."""
-    reads = [one for claim in claims for one in reads_of(claim)]
+    end, names = states.end, _second_names(claims, states.start)
+    reads = [one for claim in claims for one in reads_of(claim) if one.field not in names]
     for place in dict.fromkeys(one.field for one in reads):
         paths = list(islice(paths_of(end, place), 200))
         for path in _last_first(paths, rng):  # new records stand last
@@ -131,6 +141,76 @@ def split_records(end: Any, path: Path, reads: Sequence[Read]) -> Iterator[tuple
         yield f"stands twice, once with another {one[-1]} and once with another {other[-1]}", both
 
 
+def _second_names(claims: Sequence[Claim], start: Any) -> set[tuple[str, ...]]:
+    """Return fields that one claim reads beside the identifier of a record that all of them choose by it.
+
+    Such a name is what the record held before the run: an identifier and a name of one thing change together or not at all.
+    """
+    if start is MISSING or len(claims) < 2 or any(claim.guard for claim in claims):
+        return set()
+    chosen = set.intersection(
+        *(
+            {(r.record, r.field, v) for r in reads_of(c, keys=True) if (v := _chosen(r))}
+            for c in claims
+        )
+    )
+    fields = [{read.field: read for read in reads_of(claim)} for claim in claims]
+    found: set[tuple[str, ...]] = set()
+    for record, by, identifier in chosen:
+        there = [
+            p for p in paths_of(start, record) if identifier in _identifiers(p, value_at(start, p))
+        ]
+        for field, read in ((f, r) for each in fields for f, r in each.items()):
+            known = [value_at(start, path) for path in islice(paths_of(start, field), 200)]
+            own = [value_at(start, p) for p in paths_of(start, field) if p[: len(record)] in there]
+            known = own if "*" in field[len(record) :] else known
+            if (
+                isinstance(read.condition, Is | Contains)
+                and field[: len(record)] == record
+                and not all(field in each for each in fields)
+                and len({str(each) for each in known}) == len(known)
+                and any(_met(read.condition, value) for value in own)
+            ):
+                found |= {field, by}
+    return found
+
+
+def _chosen(read: Read) -> str | None:
+    """Return the identifier by which a condition chooses a record."""
+    one, name = read.condition, read.field[-1] if read.field else ""
+    if len(read.field) == len(read.record) + 1 and name in {*_ID_KEYS, "@key", "no", "number"}:
+        if isinstance(one, Is) and len(one.values) == 1:
+            return one.values[0]
+        if isinstance(one, Number) and one.compare == "=":
+            return f"{one.value:g}"
+    return None
+
+
+def _identifiers(path: Path, record: Any) -> set[str]:
+    own = record.values() if isinstance(record, dict) else ()
+    return {str(path[-1]), *(str(value) for value in own if isinstance(value, str | int))}
+
+
+def _met(condition: Any, value: Any, setting: Setting | None = None) -> bool | None:
+    alone = condition.model_copy(update={"field": "/v"})
+    return decide(alone, States({"v": value}), setting).truth
+
+
+def _taken_over(claims: Sequence[Claim], end: Any) -> Iterator[tuple[str, Any]]:
+    """Yield states in which an older record holds what the last one did, which is gone."""
+    for pattern in dict.fromkeys(one.record for claim in claims for one in reads_of(claim)):
+        paths = list(islice(paths_of(end, pattern), 200))
+        for old in paths[:-1][-3:] if pattern[-1:] == ("*",) else ():
+            record, there = value_at(end, paths[-1]), value_at(end, old)
+            if isinstance(record, dict) and isinstance(there, dict) and old[:-1] == paths[-1][:-1]:
+                kept = {key: there[key] for key in _ID_KEYS if key in there}
+                moved = replaced(end, old, {**record, **kept})
+                yield (
+                    f"{_named(old)} holding what {_named(paths[-1])} did",
+                    without(moved, paths[-1]),
+                )
+
+
 def _last_first(paths: list[Path], rng: random.Random) -> list[Path]:
     return [*reversed(paths[-2:]), *rng.sample(paths[:-2], min(len(paths[:-2]), _PER_FIELD))]
 
@@ -139,9 +219,10 @@ def _named(path: Path) -> str:
     return "/".join(map(str, ("", *path)))
 
 
-def reads_of(claim: Claim) -> list[Read]:
-    """Return the conditions of a claim on fields of the end state, with where they look."""
-    return [] if claim.assertion is None else list(_found(claim.assertion, (), {}))
+def reads_of(claim: Claim, *, keys: bool = False) -> list[Read]:
+    """Return the conditions of a claim on fields of the end state, with where they look; those on keys if wanted."""
+    found = [] if claim.assertion is None else list(_found(claim.assertion, (), {}))
+    return [each for each in found if keys or each.field[-1:] != ("@key",)]
 
 
 def _found(one: Record, at: tuple[str, ...], names: dict[str, tuple[str, ...]]) -> Iterator[Read]:
@@ -177,17 +258,22 @@ def _absolute(
             return None
         ref = ref[1 + len(name) :]
     if "@key" in ref:
-        return None
+        return (*at, "@key")
     return (*at, *(each.replace("~1", "/").replace("~0", "~") for each in ref.split("/")[1:]))
 
 
-def bad_value(condition: Any, value: Any) -> Any:
-    """Return a value of the same kind that does not meet a condition."""
+def bad_value(condition: Any, value: Any, setting: Setting | None = None) -> Any:
+    """Return a value of the same kind that does not meet a condition, None if none is known."""
     if isinstance(condition, Empty):
         return "Quaxley" if value in (None, "") else None
     if isinstance(condition, Flag):
         return (not value) if isinstance(value, bool) else None
     found = [v for op in OPERATORS.values() if (v := op(value)) is not None]
+    if isinstance(condition, _OF_VALUE):
+        texts = ["Quaxley"] if isinstance(value, str) and value else []
+        for each in (*found, *_values_of(condition, value), *texts):
+            if _met(condition, each, setting) is False:
+                return each
     return found[0] if found else None
 
 
@@ -216,8 +302,8 @@ def _values_of(condition: Any, value: Any) -> list[Any]:
         found = [moment_like(end, by, value, condition) for end in ends for by in minutes]
         return [each for each in found if each is not None]
     values: dict[str, list[Any]] = {
-        "is": [*getattr(condition, "values", ()), f"{getattr(condition, 'values', ' ')[0]} II"],
-        "contains": [*getattr(condition, "phrases", ()), f"Re: {getattr(condition, 'phrases', ' ')[0]} and more"],
+        "is": [*_apart(getattr(condition, "values", ())), f"{getattr(condition, 'values', ' ')[0]} II"],
+        "contains": [*_apart(getattr(condition, "phrases", ())), f"Re: {getattr(condition, 'phrases', ' ')[0]} and more"],
         "word": [*getattr(condition, "accept", ()), *getattr(condition, "reject", ()), *_OUT_OF_EFFECT[:2]],
         "flag": [True, False],
         "empty": [None, "", "2026-01-01"],
@@ -225,12 +311,11 @@ def _values_of(condition: Any, value: Any) -> list[Any]:
     return values.get(condition.op, [])
 
 
-def other_value(value: Any) -> Any:
-    """Return another value of the same kind, the value itself if none is known."""
-    found = [v for op in OPERATORS.values() if (v := op(value)) is not None]
-    return found[0] if found else value
-
-
-def _with_copy(end: Any, path: Path, record: Any) -> Any:
-    made = append(end, path[:-1], renamed(record, 7))
-    return made[0]
+def _apart(texts: Sequence[str]) -> list[str]:
+    """Return the texts that are more than another ending of the first, which is no other thing."""
+    words = folded(texts[0]) if texts else ""
+    return [
+        t
+        for n, t in enumerate(texts)
+        if n == 0 or not re.fullmatch(f"{re.escape(words)}[a-z]{{0,2}}", folded(t))
+    ]

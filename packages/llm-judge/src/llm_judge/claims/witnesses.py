@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain, product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from bench_core.records import Record
 from bench_core.records.claims import (
     All,
     Before,
+    Changed,
     Claim,
     Contains,
     Created,
@@ -23,6 +25,7 @@ from bench_core.records.claims import (
     Junction,
     Moment,
     Moved,
+    Not,
     Number,
     Quantified,
     Relation,
@@ -30,10 +33,11 @@ from bench_core.records.claims import (
     Word,
     members,
 )
-from llm_judge.claims.evaluation import States, decide
-from llm_judge.claims.values import Setting
+from llm_judge.claims.evaluation import At, Evaluation, States, TooLargeError, member, parsed
+from llm_judge.claims.values import Setting, moment_readings, number_readings
 from llm_judge.states.changes import _ID_KEYS
 from llm_judge.states.mutations import (
+    OPERATORS,
     replaced,
     value_at,
 )
@@ -51,6 +55,19 @@ __all__ = [
 ]
 
 Path = tuple[str | int, ...]
+_MOST_READ = 6_000
+_ANY = ("Quaxley", 1, 0, True, False, "2026-01-01", None, "", 12345, "1")
+_ORDER = {
+    Before: 0,
+    Created: 1,
+    Moved: 1,
+    Relation: 3,
+    Quantified: 4,
+    All: 4,
+    Sum: 4,
+    Junction: 3,
+    Not: 4,
+}
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
 
@@ -58,158 +75,610 @@ def witness(claim: Claim, start: Any, setting: Setting | None = None) -> States 
     """Return a state made so that a claim is true of it, None if that is not found."""
     if claim.assertion is None or start is MISSING or start is None:
         return None
-    for as_new in (True, False):
+    known: dict[Any, bool] = {}
+    for width in (1, 2, 5, 40):
+        maker = _Maker(claim.assertion, start, setting or Setting(), width, known)
         try:
-            end = _satisfied(claim.assertion, json.loads(json.dumps(start)), (), {}, start, as_new)
-        except (LookupError, StopIteration, TypeError, ValueError, RecursionError):
+            end = next(maker.made(claim.assertion, True, start, _Place(), {}), MISSING)
+        except (_SpentError, RecursionError, LookupError, TypeError, ValueError):
             continue
-        states = States(end, start)
-        if decide(claim.assertion, states, setting).truth:
-            return states
+        if end is not MISSING:
+            return States(end, start)
     return None
 
 
-def _satisfied(
-    one: Any, end: Any, at: Path, names: dict[str, Path], start: Any, as_new: bool
-) -> Any:  # recursion
-    """Return `end` changed so that an assertion about the record at `at` may hold."""
-    if isinstance(one, Junction):
-        for each in one.of if one.op == "and" else one.of[:1]:
-            end = _satisfied(each, end, at, names, start, as_new)
-    elif isinstance(one, Quantified | Sum) and getattr(one, "op", "") not in {"none", "at_most"}:
-        end = _with_records(one, end, at, names, start, as_new)
-    elif isinstance(one, All):
-        for path in _concrete(one.over, end, at, names):
-            end = _satisfied(one.holds, end, path, {**names, one.name or "": path}, start, as_new)
-    elif hasattr(one, "field") and not isinstance(one, Before):
-        place = _place(one.field, at, names)
-        old = _value_or(end, place)
-        if place is not None:
-            end = _put(end, place, _met(one, old, end, at, names))
-    return end
+class _SpentError(Exception):
+    """More was read than the search may read."""
 
 
-def _with_records(
-    one: Any, end: Any, at: Path, names: dict[str, Path], start: Any, as_new: bool
-) -> Any:  # recursion
-    count = one.count if isinstance(one, Quantified) and one.op in {"exactly", "at_least"} else 1
-    within = list(inside(one.where)) if one.where is not None else []
-    if one.over.startswith("$start"):
-        name = one.over.removeprefix("$start")
-        for path in list(_concrete(name, start, (), {}))[:count]:
-            gone = any(isinstance(each, Deleted) for each in within)
-            if gone and all(
-                decide(each, States(value_at(start, path), start)).truth is not False
-                for each in within
-                if isinstance(each, Is)
-            ):
-                return without(end, path)
-        return end
-    moved = next((each for each in within if isinstance(each, Moved)), None)
-    if moved is not None:
-        source = next(iter(_concrete(moved.source, end, (), names)))
-        record, end = value_at(end, source), without(end, source)
-        return append(end, _list_of(one.over, end, at, names), record)[0]
-    existing = list(_concrete(one.over, end, at, names))
-    new = as_new or any(isinstance(each, Created) for each in within)
-    for number in range(min(count, 20)):
-        if new or number >= len(existing):
-            template = json.loads(json.dumps(value_at(end, existing[-1]))) if existing else {}
-            end, path = append(end, _list_of(one.over, end, at, names), renamed(template, number))
+@dataclass(frozen=True)
+class _Place:
+    """Where a record stands, as a quantifier finds it: the parts of `At` that outlive a change of the state."""
+
+    path: Path = ()
+    side: str = "end"
+    parent: _Place | None = None
+    over: tuple[str, ...] = ()
+    identity: str | None = None
+
+
+class _Maker:
+    """Changes an end state until an assertion is true, or false: at most `width` ways for each of its parts."""
+
+    def __init__(
+        self, whole: Record, start: Any, setting: Setting, width: int, known: dict[Any, bool]
+    ) -> None:
+        self.start, self.setting, self.width, self.known = start, setting, width, known
+        self.left = _MOST_READ
+        conditions = list(inside(whole))
+        said = [v for one in conditions for v in _literals(one)]
+        self.pool = [*dict.fromkeys(said)][:12]
+        self.run = Evaluation(States(start, start), setting, {}, known)
+        self.rules: dict[type, Any] = {
+            Junction: self._junction, Not: self._not, Quantified: self._quantified, All: self._all, Sum: self._sum,
+            Created: self._created, Deleted: self._deleted, Moved: self._moved, Before: self._before,
+            Relation: self._relation,
+        }  # fmt: skip
+
+    def made(self, one: Any, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        """Yield end states in which an assertion is decided as wanted, the least changed first."""
+        found = 0
+        if self._is(one, want, end, at, names):
+            yield end
+            found = 1
+        if found < self.width:
+            for changed in self.rules.get(type(one), self._field)(one, want, end, at, names):
+                if self._is(one, want, changed, at, names):
+                    yield changed
+                    found += 1
+                if found >= self.width:
+                    return
+
+    def _is(self, one: Any, want: bool, end: Any, at: _Place, names: _Names) -> bool:
+        run = self._on(end)
+        before = run.steps
+        try:
+            truth = run.truth(one, self._at(at), {k: self._at(v) for k, v in names.items()})
+        except (TooLargeError, ArithmeticError, ValueError, TypeError):
+            truth = None
+        self.left -= 1 + (run.steps - before) // 50
+        if self.left < 0:
+            raise _SpentError
+        return truth is want
+
+    def _on(self, end: Any) -> Evaluation:
+        if self.run.states.end is not end:
+            self.run = Evaluation(States(end, self.start), self.setting, {}, self.known)
+        return self.run
+
+    def _at(self, place: _Place) -> At:
+        if place.parent is None:
+            return self.run.roots[place.side]
+        base = at = self._at(place.parent)
+        for step in place.path[len(place.parent.path) :]:
+            value = member(at.value, str(step))
+            at = At(value, at, place.side, step, base, place.over, place.identity, isinstance(at.value, dict))  # fmt: skip
+        return at
+
+    def _base(self, ref: str, at: _Place, names: _Names) -> tuple[_Place, tuple[str, ...]]:
+        name, path = parsed(ref)
+        if name is None or name in names:
+            return names.get(name or "", at), path
+        return _Place(side=name if name in {"end", "start"} else "none"), path
+
+    # --- logic and quantifiers ---
+
+    def _junction(
+        self, one: Junction, want: bool, end: Any, at: _Place, names: _Names
+    ) -> Iterator[Any]:
+        if (one.op == "and") is want:
+            # what chooses or replaces the record at hand comes before what changes its fields, much before little
+            parts = sorted(one.of, key=_turn)
+            yield from self._together([(p, want, at, names) for p in parts], end)
         else:
-            wanted = [each for each in within if isinstance(each, Is)]
-            known = (
-                p
-                for p in existing
-                if all(decide(w, States(value_at(end, p), start)).truth for w in wanted[:1])
+            for each in one.of:
+                yield from self.made(each, want, end, at, names)
+
+    def _together(self, parts: Sequence[Any], end: Any, done: int = 0) -> Iterator[Any]:
+        if done == len(parts):
+            yield end
+            return
+        one, want, at, names = parts[done]
+        for changed in self.made(one, want, end, at, names):
+            kept = changed is end or all(
+                self._is(p, w, changed, a, n) for p, w, a, n in parts[:done]
             )
-            path = next(known, existing[number])
-        inner = {**names, one.name: path} if one.name else names
-        if isinstance(one, Sum):
-            place = _place(one.field, path, inner)
-            end = (
-                end
-                if place is None
-                else _put(end, place, written_like(one.value, _value_or(end, place), one))
+            if kept:
+                yield from self._together(parts, changed, done + 1)
+
+    def _not(self, one: Not, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        yield from self.made(one.of, not want, end, at, names)
+
+    def _records(
+        self, one: Any, end: Any, at: _Place, names: _Names
+    ) -> list[tuple[_Place, _Names]]:
+        """Return the records that an assertion is about, each with the names that hold within it."""
+        run = self._on(end)
+        base, over = self._base(one.over, at, names)
+        if base.side == "none":
+            return []
+        found = run.records(one, self._at(at), {k: self._at(v) for k, v in names.items()})
+        return [
+            self._named(one, _Place(_path_to(each), base.side, base, over, one.identity), names)
+            for each in found
+            if each is not None
+        ]
+
+    def _named(self, one: Any, place: _Place, names: _Names) -> tuple[_Place, _Names]:
+        return place, {**names, one.name: place} if one.name else names
+
+    def _more(
+        self, one: Any, end: Any, at: _Place, names: _Names
+    ) -> Iterator[tuple[Any, _Place, _Names]]:
+        """Yield states with a record more at `over`, made like its siblings or empty."""
+        base, over = self._base(one.over, at, names)
+        if base.side != "end" or not over:
+            return
+        within = list(inside(one.where)) if one.where is not None else []
+        within += list(inside(one.holds)) if isinstance(one, All) else []
+        keys = [
+            v for each in within if getattr(each, "field", "") == "@key" for v in _literals(each)
+        ]
+        for each in within:
+            if isinstance(each, Relation) and "@key" in each.field + each.other:
+                ref = each.other if each.field == "@key" else each.field
+                other = self._on(end).values(
+                    ref, self._at(at), {k: self._at(v) for k, v in names.items()}
+                )
+                keys += [str(each.value) for each in other if isinstance(each.value, str | int)]
+            if isinstance(each, Moved):
+                keys += [str(source.key) for source in self._old(each.source, end)]
+        for path in _fresh_paths(end, base.path, over, keys):
+            siblings = value_at(end, path[:-1]) if _value_or(end, path[:-1]) else []
+            known = list(
+                siblings.values()
+                if isinstance(siblings, dict)
+                else siblings
+                if isinstance(siblings, list)
+                else []
             )
+            templates = [known[-1]] if known else []
+            for template in (*templates, {}):
+                record = template
+                if isinstance(record, dict) and (
+                    isinstance(path[-1], int) or any(k in record for k in _ID_KEYS)
+                ):
+                    record = renamed(record, len(known)) if one.identity is None else record
+                place = _Place(path, "end", base, over, one.identity)
+                yield _put(end, path, record), *self._named(one, place, names)
+
+    def _quantified(
+        self, one: Quantified, want: bool, end: Any, at: _Place, names: _Names
+    ) -> Iterator[Any]:
+        count, most = {"exists": 1, "none": 0}.get(one.op, one.count), 10**10
+        ranges = {
+            "exists": [(1, most)], "at_least": [(count, most)], "none": [(0, 0)], "at_most": [(0, count)],
+            "exactly": [(count, count)],
+        }[one.op]  # fmt: skip
+        if not want:
+            low, high = ranges[0]
+            ranges = [r for r in ((high + 1, most), (0, low - 1)) if r[0] <= r[1]]
+        for low, high in ranges:
+            if low <= 20:
+                yield from self._counted(one, low, high, end, at, names, 40)
+
+    def _counted(
+        self, one: Quantified, low: int, high: int, end: Any, at: _Place, names: _Names, turns: int
+    ) -> Iterator[Any]:
+        yield from self._with_list(one, end, at, names)
+        records = self._records(one, end, at, names)
+        truths = [self._truth(one.where, end, *each) for each in records]
+        met, unsure = truths.count(True), truths.count(None)
+        if low <= met and met + unsure <= high:
+            yield end
+        elif turns and met + unsure > high:
+            for (place, inner), truth in reversed([*zip(records, truths, strict=True)]):
+                if truth is not False:
+                    for less in self._unmet(one, end, place, inner):
+                        yield from self._counted(one, low, high, less, at, names, turns - 1)
+        elif turns and met < low:
+            for more in self._met(one, end, at, names, [*zip(records, truths, strict=True)]):
+                yield from self._counted(one, low, high, more, at, names, turns - 1)
+
+    def _truth(self, where: Any, end: Any, at: _Place, names: _Names) -> bool | None:
+        if where is None or self._is(where, True, end, at, names):
+            return True
+        return False if self._is(where, False, end, at, names) else None
+
+    def _unmet(self, one: Any, end: Any, place: _Place, names: _Names) -> Iterator[Any]:
         if one.where is not None:
-            end = _satisfied(one.where, end, path, inner, start, as_new)
-    return end
+            yield from self.made(one.where, False, end, place, names)
+        if place.side == "end" and place.over and (one.optional or place.over[-1] == "*"):
+            yield without(end, place.path)
+
+    def _met(
+        self, one: Any, end: Any, at: _Place, names: _Names, records: Sequence[Any]
+    ) -> Iterator[Any]:
+        """Yield states with one more record that meets `where`: one that is nearly so, a new one, any other."""
+        parts = one.where.of if isinstance(one.where, Junction) and one.where.op == "and" else ()
+        telling = [
+            p
+            for p in parts
+            if isinstance(p, Is | Before) or (isinstance(p, Number) and p.compare == "=")
+        ]
+        new = any(isinstance(each, Created | Moved) for each in parts)
+        others = [r for r, truth in records if truth is not True and one.where is not None]
+        near = [o for o in others if not new and any(self._is(p, True, end, *o) for p in telling)]
+        for place, inner in near:
+            yield from self.made(one.where, True, end, place, inner)
+        for more, place, inner in self._more(one, end, at, names):
+            if one.where is None:
+                yield more
+            else:
+                yield from self.made(one.where, True, more, place, inner)
+        for place, inner in others:
+            if (place, inner) not in near:
+                yield from self.made(one.where, True, end, place, inner)
+
+    def _with_list(self, one: Any, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        """Yield states in which there is something at `over` to look through, if there is not."""
+        base, over = self._base(one.over, at, names)
+        if base.side == "end" and over[-1:] == ("*",):
+            for path in _fresh_paths(end, base.path, over, ()):
+                if not isinstance(_value_or(end, path[:-1]), list | dict):
+                    yield _put(end, path[:-1], [])
+                elif self._records(one, end, at, names):  # or nothing
+                    yield _put(end, path[:-1], type(value_at(end, path[:-1]))())
+
+    def _all(self, one: All, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        records = self._records(one, end, at, names)
+        if want:
+            yield from self._each(one, [], end, at, names, 40)
+        else:
+            for place, inner in records:
+                yield from self._both(one, False, end, place, inner)
+            for more, place, inner in self._more(one, end, at, names):
+                yield from self._both(one, False, more, place, inner)
+        yield from self._with_list(one, end, at, names)
+
+    def _both(self, one: All, want: bool, end: Any, place: _Place, names: _Names) -> Iterator[Any]:
+        parts = [(one.where, True, place, names)] if one.where is not None else []
+        yield from self._together([*parts, (one.holds, want, place, names)], end)
+
+    def _each(
+        self, one: All, done: list[Any], end: Any, at: _Place, names: _Names, turns: int
+    ) -> Iterator[Any]:
+        """Yield states in which no record breaks the rule, and one meets it."""
+        records = self._records(one, end, at, names)
+        meant = False
+        for place, inner in records:
+            truth = self._truth(one.where, end, place, inner)
+            meant = meant or truth is True
+            if truth is not False and not self._is(one.holds, True, end, place, inner):
+                if turns:
+                    for kept in chain(
+                        self.made(one.holds, True, end, place, inner),
+                        self._unmet(one, end, place, inner),
+                    ):
+                        yield from self._each(one, done, kept, at, names, turns - 1)
+                return
+        if meant or one.may_be_none:
+            yield end
+            return
+        for place, inner in records:
+            yield from self._both(one, True, end, place, inner)
+        for more, place, inner in self._more(one, end, at, names):
+            yield from self._both(one, True, more, place, inner)
+
+    def _sum(self, one: Sum, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        del want  # each amount is tried
+        yield from self._with_list(one, end, at, names)
+        for changed in chain(
+            [end],
+            self._met(one, end, at, names, [(r, None) for r in self._records(one, end, at, names)]),
+        ):
+            records = [
+                r
+                for r in self._records(one, changed, at, names)
+                if self._truth(one.where, changed, *r)
+            ]
+            paths = [
+                p for place, inner in records for p in self._paths(one.field, changed, place, inner)
+            ]
+            for amount in _amounts(one) if paths else ():
+                rest, summed = 0.0, changed
+                for path in paths[1:]:
+                    old = _value_or(summed, path)
+                    readings = (
+                        number_readings(old, self.setting.locale)[0]
+                        if isinstance(old, str | float | int)
+                        else ()
+                    )
+                    if len(readings) == 1 and not isinstance(old, bool):
+                        rest += float(*readings)
+                    else:
+                        summed = _put(summed, path, 0)
+                yield _put(
+                    summed, paths[0], written_like(amount - rest, _value_or(changed, paths[0]), one)
+                )
+                yield _put(summed, paths[0], amount - rest)
+                for path in paths:
+                    summed = _put(summed, path, 0)
+                yield _put(summed, paths[0], amount)
+
+    # --- records before and after ---
+
+    def _old(self, over: str, end: Any) -> list[At]:
+        run = self._on(end)
+        found = run.values(over, run.roots["start"], {}) if not over.startswith("$") else []
+        return [each for each in found if each.value is not MISSING]
+
+    def _created(
+        self, one: Created, want: bool, end: Any, at: _Place, names: _Names
+    ) -> Iterator[Any]:
+        record = _value_or(end, at.path)
+        if at.side != "end" or at.parent is None:
+            return
+        if not want:
+            yield from self._before(one, True, end, at, names)
+        elif at.identity not in {None, "@key"}:
+            for path in self._paths(at.identity or "", end, at, names):
+                for value in (f"new-{_value_or(end, path)}", 4711, *self.pool):
+                    yield _put(end, path, value)
+        else:
+            yield _put(end, at.path, renamed(record if isinstance(record, dict) else {}, 3))
+            for value in ("new", *self.pool):
+                yield _put(end, at.path, value)
+
+    def _before(self, one: Any, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        """Yield states with a record of before the run in this place, or another than those."""
+        del one
+        if at.side == "end" and at.parent is not None:
+            if not want:
+                yield from self._created(Created(op="created"), True, end, at, names)
+            parent = self._on(end).counterpart(self._at(at.parent), "start")
+            for old in (
+                self.run.others(parent, self._at(at)).records if isinstance(parent, At) else ()
+            ):
+                if old.value is not MISSING:
+                    yield _put(end, at.path, old.value)
+
+    def _deleted(
+        self, one: Deleted, want: bool, end: Any, at: _Place, names: _Names
+    ) -> Iterator[Any]:
+        del one, names
+        if at.side != "start" or at.parent is None:
+            return
+        self._on(end)
+        there = self.run.counterpart(self._at(at), "end")
+        if want and isinstance(there, At):
+            yield without(end, _path_to(there))
+        elif not want:
+            yield _put(end, at.path, self._at(at).value)
+
+    def _moved(self, one: Moved, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        if at.side != "end" or at.parent is None:
+            return
+        if not want:
+            yield from self._created(Created(op="created"), True, end, at, names)
+            return
+        for old in self._old(one.source, end):
+            placed = _put(end, at.path, old.value)
+            yield placed
+            if _value_or(placed, _path_to(old)) is not None:
+                yield without(placed, _path_to(old))
+
+    # --- fields ---
+
+    def _paths(self, ref: str, end: Any, at: _Place, names: _Names) -> list[Path]:
+        """Return where a field stands in the end state, and where it may be added; none for a key."""
+        base, steps = self._base(ref, at, names)
+        if base.side != "end" or "@key" in ref:
+            return []
+        self._on(end)
+        found = self.run.values(ref, self._at(at), {k: self._at(v) for k, v in names.items()})
+        paths = [_path_to(each) for each in found]
+        return [path for path in paths if "*" not in path] or list(
+            _fresh_paths(end, base.path, steps, ())
+        )
+
+    def _field(self, one: Any, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        paths = self._paths(one.field, end, at, names)
+        voids = [p for void in getattr(one, "void", ()) for p in self._paths(void, end, at, names)]
+        if not want:
+            yield from (_put(end, path, "yes") for path in voids)
+        for path in voids if want else ():
+            end = _put(end, path, None)
+        if "*" in one.field:
+            paths += _fresh_paths(end, *self._at_base(one.field, at, names), ())
+        there = (
+            self._on(end).counterpart(self._at(at), "start") if isinstance(one, Changed) else None
+        )
+        before = self.run.values(one.field, there, {}) if isinstance(there, At) else []
+        yield from (_written(end, path, each.value) for path, each in product(paths, before))
+        for path in paths:
+            old = _value_or(end, path)
+            for value in (*self._candidates(one, old, want), MISSING):
+                yield _written(end, path, value)
+                if isinstance(old, list) and value is not MISSING:
+                    yield _put(end, path, [*old, value])
+        for value in (
+            self._candidates(one, _value_or(end, paths[0]), want) if len(paths) > 1 else ()
+        ):
+            alike = end
+            for path in paths:
+                alike = _put(alike, path, value)
+            yield alike
+
+    def _at_base(self, ref: str, at: _Place, names: _Names) -> tuple[Path, tuple[str, ...]]:
+        base, steps = self._base(ref, at, names)
+        return base.path, steps
+
+    def _candidates(self, one: Any, old: Any, want: bool) -> list[Any]:
+        other = [v for op in OPERATORS.values() if (v := op(old)) is not None]
+        said = list(_literals(one))
+        if isinstance(one, Contains) and isinstance(old, str):
+            said = [*(f"{old} {phrase}" for phrase in one.phrases[:3]), *said]
+        elif isinstance(one, Empty):
+            said = [None, "", []] if want else ["2026-01-01"]
+        elif isinstance(one, Flag):
+            said = [one.value, str(one.value).lower()] if want else [not one.value]
+        elif isinstance(one, Word) and not want:
+            said = [*one.reject]
+        elif isinstance(one, Number):
+            mark = one.currency or one.unit or next(iter(one.marks), "")
+            like = (
+                [written_like(a, old, one) for a in _amounts(one)]
+                if isinstance(old, str | int | float)
+                else []
+            )
+            said = [
+                *like,
+                *(f"{a:g} {mark}" if mark and isinstance(old, str) else a for a in _amounts(one)),
+            ]
+            said += [f"{a:g} {mark}" for a in _amounts(one)] if mark else []
+        elif isinstance(one, Moment):
+            said = list(self._moments(one, old))
+        elif isinstance(one, Changed):
+            said = []
+        return [
+            *(() if want and not isinstance(one, Changed) else other),
+            *said,
+            *self.pool,
+            *_ANY,
+            *other,
+        ]
+
+    def _moments(self, one: Moment, old: Any) -> Iterator[Any]:
+        zoned = one if one.zone else one.model_copy(update={"zone": self.setting.zone})
+        by = {"<": -1, ">": 1, "!=": 1}.get(one.compare, 0)
+        for end in (one.value, one.high or one.value):
+            for minutes in (by, by * 1440, 0, -1, 1, -1440, 1440, -2880, 2880):
+                for like in (
+                    old if isinstance(old, str) else "",
+                    "2026-01-01T12:00:00Z",
+                    "2026-01-01T12:00",
+                    "",
+                    "12:00",
+                ):
+                    yield moment_like(end, minutes, like, zoned)
+                yield moment_like(end[:10] if "-" in end else end, minutes, "", zoned)
+
+    def _relation(
+        self, one: Relation, want: bool, end: Any, at: _Place, names: _Names
+    ) -> Iterator[Any]:
+        del want  # each pair is tried
+        run, held = self._on(end), {k: self._at(v) for k, v in names.items()}
+        refs = (one.field, one.other)
+        values = [[each.value for each in run.values(ref, self._at(at), held)] for ref in refs]
+        paths = [self._paths(ref, end, at, names) for ref in refs]
+        if "*" in one.field:
+            paths[0] = [*paths[0], *_fresh_paths(end, *self._at_base(one.field, at, names), ())]
+        for mine, theirs in ((0, 1), (1, 0)):
+            for path in paths[mine]:
+                for value in values[theirs]:
+                    if value is not MISSING and not isinstance(value, list | dict):
+                        yield _put(end, path, value)
+                        yield from (_put(end, path, v) for v in _around(value))
+        for path, other in product(paths[0], paths[1]):
+            for one_value, other_value in product(
+                ("x", "y", 1, 2, "2026-01-01", "2026-01-02"), repeat=2
+            ):
+                yield _put(_put(end, path, one_value), other, other_value)
+        for path in paths[0]:
+            yield from (_written(end, path, value) for value in (*_ANY, MISSING))
 
 
-def _met(one: Any, old: Any, end: Any, at: Path, names: dict[str, Path]) -> Any:
-    """Return a value that meets a condition, written as the old one is."""
-    beyond = {"<": -1, ">": 1, "!=": 1}.get(getattr(one, "compare", "="), 0)
-    if isinstance(one, Is | Contains | Word):
-        listed = {"is": "values", "contains": "phrases", "word": "accept"}[one.op]
-        return getattr(one, listed)[0]
-    if isinstance(one, Flag | Empty):
-        return one.value if isinstance(one, Flag) else ""
-    if isinstance(one, Number):
-        mark = one.marks[0] if one.marks else one.currency or one.unit or ""
-        fresh = f"0 {mark}" if mark and not isinstance(old, int | float) else 0
-        like = old if isinstance(old, str) and re.search(r"\d", old) else fresh
-        return written_like(one.value + beyond, like, one)
-    if isinstance(one, Moment):
-        return moment_like(one.value, beyond * 1440, old if isinstance(old, str) else "", one)
-    if isinstance(one, Relation) and (other := _place(one.other, at, names)) is not None:
-        return _value_or(end, other)
-    return f"{old} (changed)" if isinstance(old, str) else not old if isinstance(old, bool) else 1
+_Names = dict[str, _Place]
 
 
-def _concrete(over: str, end: Any, at: Path, names: dict[str, Path]) -> Iterator[Path]:
-    base = _place(over.partition("*")[0].rstrip("/"), at, names)
-    rest = over[len(over.partition("*")[0]) :]
-    if base is not None and _value_or(end, base) is not None:
-        pattern = tuple(rest.split("/")) if rest else ()
-        yield from paths_of(value_at(end, base), pattern, base)
+def _turn(one: Record) -> tuple[int, int]:
+    other = 0 if getattr(one, "field", "") == "@key" else 2
+    return _ORDER.get(type(one), other), -sum(1 for _ in inside(one))
 
 
-def _list_of(over: str, end: Any, at: Path, names: dict[str, Path]) -> Path:
-    head, _, last = over.rpartition("/")
-    if last != "*":
-        return _place(over, at, names) or ()
-    if "*" in head:
-        return next(iter(_concrete(head, end, at, names)))
-    return _place(head, at, names) or ()
+def _literals(one: Any) -> Iterator[Any]:
+    """Yield what a condition compares with."""
+    for name in ("values", "phrases", "accept", "value", "high"):
+        found = getattr(one, name, None)
+        yield from found if isinstance(found, tuple) else () if found is None else (found,)
 
 
-def _place(ref: str, at: Path, names: dict[str, Path]) -> Path | None:
-    if ref.startswith("$"):
-        name = re.split("[/@]", ref[1:])[0]
-        if name not in {"end", *names}:
-            return None
-        at, ref = () if name == "end" else names[name], ref[1 + len(name) :]
-    if "@key" in ref:
-        return None
-    steps = [each.replace("~1", "/").replace("~0", "~") for each in ref.split("/")[1:]]
-    return (
-        *at,
-        *(
-            0 if each == "*" else int(each) if each.isdecimal() and len(each) < 5 else each
-            for each in steps
-        ),
-    )
+def _amounts(one: Number | Sum) -> list[float]:
+    by = {"<": -1.0, ">": 1.0, "!=": 1.0}.get(one.compare, 0.0)
+    ends = [one.value, *(() if one.high is None else (one.high,))]
+    return [
+        *(end + by for end in ends),
+        *(end + off for end in ends for off in (0, 1, -1, 0.01, -0.01)),
+    ]
 
 
-def _value_or(end: Any, path: Path | None) -> Any:
-    try:
-        return None if path is None else value_at(end, path)
-    except (KeyError, IndexError, TypeError):
-        return None
+def _around(value: Any) -> Iterator[Any]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield from (value - 1, value + 1)
+    yield from (v for op in OPERATORS.values() if (v := op(value)) is not None)
+    readings = number_readings(value)[0] if isinstance(value, str) else ()
+    for amount in (float(each) + by for each in readings for by in (-1, 1)):
+        yield written_like(amount, value, None)
+    if isinstance(value, str):
+        for day in {(r.year, r.month, r.day) for r in moment_readings(value)}:
+            if day[0] and day[1] and day[2]:
+                wanted = "{:04}-{:02}-{:02}".format(*day)
+                yield from (moment_like(wanted, by, "", None) for by in (-1440, 1440))
+
+
+def _path_to(at: At) -> Path:
+    steps: list[Any] = []
+    while not isinstance(at.above, str):
+        steps.append(at.key)
+        at = at.above
+    return tuple(reversed(steps))
+
+
+def _fresh_paths(end: Any, base: Path, steps: Sequence[str], keys: Iterable[str]) -> list[Path]:
+    """Return where a record may be added: `*` is the first element there is, and at last one more."""
+    path = base
+    last = max((n for n, step in enumerate(steps) if step == "*"), default=-1)
+    for number, step in enumerate(steps):
+        there = _value_or(end, path)
+        if step != "*":
+            path = (*path, step)
+        elif number < last and isinstance(there, list | dict) and there:
+            path = (*path, next(iter(there)) if isinstance(there, dict) else 0)
+        elif isinstance(there, dict) or (keys and not isinstance(there, list)):
+            known = there if isinstance(there, dict) else {}
+            fresh = [key for key in dict.fromkeys([*keys, f"new-{len(known)}"]) if key not in known]
+            return [(*path, key, *steps[number + 1 :]) for key in fresh]
+        else:
+            path = (*path, len(there) if isinstance(there, list) else 0)
+    return [path]
+
+
+def _value_or(end: Any, path: Path) -> Any:
+    for step in path:
+        end = member(end, str(step))
+    return None if end is MISSING else end
+
+
+def _written(end: Any, path: Path, value: Any) -> Any:
+    """Return `end` with a value at `path`, without the field for `MISSING`."""
+    if value is not MISSING:
+        return _put(end, path, value)
+    there = _value_or(end, path[:-1])
+    return without(end, path) if path and isinstance(there, dict) and path[-1] in there else end
 
 
 def _put(end: Any, path: Path, value: Any) -> Any:
     if not path:
         return value
     step, rest = path[0], path[1:]
-    if isinstance(end, list):
-        index = int(step)
-        grown = [*end, *([{}] if index >= len(end) else [])]
-        return [*grown[:index], _put(grown[index], rest, value), *grown[index + 1 :]]
-    if step == 0 and not isinstance(end, dict):
-        return [_put({}, rest, value)]
-    kept = dict(end) if isinstance(end, dict) else {}
+    if isinstance(end, list) and str(step).isdecimal():
+        index = min(int(step), len(end))
+        inner = end[index] if index < len(end) else None
+        return [*end[:index], _put(inner, rest, value), *end[index + 1 :]]
+    if isinstance(step, int) and not isinstance(end, dict):
+        return [_put(None, rest, value)]
+    kept = end if isinstance(end, dict) else {}
     return {**kept, str(step): _put(kept.get(str(step)), rest, value)}
 
 
@@ -282,14 +751,14 @@ def written_like(amount: float, value: Any, condition: Any) -> Any:
     )
 
 
-def moment_like(wanted: str, by: int, value: Any, condition: Moment) -> Any:
+def moment_like(wanted: str, by: int, value: Any, condition: Moment | None) -> Any:
     """Return a moment some minutes off, written as `value` is; None where its form is not known."""
     day, _, clock = wanted.partition("T") if "-" in wanted else ("2026-01-15", "", wanted)
     try:
         at = datetime.fromisoformat(f"{day}T{clock or '12:00'}") + timedelta(
             minutes=by
         )  # zone follows
-        zone = condition.zone
+        zone = condition.zone if condition is not None else None
         if isinstance(value, str) and value.endswith("Z") and zone:
             utc = at.replace(tzinfo=ZoneInfo(zone)).astimezone(ZoneInfo("UTC"))
             return re.sub(_MOMENT, f"{utc:%Y-%m-%dT%H:%M}", value)
