@@ -207,7 +207,13 @@ async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
         async with open_guard(chromium.ws_url, places, lambda *each: found.append(each)) as guard:
             assert await shown(past, f"{site}/a") == f"{site}/a"
             context = (await past.call("Target.createBrowserContext"))["browserContextId"]
-            for url in (f"{site}/finish", "file:///etc/hostname", "view-source:file:///etc/"):
+            named = f"{site.replace('://', '://user:word@')}/finish"
+            for url in (
+                f"{site}/finish",
+                named,
+                "file:///etc/hostname",
+                "view-source:file:///etc/",
+            ):
                 assert (await shown(past, url)).startswith("chrome-error:")
                 assert (await shown(past, url, context)).startswith("chrome-error:")
             await guard.disarm()
@@ -215,7 +221,7 @@ async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
         await past.close()
     codes = [(code, blocked) for code, blocked, _ in found]
     assert (
-        codes == [(IntegrityCode.GUARDED_PATH, True)] * 2 + [(IntegrityCode.LOCAL_PAGE, True)] * 4
+        codes == [(IntegrityCode.GUARDED_PATH, True)] * 4 + [(IntegrityCode.LOCAL_PAGE, True)] * 4
     )
 
 
