@@ -153,11 +153,16 @@ class _Check:
         self.wrong: list[str] = []
         self.notes: list[str] = []
         self.tried = 0
+        self.known: dict[Any, bool] = {}
 
     def truth(self, states: States, claim: Claim | None = None) -> bool | None:
         assertion = (claim or self.claim).assertion
         self.tried += 1
-        return None if assertion is None else decide(assertion, states, self.setting).truth
+        return (
+            None
+            if assertion is None
+            else decide(assertion, states, self.setting, known=self.known).truth
+        )
 
     def run(self) -> Adequacy:
         self._facts()

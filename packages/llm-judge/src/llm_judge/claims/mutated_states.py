@@ -59,25 +59,29 @@ def mutated(
     claims: Sequence[Claim], bases: Sequence[States], rng: random.Random, most: int = _MUTATED
 ) -> list[tuple[str, States]]:
     """Return states changed in one place, and in two, where one of the claims looks; the smallest changes first."""
+    names = _second_names(claims, bases[0].start) if bases else set()
+    reads = [one for claim in claims for one in reads_of(claim) if one.field not in names]
     singles = [("nothing changed", each) for each in bases]
     for each in bases:
         if each.start is MISSING:
             singles.append(("the same before the run as after it", States(each.end, each.end)))
         else:
             singles += [
-                (told, States(end, each.start)) for told, end in _taken_over(claims, each.end)
+                (told, States(end, each.start)) for told, end in _taken_over(reads, each.end)
             ]
     for base in bases:
         # a share for each field and kind of change, the likeliest first
         kinds: dict[str, list[tuple[str, States]]] = {}
-        for kind, told, end in _changes(claims, base, rng):
+        for kind, told, end in _changes(reads, base.end, rng):
             kinds.setdefault(kind, []).append((told, States(end, base.start)))
         turns = [each for turn in zip_longest(*kinds.values()) for each in turn if each is not None]
         singles += turns[: most // max(1, len(bases))]
     twice: list[tuple[str, States]] = []
     for told, states in rng.sample(singles, min(len(singles), most // 8)):
         again = (
-            list(islice(_changes(claims, states, rng), 8)) if states.end is not states.start else []
+            list(islice(_changes(reads, states.end, rng), 8))
+            if states.end is not states.start
+            else []
         )
         if again:
             _, also, end = rng.choice(again)
@@ -85,12 +89,8 @@ def mutated(
     return [*singles, *twice]
 
 
-def _changes(
-    claims: Sequence[Claim], states: States, rng: random.Random
-) -> Iterator[tuple[str, str, Any]]:
+def _changes(reads: Sequence[Read], end: Any, rng: random.Random) -> Iterator[tuple[str, str, Any]]:
     """Yield the kind of a change, what it is in words, and the end state with it."""
-    end, names = states.end, _second_names(claims, states.start)
-    reads = [one for claim in claims for one in reads_of(claim) if one.field not in names]
     for place in dict.fromkeys(one.field for one in reads):
         paths = list(islice(paths_of(end, place), 200))
         for path in _last_first(paths, rng):  # new records stand last
@@ -196,9 +196,9 @@ def _met(condition: Any, value: Any, setting: Setting | None = None) -> bool | N
     return decide(alone, States({"v": value}), setting).truth
 
 
-def _taken_over(claims: Sequence[Claim], end: Any) -> Iterator[tuple[str, Any]]:
+def _taken_over(reads: Sequence[Read], end: Any) -> Iterator[tuple[str, Any]]:
     """Yield states in which an older record holds what the last one did, which is gone."""
-    for pattern in dict.fromkeys(one.record for claim in claims for one in reads_of(claim)):
+    for pattern in dict.fromkeys(one.record for one in reads):
         paths = list(islice(paths_of(end, pattern), 200))
         for old in paths[:-1][-3:] if pattern[-1:] == ("*",) else ():
             record, there = value_at(end, paths[-1]), value_at(end, old)
