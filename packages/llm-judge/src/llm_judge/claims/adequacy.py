@@ -295,6 +295,9 @@ class _Check:
         named = dict(islice(((leaf, said) for leaf, said in named.items() if said), 40))
         read = [leaf for leaf in named if self._is_read(states, leaf)]
         covered = {said for leaf in read for said in named[leaf]}
+        keys = (r.condition for r in reads_of(self.claim, keys=True) if r.field[-1:] == ("@key",))
+        # a name that is the key of a map stands in no leaf; elsewhere it only refers to it
+        covered |= {folded(text) for each in keys if isinstance(each, Is) for text in each.values}
         texts = [folded(str(leaf.value)) for leaf in read]
         for leaf, said in named.items():
             # a fact that several records hold must be read in one of them
