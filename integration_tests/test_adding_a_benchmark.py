@@ -24,8 +24,8 @@ def test_the_benchmark_has_less_than_sixty_lines(root: Path) -> None:
 
 
 def test_the_benchmark_passes_the_table_of_faults(root: Path, tmp_path: Path) -> None:
-    benchmark, agent, _, test = blocks_of(root)
-    (tmp_path / "test_sums.py").write_text(f"{benchmark}\n\n{agent}\n\n{test}")
+    benchmark, served, agent, _, test = blocks_of(root)
+    (tmp_path / "test_sums.py").write_text(f"{benchmark}\n\n{served}\n\n{agent}\n\n{test}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_sums.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -34,7 +34,7 @@ def test_the_benchmark_passes_the_table_of_faults(root: Path, tmp_path: Path) ->
 
 def test_the_commands_of_the_page_run_and_report_on_it(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "adding-a-benchmark.md").read_text(encoding="utf-8")
-    benchmark, agent, *_ = blocks_of(root)
+    benchmark, _, agent, *_ = blocks_of(root)
     install(tmp_path, f"{benchmark}\n\n{agent}", entry_points_in(page))
     for command in re.findall(r"`((?:bench-core run|bench-report build) .+?)`", page):
         program, *arguments = command.split()
