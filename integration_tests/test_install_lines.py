@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import ensurepip
 import json
 import os
 import re
@@ -132,9 +131,7 @@ def installed(lines: list[list[str]], folder: Path) -> list[dict[str, str]]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))
     }
-    pip = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
     environ = kept | {
-        "PYTHONPATH": str(pip),
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_FIND_LINKS": str(dist),
     }

@@ -169,6 +169,7 @@ def lines_of(built: Built, form: str) -> list[str]:
     plain = (
         text.replace(r"\ensuremath{-}", "\N{MINUS SIGN}")
         .replace(r"\textless{}", "<")
+        .replace(r"\textgreater{}", ">")
         .replace("--", "\N{EN DASH}")
     )
     plain = re.sub(

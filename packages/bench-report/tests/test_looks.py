@@ -53,7 +53,7 @@ def pair(scored_run: Runs) -> tuple[Path, Path]:
 
 def test_the_gate_decides_as_the_looks_did(pair: tuple[Path, Path]) -> None:
     code, out = invoke("gate", pair[0], "--against", pair[1], "--looks")
-    assert code == 1
+    assert code == 1, out
     assert out.startswith("REGRESSION: a drop beyond the boundary of look 2 of 5")
 
     code, out = invoke("gate", pair[0], "--against", pair[1], "--looks", "--json")

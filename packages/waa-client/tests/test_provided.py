@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.discovery import find_plugins
 from bench_core.machines import MachineError
 from bench_core.records import Task
 from bench_core.scheduling import NoLocks
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SIMULATED = pytest.mark.skipif(
+    not find_plugins("world"), reason="no simulated desktop is installed here"
+)
 TASK = Task(benchmark="waa", task_id="a", goal="Do it.")
 
 
@@ -38,7 +42,7 @@ class OneDead(ProvidedVms):
     [
         pytest.param({"urls": {"vm": "http://x"}}, False, id="vm-alone"),
         pytest.param({"urls": {"vm": "http://x", "evaluate": "http://y"}}, True, id="evaluator"),
-        pytest.param({"world": "waa"}, True, id="simulated"),
+        pytest.param({"world": "waa"}, True, id="simulated", marks=SIMULATED),
         pytest.param({}, False, id="no-address"),
     ],
 )

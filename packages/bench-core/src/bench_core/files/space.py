@@ -1,7 +1,8 @@
-"""Whether a disk has room: asked before work whose result would not fit."""
+"""Whether a disk has room, and a process files to open: asked before work that would fail without."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,27 @@ TO_BEGIN = 200 * _MB
 """Bytes that must be free before a run begins or is continued."""
 TO_GO_ON = 20 * _MB
 """Bytes that must be free before each attempt: what is in flight can still be written down."""
+_FILES = 64
+"""As many as a run of one trial opens at once, twice."""
+
+
+def require_open_files() -> None:
+    """Raise where this process may not open as many files as a run needs, and cannot be allowed to.
+
+    Raises:
+        RunFolderError: Says how many there may be.
+    """
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft == resource.RLIM_INFINITY or soft >= _FILES:
+            return
+        if hard != resource.RLIM_INFINITY and hard < _FILES:
+            raise RunFolderError(
+                f"only {hard} files may be open at once, and a run needs {_FILES}: allow more with `ulimit -n`"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, hard))
 
 
 def require_space(folder: Path, least: int) -> None:

@@ -122,7 +122,7 @@ class CheckedLog(Generic[R]):
             self.end = FileEnd(self.end.lines + 1, checksum_in(line))
             try:
                 self.end.overwrite(self._end_file)
-            except OSError as error:
+            except (OSError, ValueError) as error:  # the latter where it is closed
                 raise RunFolderError(f"cannot write to {end_path(self.path)}: {error}") from error
         return numbered
 

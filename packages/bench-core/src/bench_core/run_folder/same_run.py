@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bench_core.errors import RunFolderError
 from bench_core.files.inside import refuse_unusual
-from bench_core.files.space import TO_BEGIN, require_space
+from bench_core.files.space import TO_BEGIN, require_open_files, require_space
 from bench_core.records import RunInfo, Task
 from bench_core.redaction import Redactor
 from bench_core.run_folder.view import read_info, read_tasks
@@ -50,6 +50,7 @@ def refuse_unusable_folder(
     elif path.exists():
         refuse_unusual(path)
         refuse_results_alone(path)
+    require_open_files()
     require_space(path, TO_BEGIN)
 
 

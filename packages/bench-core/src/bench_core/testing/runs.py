@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from bench_core.files.append_log import GroupSync
+from bench_core.files.checksums import count_lines
 from bench_core.records import (
     ArtifactFile,
     Attempt,
@@ -164,7 +165,10 @@ def reseal(run: Path) -> None:
         count, digest = log.seal()
         log.close(sealed=True)
     info = read_info(run)
-    last = info.sessions[-1].model_copy(update={"results": count, "results_sha256": digest})
+    events = run / "events.jsonl"
+    left, known = count_lines(events) if events.exists() else (None, None)
+    seals = {"results": count, "results_sha256": digest, "events": left, "events_sha256": known}
+    last = info.sessions[-1].model_copy(update=seals)
     write_info(run, info.model_copy(update={"sessions": (last,)}), Redactor())
 
 
