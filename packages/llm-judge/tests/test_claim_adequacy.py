@@ -226,3 +226,36 @@ def test_every_claim_is_checked_without_an_exception_whatever_the_states_hold() 
         )
         assert found.standing in {"adequate", "inadequate", "disputed"}
         assert shape_of([states]).digest
+
+
+def test_a_second_name_of_a_record_that_both_compiles_choose_by_identifier_is_no_dispute() -> None:
+    number = {"op": "is", "field": "/id", "values": ["o1"]}
+    named = {"op": "is", "field": "/customer", "values": ["Bob Ray"]}
+    one = claim(orders(number, STATUS), criterion="Bob Ray's order is in effect", facts=[])
+    texts = (["x"], "g", START)
+    two = one.model_copy(update={"assertion": claim(orders(number, named, STATUS)).assertion})
+    assert check(one, *texts, other=two).standing == "adequate"
+    guards = [each.model_copy(update={"guard": True}) for each in (one, two)]
+    assert check(guards[0], *texts, other=guards[1]).standing == "disputed"
+    new = claim(orders(number, {**named, "values": ["Cy Poe"]}, STATUS), facts=[]).assertion
+    assert (
+        check(one, *texts, other=two.model_copy(update={"assertion": new})).standing == "disputed"
+    )
+    without = claim(orders(number, named), facts=[]).assertion
+    assert (
+        check(one, *texts, other=two.model_copy(update={"assertion": without})).standing
+        == "disputed"
+    )
+
+
+def test_numbers_in_words_identifiers_and_hundredths_are_those_of_the_criteria() -> None:
+    told = "four lamps for 12.50 on order 7"
+    start = {"orders": [{"id": 7, "lamps": 1, "cents": 900}]}
+
+    def findings(field: str, value: float) -> tuple[str, ...]:
+        one = claim({"op": "number", "field": f"/orders/0/{field}", "value": value}, criterion=told)
+        found = check(one, [told], "g", start)
+        return tuple(each for each in found.findings if "not in the criteria" in each)
+
+    assert not any(findings(*each) for each in (("lamps", 4), ("id", 7), ("cents", 1250)))
+    assert all(findings(*each) for each in (("lamps", 3), ("cents", 125), ("cents", 12500)))

@@ -65,7 +65,7 @@ def mutated(
     for each in bases:
         if each.start is MISSING:
             singles.append(("the same before the run as after it", States(each.end, each.end)))
-        else:
+        elif not names:
             singles += [
                 (told, States(end, each.start)) for told, end in _taken_over(reads, each.end)
             ]
