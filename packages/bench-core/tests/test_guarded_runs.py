@@ -216,7 +216,7 @@ def test_whoever_goes_on_after_an_interruption_has_its_handlers_back(
 
 @pytest.mark.parametrize("signals", [0, 1])
 def test_after_a_signal_none_ends_the_process_at_once(signals: int) -> None:
-    before, calls = signal.signal(signal.SIGTERM, signal.SIG_DFL), []
+    before, calls = [signal.signal(number, signal.SIG_DFL) for number in SIGNALS], []
     try:
         with Interrupts(lambda: calls.append("first"), lambda: calls.append("again")):
             for _ in range(signals):
@@ -226,12 +226,15 @@ def test_after_a_signal_none_ends_the_process_at_once(signals: int) -> None:
             signal.raise_signal(signal.SIGTERM)
         assert calls == ["first", "again"][: 2 * signals]
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
 
 
 def test_a_process_whose_command_is_interrupted_ends_by_no_late_signal(tmp_path: Path) -> None:
     code = (
         "import atexit, runpy, signal, sys\n"
+        # a shell's background jobs ignore it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "atexit.register(signal.raise_signal, signal.SIGTERM)\n"
         f"toys = runpy.run_path({str(RUNNER)!r})\n"
         "toys['ToyBenchmark'].tasks = lambda self: signal.raise_signal(signal.SIGINT)\n"
