@@ -33,7 +33,7 @@ from bench_core.files.atomic import write_atomic
 from bench_core.files.checksums import checksum_holds
 from bench_core.files.inside import refuse_links, refuse_unusual
 from bench_core.files.locks import FileLock, lock_for_writing
-from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
+from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_open_files, require_space
 from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, Task, TrialKey, TrialResult
 from bench_core.records.codec import encode_document
 from bench_core.redaction import Redactor
@@ -145,6 +145,7 @@ class RunFolder:
             InputError: A task id occurs twice, or two share a folder.
         """
         refuse_duplicates(tasks)
+        require_open_files()
         require_space(path, TO_BEGIN)
         path.mkdir(parents=True, exist_ok=True)
         refuse_unusual(path)
@@ -191,6 +192,7 @@ class RunFolder:
             planned = read_tasks(path, info)
             refuse_other_run(path, info, wanted, planned, tasks, redactor)
         refuse_fewer_trials(path, info, trials)
+        require_open_files()
         require_space(path, TO_BEGIN)
         for each in _WRITTEN:  # `read_info` has looked at what lies beside them
             refuse_links(path / each, deepest=2)
