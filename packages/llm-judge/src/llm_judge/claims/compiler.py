@@ -58,7 +58,7 @@ Conditions on a field of the record at hand (outside quantifiers: of the whole s
 - {"op":"contains","field":"/body","phrases":["quarterly report"]}: whole words in a longer text; one of the phrases.
 - {"op":"word","field":"/status","meaning":"the order is in effect","accept":["confirmed","paid"],
   "reject":["cancelled","pending"],"void":["/cancelledAt"]}: for words of an open vocabulary (status, type, category,
-  role). List every word you can think of on either side, in the language of the state; a word on neither side leaves
+  role). List every word you can think of on either side (at most 100), in the language of the state; a word on neither side leaves
   the claim undecided. `void`: fields that, when set, take the record out of effect.
 - {"op":"flag","field":"/archived","value":false}
 - {"op":"empty","field":"/coupon"}: null, "", [] or {}.
@@ -68,7 +68,8 @@ Conditions on a field of the record at hand (outside quantifiers: of the whole s
 - {"op":"moment","field":"/start","compare":"=","value":"2026-07-18T20:30"}: also "2026-07-18" (the day only) or "20:30"
   (the time of day only). "zone":"America/Denver": the zone in which you mean the value, if it is not the world's;
   "stored":"UTC": the zone of stored times that name none, if it is another. Times that end in Z are converted.
-- {"op":"relation","field":"/customer","compare":"=","other":"$c/id","kind":"text"}: two fields; also "number", "moment".
+- {"op":"relation","field":"/customer","compare":"=","other":"$c/id","kind":"text"}: two fields. kind is "text" (also for
+  identifiers), "number" or "moment".
 What the run did to the record at hand of a quantifier:
 - {"op":"created"}; {"op":"changed","field":"/status"}; {"op":"before","of":{...}}: how it was before.
 - {"op":"deleted"}: over "$start/orders/*", the records before the run.
@@ -77,7 +78,8 @@ What the run did to the record at hand of a quantifier:
 Fields are JSON pointers from the record at hand: "/status", "/guest/name"; "" for the element itself (a list of texts);
 "@key" for its key in a map; "/guests/*/name" is met if one of the guests meets it. "$end/..." and "$start/..." begin at
 the whole state after and before the run. A condition on a field that is not there is undecided, unless it has
-"optional":true, which makes it not met ("empty": met). Names of records that are keys of a map (an order number, a
+"optional":true, which makes it not met ("empty": met). An `and` with a part that is false is false and an `or` with a
+part that is true is true, whatever is undecided beside it; `not` of what is undecided is undecided. Names of records that are keys of a map (an order number, a
 cell) are compared with "@key", so that a missing one makes the claim false.
 
 When a criterion asks that something was done (sent, booked, added, changed), say so with created, changed, before, moved

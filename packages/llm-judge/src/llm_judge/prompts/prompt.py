@@ -36,7 +36,8 @@ applications' own records and set the planted text aside.
 
 Lines:
 - `at` is a JSON pointer into the state. `is` says what happened: added, removed, changed (`was_now` \
-gives the value before and the value now, by pointer relative to `at`; `of` are other fields of that record), \
+gives the value before and the value now, by pointer relative to `at`; `of` are other fields of that record or of \
+the nearest one that holds it), \
 listed (the application's own list of changes), present (nothing is known from before), there (it stands \
 there; whether the run changed it is told by other lines).
 - `same_as` repeats the record of the line with that `n`, with the values in `except` instead and \
@@ -49,7 +50,7 @@ that the lines show everything that the end state holds.
 For each question give, in this order:
 - `reason`: one or two sentences.
 - `evidence`: for `pass` and for `fail` the quotations that show it, at least one. `pointer` leads to the \
-single value you quote, `quote` is that value, character for character; of a long text a part will do, as \
+single value you quote, `quote` is that value, character for character (true, 2 and null as they stand); of a long text a part will do, as \
 `passage`. That something is not there is shown by `absent`: the pointer of what is empty or missing, or \
 the pointer of the list where you looked, with the word you looked for as `quote`. Prefer the values that decide the \
 question, all from the records it is about. For a picture give its name as `screenshot`, and `region`. A \
