@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta, timezone
@@ -251,6 +252,23 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Pat
         write_atomic(tmp_path / "a.json", b"x" * 20)
     assert refused.value.filename == str(tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+@pytest.mark.parametrize(
+    ("limits", "ends"),
+    [((24, 24), "only 24 files may be open at once"), ((24, 4096), "(48, 4096)"), ((256, 256), "(256, 256)")],
+)  # fmt: skip
+def test_a_run_may_open_as_many_files_as_it_needs_or_is_refused(
+    limits: tuple[int, int], ends: str
+) -> None:
+    code = (
+        "import resource; from bench_core.files.space import require_open_files\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, {limits})\n"
+        "require_open_files(); print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ends in (done.stdout + done.stderr).splitlines()[-1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")

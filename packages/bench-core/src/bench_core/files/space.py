@@ -13,8 +13,8 @@ TO_BEGIN = 200 * _MB
 """Bytes that must be free before a run begins or is continued."""
 TO_GO_ON = 20 * _MB
 """Bytes that must be free before each attempt: what is in flight can still be written down."""
-_FILES = 64
-"""As many as a run of one trial opens at once, twice."""
+_FILES = 48
+"""One trial on a simulated desktop ends with 28 and fails in odd places with 24."""
 
 
 def require_open_files() -> None:
