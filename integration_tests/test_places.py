@@ -24,5 +24,5 @@ def test_runs_end_in_order_in_odd_places(root: Path) -> None:
     (ended,) = re.findall(r"(\d+) cells: (\d+) as they should be, (\d+) skipped, 0 broken", done.stdout)  # fmt: skip
     cells, fine, skipped = map(int, ended)
     # disks of their own need rights that not every machine gives
-    assert (cells, fine + skipped) == (12, 12)
+    assert (cells, fine + skipped) == (13, 13)
     assert skipped <= 3

@@ -68,16 +68,25 @@ def campaign(place: Path, kinds: list[str], process: str, workers: int) -> list[
             found.append(f"{key.task_id}: {result.status.value}: {result.error}")
         if "good.txt" not in result.artifact_paths and key.task_id != "many_files":
             found.append(f"{key.task_id}: the good file is gone; left out: {result.left_out}")
-        print(f"{process} {key.task_id}: {len(result.artifacts)} kept; "
-              f"{'; '.join(f'{each.files} {each.why}' for each in result.left_out) or 'all'}")  # fmt: skip
     problems = [str(each) for each in check_run(out).problems]
+    changed = []
     if process == "shared":
         changed = [each for each in problems if "growing." in each or "over.bin" in each]
-        problems = [each for each in problems if each not in changed]
-        print(*changed, sep="\n")
-    else:
-        changed = []
-    found += [f"check: {each}" for each in problems]
+    found += [f"check: {each}" for each in problems if each not in changed]
+    print(f"{process:6} {'kind':26} {'score':5} {'kept':>5} {'complete':8} refused and told")
+    for key, result in view.results.items():
+        told = "; ".join(f"{each.files}: {each.why}" for each in result.left_out)
+        folder = view.trial_folder(key).relative_to(out).as_posix()
+        whole = (
+            "told"
+            if any(folder in each for each in changed)
+            else "NO"
+            if any(folder in each for each in problems)
+            else "yes"
+        )
+        print(
+            f"{process:6} {key.task_id:26} {result.score!s:5} {len(result.artifacts):5} {whole:8} {told or '-'}"
+        )
     if not found and not changed:
         seal_of(out)
     if (outside / BEFORE).read_bytes() != GOOD:

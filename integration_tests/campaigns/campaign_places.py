@@ -406,10 +406,13 @@ def _(place: Place) -> Iterator[None]:
 
 
 @named("working directory removed")
-def _(place: Place) -> None:
+def _(place: Place) -> Iterator[None]:
     place.through(
         f'cd {shlex.quote(str(place.here))}; mkdir gone; cd gone; rmdir ../gone; exec "$@"'
     )
+    yield
+    place.before = ()
+    yield
 
 
 @named("working directory not readable")
@@ -579,6 +582,7 @@ CHEAPEST = [
     "TMPDIR not UTF-8",
     "LC_ALL=POSIX without UTF-8",
     "working directory not readable",
+    "working directory removed",
 ]
 """Places that a test tries, in one world: most end a run before anything is started."""
 

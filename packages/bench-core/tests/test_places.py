@@ -58,6 +58,18 @@ def test_a_language_whose_names_are_ascii_is_refused_in_a_sentence() -> None:
     assert line.endswith("set PYTHONUTF8=1, or a language such as LC_ALL=C.UTF-8")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="others keep the name of a removed folder")
+def test_a_working_directory_that_was_removed_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    said = one_sentence(CliRunner().invoke(main, ["plugins"]))
+    assert said == "Error: the working directory was removed: change to another"
+
+
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
 def test_a_disk_without_locks_is_told_with_the_way_out(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

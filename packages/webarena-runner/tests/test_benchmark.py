@@ -162,5 +162,19 @@ print(WebArenaBenchmark(evaluator=lambda *_: None).unscored(()))
     ]
 
 
+def test_an_evaluator_without_memory_is_not_called_a_bad_installation(tmp_path: Path) -> None:
+    (tmp_path / "jsonpath_ng.py").write_text("raise MemoryError")
+    program = "from webarena_runner.benchmark import WebArenaBenchmark as B; B().unscored(())"
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1] == "MemoryError"
+
+
 def test_the_installed_evaluator_scores() -> None:
     assert WebArenaBenchmark().unscored(()) is None

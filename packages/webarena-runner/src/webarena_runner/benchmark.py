@@ -87,6 +87,8 @@ class WebArenaBenchmark:
         try:  # only the import tells, for 1 to 3 s: a half-installed one is found by its name
             if self._evaluator is None:
                 evaluator_module("api")
+        except MemoryError:  # which no other installation mends
+            raise
         except Exception as error:  # noqa: BLE001  # of others' code: whatever it raises, nothing scores
             kind = type(error).__name__
             return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -100,8 +99,11 @@ class BenchGroup(click.Group):
                 f"names of files are {sys.getfilesystemencoding()} here, and records hold all names: set "
                 "PYTHONUTF8=1, or a language such as LC_ALL=C.UTF-8"
             )
-        with contextlib.suppress(FileNotFoundError):  # such a folder is the command's to tell of
-            _refuse_names([*args, str(Path.cwd()), *map(os.environ.get, _PLACES)])
+        try:
+            here = str(Path.cwd())
+        except FileNotFoundError:
+            raise click.UsageError("the working directory was removed: change to another") from None
+        _refuse_names([*args, here, *map(os.environ.get, _PLACES)])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
