@@ -38,7 +38,7 @@ _WRITTEN_CODE = re.compile(
 )
 """SDKs write the body into the text of their exceptions, and gateways into a field of their own."""
 
-_FIELD_NAME = re.compile(r"""(['"])\w+\1\s*:""")
+_FIELD_NAME = re.compile(r"""(?<=[{,])\s*(['"])\w+\1\s*:""")
 """What such a body calls its fields says nothing of the error."""
 
 _CODES: dict[ErrorKind, str] = {
@@ -50,12 +50,12 @@ _CODES: dict[ErrorKind, str] = {
     "image_content_policy_violation data_inspection_failed cyber_policy cyber_policy_violation bio_policy "
     "moderation_blocked prompt_blocked guardrail_intervened prohibited_content content_blocked",
     "no_money": "insufficient_quota billing_hard_limit_reached billing_not_active billing_error billing_disabled "
-    "insufficient_credits insufficient_balance insufficient_funds arrearage payment_required "
+    "insufficient_credits insufficient_balance budget_exceeded insufficient_funds arrearage payment_required "
     "exceeded_current_quota_error allocation_quota.free_tier_only prepaid_bill_overdue postpaid_bill_overdue account_overdue_error",
     "auth": "invalid_api_key api_key_invalid api_key_expired authentication_error unauthorized "
     "account_deactivated auth_failure permission_error expired_token_exception unrecognized_client_exception invalid_signature_exception "
     "api_key_service_blocked missing_api_key",
-    "not_found": "model_not_found not_found_error deployment_not_found resource_not_found_exception",
+    "not_found": "model_not_found model_decommissioned model_deprecated model_not_supported not_found_error deployment_not_found resource_not_found_exception",
     "rate_limit": "rate_limit_exceeded rate_limit_error throttling throttling_exception throttling.rate_quota "
     "throttling.burst_rate throttling.allocation_quota too_many_requests_exception too_many_requests",
     "overloaded": "overloaded_error overloaded service_unavailable_exception model_not_ready_exception "
@@ -79,11 +79,12 @@ _STATUSES: dict[int, ErrorKind] = {
     529: "overloaded",
 }  # fmt: skip
 _TOO_MUCH = (
-    r"(?:too (?:long|large|big|many|much|high)|exceed|surpass|(?:longer|greater|larger|bigger|more|fewer|less) than|over(?:flow|run|sized)|"
+    r"(?:too (?:long|large|big|many|much|high)|exceed|surpass|(?:longer|greater|larger|bigger|more(?: \w+)?|fewer|less|smaller) than|"
+    r"\b(?:only|accepts|holds|takes|supports) (?:only )?\d\d|over(?:flow|run|sized)|"
     r"(?:over|above|beyond) (?:the|its|a|our)?\s*(?:\S+ )?(?:limit|maximum|window|length)|reduce (?:the|your)|shorten|"
-    r"(?:not|n.?t|cannot) (?:\w+ )?fit|at most|up to \d|no more than|must (?:be|have|not be) (?:at most|less|fewer|"
-    r"<|≤|within)|<=|≤|should be (?:\[|less|within|at most)|out of range|"
-    r"(?:maximum|max\.?|limit(?:ed)?)(?: \w+){0,3}(?: length| size| tokens?| number| count| dimensions?| pixels?|:| is| of)|"
+    r"(?:not|n.?t|cannot) (?:\w+ )?fit|at most|up to \d|no more than|must (?:be|have|not be) (?:at most|less|fewer|below|under|"
+    r"<|≤|within)|(?:below|under|within|above|over) \d[\d.,]* ?(?:[kmg]i?b|px|(?:mega)?pixels|tokens)\b|<=|≤|should be (?:\[|less|within|at most)|out of range|"
+    r"max[_ -]?length|limit\b[^.\n]{0,60}\bfound \d|(?:maximum|max\.?|limit(?:ed)?)(?: \w+){0,3}(?: length| size| tokens?| number| count| dimensions?| pixels?|:| is| of)|"
     r"\d\s*>\s*\d)"
 )
 _INPUT = (
@@ -101,7 +102,7 @@ def _near(one: str, other: str, most: int = 120) -> str:
 _MONEY = (
     r"credit balance|(?:insufficient|not enough|no|any|out of|more|all|available|remaining) (?:\w+ )?(?:credits?|balance|funds)\b|"
     r"\b(?:credits?|balance|funds|free (?:tier|quota))\b[^.\n]{0,60}(?:insufficient|exhausted|depleted|too low|used up|"
-    r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|spending (?:limit|cap)|"
+    r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|(?:spend(?:ing)?|\bkey) (?:limit|cap)\b|budget (?:has been |was )?exceeded|exceed\w* (?:its|the|your) (?:\w+ )?budget|"
     r"past invoices?|in arrears|overdue[- ](?:payment|balance)|good standing|payment (?:is )?required|"
     r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance"
 )
@@ -119,13 +120,15 @@ _KEY = (
     r"\bkey\b.{0,40}\b(?:not valid|invalid|expired|revoked|disabled|deactivated|suspended|leaked)\b|"
     r"\b(?:api|access|secret|subscription)[ -]?key\b.{0,40}\b(?:not found|missing|required)\b|"
     r"\b(?:invalid|incorrect|unknown|expired|missing|no such|wrong)\b.{0,40}\b(?:(?:\w+[ -])?key|(?:access|api|auth|bearer|expired|security) "
-    r"token|credentials)\b|not authenticated|unauthorized|authentication (?:fail|method\b)|security token|"
+    r"token|credentials)\b|not authenticated|not authorized|unauthorized|authentication (?:fail|method\b)|security token|"
     r"\bsignature\b.{0,60}\bnot match|\w_API_?KEY\b|\bapi_?key\b.{0,60}\b(?:must be|set|provide)|"
     r"\b(?:no|not|locate|find|load)\b.{0,40}\bcredentials\b|\bcredentials\b.{0,40}\b(?:not|missing)\b"
 )
 _NO_MODEL = (
     r"\bmodel\b['\"`\s:,\w./@-]{0,80}?(?:not found|does(?: not|n.?t) exist|not exist|is not available|not deployed|is not a valid|"
-    r"no longer available|identifier is invalid)|(?:no such|unknown|invalid) model\b|access to (?:the )?model"
+    r"(?:has been|was|is) (?:decommissioned|deprecated|retired|removed|sunset|discontinued|shut down)|"
+    r"no longer available|identifier is invalid)|(?:no such|unknown|invalid) model\b|not a valid model\b|"
+    r"\b(?:requested model|model (?:id|name))\b['\"`\s:,\w./@-]{0,80}?(?:is not|isn.?t) supported|access to (?:the )?model"
 )
 _WORDS: dict[ErrorKind, str] = {
     "model_refusal": _REFUSAL,
