@@ -66,7 +66,8 @@ def campaign(place: Path, kinds: list[str], process: str, workers: int) -> list[
     for key, result in view.results.items():
         if result.status is not Status.COMPLETED:
             found.append(f"{key.task_id}: {result.status.value}: {result.error}")
-        if "good.txt" not in result.artifact_paths and key.task_id != "many_files":
+        good = "agent/good.txt" if process == "own" else "good.txt"
+        if good not in result.artifact_paths and key.task_id != "many_files":
             found.append(f"{key.task_id}: the good file is gone; left out: {result.left_out}")
     problems = [str(each) for each in check_run(out).problems]
     changed = []
@@ -132,11 +133,11 @@ def full_disk(place: Path) -> list[str]:
     for key, result in view.results.items():
         kept = {each.path: each.size for each in result.artifacts}
         told = [(each.why, each.first) for each in result.left_out]
-        text = view.trial_folder(key) / "data.txt"
+        text = view.trial_folder(key) / "agent" / "data.txt"
         whole = text.exists() and text.read_text().endswith("x" * (FULL_BYTES - len(SECRET)))
-        if result.score != 1.0 or "good.txt" not in kept or "given.json" not in kept:
+        if result.score != 1.0 or "agent/good.txt" not in kept or "given.json" not in kept:
             found.append(f"{key.task_id}: {result.status.value}, {result.error}, {sorted(kept)}")
-        if whole is ("data.txt" not in kept) or whole is bool(told):
+        if whole is ("agent/data.txt" not in kept) or whole is bool(told):
             found.append(f"{key.task_id}: kept whole: {whole}; {kept}; told: {told}")
         refused += told == [("No space left on device", "data.txt")]
         if SECRET in (text.read_text() if whole else ""):

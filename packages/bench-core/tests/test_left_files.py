@@ -20,7 +20,7 @@ from hostile_files import BEFORE, GOOD, KINDS, SECRET, WRITES_ON  # needs the pa
 from bench_core.files.removal import remove_folder
 from bench_core.redaction import Redactor
 from bench_core.run_folder import changed_artifacts, describe_artifacts
-from bench_core.run_folder.left_files import FileLimits, keep_files
+from bench_core.run_folder.left_files import OF_AGENT, FileLimits, keep_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,7 +69,9 @@ def test_what_is_kept_is_whole_and_what_is_not_is_told(
     os.utime(source / "good.txt", (1, 1))  # the oldest, however coarse the clock of the disk
     KINDS[kind](source, outside)
     told = keep_files(source, trial, SMALL, Redactor([SECRET]))
-    assert (trial / "good.txt").read_bytes() == GOOD
+    place = trial if in_place else trial / OF_AGENT
+    assert (place / "good.txt").read_bytes() == GOOD
+    assert in_place or [each.name for each in trial.iterdir()] == [OF_AGENT]
     harmless = kind in HARMLESS or (kind in AS_ROOT and os.geteuid() == 0)
     # the name of an agent's stage is taken where there is one, and a name as the run's where it has written
     harmless |= kind == "its own stage"
@@ -78,7 +80,7 @@ def test_what_is_kept_is_whole_and_what_is_not_is_told(
         each.why and each.first.isprintable() | (kind == "control characters") for each in told
     )
     kept = describe_artifacts(trial)
-    assert "good.txt" in {each.path for each in kept}
+    assert (place / "good.txt").relative_to(trial).as_posix() in {each.path for each in kept}
     assert all(each.sha256 for each in kept)
     assert list(changed_artifacts(trial, kept)) == []
     assert (outside / BEFORE).read_bytes() == GOOD
@@ -99,7 +101,8 @@ def test_the_oldest_files_are_kept_after_those_that_runs_know(tmp_path: Path) ->
         (stage / name).write_bytes(b"x" * len(name[:7]))
         os.utime(stage / name, (number, number))
     told = keep_files(stage, trial, FileLimits(files=5, total_bytes=13))
-    assert {each.name for each in trial.iterdir()} == {"trajectory.jsonl", "1", "22", "333"}
+    assert {each.name for each in trial.iterdir()} == {"trajectory.jsonl", OF_AGENT}
+    assert {each.name for each in (trial / OF_AGENT).iterdir()} == {"1", "22", "333"}
     assert {each.why: (each.first, each.files, each.bytes) for each in told} == {
         "more than 5 files": ("", 1, 0), "more than 0 MB together": ("7777777", 1, 7),
     }  # fmt: skip
@@ -128,13 +131,14 @@ def test_a_full_disk_keeps_a_file_whole_or_not_at_all(
     (stage / "note.txt").write_bytes(GOOD)
     with full_at(len(data) * (point + 1) // 20 - (point < 19)):
         told = keep_files(stage, trial)
-    assert (trial / "note.txt").read_bytes() == GOOD
+    kept = trial / OF_AGENT
+    assert (kept / "note.txt").read_bytes() == GOOD
     if point == 19:
-        assert (trial / "data.bin").read_bytes() == data
+        assert (kept / "data.bin").read_bytes() == data
         assert told == ()
     else:
         assert [(each.why, each.first) for each in told] == [("File too large", "data.bin")]
-        assert [each.name for each in trial.iterdir()] == ["note.txt"]
+        assert [each.name for each in kept.iterdir()] == ["note.txt"]
 
 
 class Growing(Redactor):
@@ -163,7 +167,7 @@ def test_a_text_that_grows_faster_than_it_is_read_is_refused_at_the_limit(
     (told,) = keep_files(stage, trial, FileLimits(file_bytes=4 << 20), redactor)
     assert told.why == "grew, or was not read in time, while it was taken over"
     assert redactor.path.stat().st_size < 24 << 20
-    assert list(trial.iterdir()) == []
+    assert describe_artifacts(trial) == ()
 
 
 def test_a_file_that_grows_has_the_digest_of_what_was_read(tmp_path: Path) -> None:
@@ -201,7 +205,7 @@ def test_looking_at_many_files_leaves_time_to_take_some(
     monkeypatch.setattr(time, "monotonic", itertools.count().__next__)
     told = keep_files(stage, trial, FileLimits(within_s=30))
     assert "not looked at within 15 s" in {each.why for each in told}
-    assert 0 < len([*trial.iterdir()]) < 30
+    assert 0 < len(describe_artifacts(trial)) < 30
 
 
 def test_a_removal_ends_in_time_and_raises_nothing(tmp_path: Path) -> None:
@@ -228,3 +232,60 @@ def test_a_removal_follows_no_link(outside: Path, tmp_path: Path) -> None:
     remove_folder(folder)
     assert not folder.exists()
     assert (outside / BEFORE).read_bytes() == GOOD
+
+
+def test_only_an_agents_own_account_keeps_its_names(tmp_path: Path) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    (stage / "screenshots" / "more").mkdir(parents=True)
+    trial.mkdir()
+    account = ["conversation.jsonl", "model_calls.jsonl", "observations.jsonl", "screenshots/1.png"]
+    account.append("trajectory.jsonl")
+    claims = ["judgement.json", "evaluation.json", "network.har", "agent_response.json", "log.txt"]
+    nested = ["screenshots/more/1.png", "Trajectory.jsonl"]
+    for name in (*account, *claims, *nested):
+        (stage / name).write_bytes(GOOD)
+    assert keep_files(stage, trial) == ()
+    placed = [*account, *(f"{OF_AGENT}/{name}" for name in (*claims, *nested))]
+    assert {each.path for each in describe_artifacts(trial)} == set(placed)
+
+
+TEXTS = [
+    ".env",
+    "a.yml",
+    "a.toml",
+    "a.py",
+    "Makefile",
+    "a.ini",
+    "a.sh",
+    "a.svg",
+    "a.bin",
+    "a.txt",
+    "a",
+]
+"""Names of files: whether one is a text is not for its suffix to say."""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "binary"])
+@pytest.mark.parametrize("in_place", [False, True], ids=["moved", "in place"])
+def test_no_file_of_any_name_keeps_a_secret(tmp_path: Path, encoding: str, in_place: bool) -> None:
+    trial = tmp_path / "trial"
+    stage = trial if in_place else tmp_path / "stage"
+    stage.mkdir()
+    trial.mkdir(exist_ok=True)
+    text = f"line\nkey={SECRET};\n" * 3
+    data = b"\x00\xff\xfe\x01" + text.encode() if encoding == "binary" else text.encode(encoding)
+    for name in TEXTS:
+        (stage / name).write_bytes(data)
+    (stage / f"named-{SECRET}").mkdir()
+    (stage / f"named-{SECRET}" / f"{SECRET}.dat").write_bytes(GOOD)
+    assert keep_files(stage, trial, redactor=Redactor([SECRET])) == ()
+    kept = describe_artifacts(trial)
+    assert len(kept) == len(TEXTS) + 1
+    assert SECRET not in str(kept)
+    for each in kept:
+        left = (trial / each.path).read_bytes()
+        assert SECRET.encode() not in left.replace(b"\0", b"")
+        if not each.path.endswith(".dat"):
+            assert left.replace(b"\0", b"").count(b"[REDACTED]") == 3
+            assert left[:4] == data[:4]
+    assert not in_place or not [*trial.glob(f"*{SECRET}*/*")]

@@ -160,10 +160,12 @@ def test_rate_cannot_be_corrected_without_known_failures() -> None:
     assert corrected_rate(wilson(5, 10), accuracy({"a": True}, {"a": True})) is None
 
 
-def a_run(folder: Path, outcome: str, confidence: float | None, states: Any = DONE) -> Path:
+def a_run(
+    folder: Path, outcome: str, confidence: float | None, states: Any = DONE, *, asked: bool = True
+) -> Path:
     task = task_of(definition())
     run = make_run(folder, tasks=(task,), trials=1)
-    _replace(run, task, folder)
+    _replace(run, task, folder, {"judge": {"name": "j"}} if asked else {})
     trial = next((run / "trials").rglob("*"), None)
     del trial
     home = run / "trials" / "1" / task.task_id
@@ -175,10 +177,10 @@ def a_run(folder: Path, outcome: str, confidence: float | None, states: Any = DO
     return run
 
 
-def _replace(run: Path, task: Task, folder: Path) -> None:
+def _replace(run: Path, task: Task, folder: Path, judge: dict[str, Any]) -> None:
     result = TrialResult(
         benchmark=task.benchmark, task_id=task.task_id, agent="a", status=Status.COMPLETED, score=1.0,
-        method="hybrid", details={"confidence": "high"},
+        method="hybrid", details={"confidence": "high", **judge},
     )  # fmt: skip
     (run / "results.jsonl").write_text(result.model_dump_json() + "\n")
 
@@ -187,6 +189,13 @@ def _gzip(path: Path) -> None:
     import gzip
 
     path.with_suffix(".json.gz").write_bytes(gzip.compress(path.read_bytes()))
+
+
+def test_a_judgement_beside_a_trial_of_which_no_judge_was_asked_is_not_believed(
+    tmp_path: Path,
+) -> None:
+    (kept,) = harvest(a_run(tmp_path / "run", "pass", 0.9, asked=False), tmp_path / "truth")
+    assert (kept.kept, kept.reason) == (False, "no judge was asked")
 
 
 def test_state_the_judge_is_sure_of_is_kept_with_its_negatives(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_official_error_gives_no_score_and_keeps_the_official_one(
 def test_flags_of_agent_and_evaluation_are_both_kept(task: Task, context: TrialContext) -> None:
     found = evaluation(1.0, flags=["regex-answer"])
     result = result_of(task, context, AgentOutcome(flags=("odd",)), found)
-    assert result.flags == ("odd", "regex-answer")
+    assert result.flags == ("agent-odd", "regex-answer")
 
 
 @pytest.mark.parametrize("found", [evaluation(1.0), evaluation(0.0), evaluation(None)])

@@ -69,7 +69,7 @@ def test_a_program_that_speaks_the_protocol_itself_is_an_agent(run: Any) -> None
     result = result_of(view)
     assert (result.status, result.score, result.success) == (Status.COMPLETED, 1.0, True)
     assert (result.usage.requests, result.cost_usd) == (2, 0.5)
-    assert {"raw_notes.txt", "agent_output.txt"} <= {each.path for each in result.artifacts}
+    assert {"agent/raw_notes.txt", "agent_output.txt"} <= {each.path for each in result.artifacts}
     program = view.info.agent_code.program
     assert (program.kind, list(program.command)) == ("command", RAW.split())
     assert result.agent_code.program == program
@@ -160,7 +160,7 @@ def test_an_agent_works_in_another_interpreter(run: Any, interpreter: Path) -> N
     result = result_of(view)
     assert (result.status, result.score) == (Status.COMPLETED, 1.0)
     assert (result.usage.requests, result.usage.input_tokens, result.cost_usd) == (1, 100, 0.25)
-    where = json.loads((view.path / "trials" / "1" / "solves" / "where.json").read_text())
+    where = json.loads((view.path / "trials" / "1" / "solves" / "agent" / "where.json").read_text())
     assert where == str(interpreter.parents[1])
     program = view.info.agent_code.program
     assert (program.kind, program.bench_core) == ("python", __version__)

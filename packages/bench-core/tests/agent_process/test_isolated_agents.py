@@ -137,9 +137,9 @@ def test_it_cannot_write_over_what_its_trial_is_scored_from(run: Any, tmp_path: 
     result = run("killers:Overwriter")
     folder = tmp_path / "run" / "trials" / "1" / "solves"
     assert json.loads((folder / "given.json").read_text()) == "the harness's own"
-    assert (folder / "notes.txt").read_text() == "my notes"
-    assert not {"secrets.txt", "agent-files"} & {each.name for each in folder.iterdir()}
-    assert "given.json is left out" in (folder / "log.txt").read_text()
+    assert (folder / "agent" / "given.json").read_text() == '"mine"'
+    assert {each.name for each in (folder / "agent").iterdir()} == {"given.json", "notes.txt"}
+    assert "secrets.txt is left out" in (folder / "log.txt").read_text()
     assert result.score == 1.0
 
 

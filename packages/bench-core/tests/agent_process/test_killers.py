@@ -187,7 +187,7 @@ def test_what_an_agent_logs_is_in_its_trials_log_up_to_a_limit(run: RunView) -> 
 
 def test_the_runs_secrets_are_taken_out_of_what_it_writes_and_prints(run: RunView) -> None:
     folder = folder_of(run, "sees-secret")
-    assert (folder / "seen.txt").read_text() == "the page says [REDACTED]"
+    assert (folder / "agent" / "seen.txt").read_text() == "the page says [REDACTED]"
     assert "also [REDACTED]" in (folder / OUTPUT).read_text()
 
 

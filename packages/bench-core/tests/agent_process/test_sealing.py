@@ -163,7 +163,7 @@ def test_what_a_sealed_agent_writes_reaches_its_trials_folder(
 ) -> None:
     snoop()
     folder = tmp_path / "runs" / "now" / "trials" / "1" / "solves"
-    assert (folder / "own.txt").read_text(encoding="utf-8") == "mine"
+    assert (folder / "agent" / "own.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_an_honest_agent_scores_as_before(snoop: Callable[..., TrialResult]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from sum_trials import RIGHT, WRONG, Sums
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
+from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.trial import Evaluation
@@ -93,8 +94,15 @@ def test_a_trial_without_score_is_no_suspect(run: Any) -> None:
 def test_a_failure_whose_agent_claims_a_fault_is_a_suspect(
     run: Any, answer: int, suspect: tuple[SuspectCause, ...]
 ) -> None:
-    claims = AgentOutcome(status=Status.AGENT_ERROR, answer=answer, flags=("agent_claims_fault",))
-    assert run(claims).suspect == suspect
+    claims = AgentProcessError(ErrorInfo(kind="E", message="m"), ("agent_claims_fault",))
+    assert run(claims, evaluation=Evaluation(score=float(answer == 4))).suspect == suspect
+
+
+@pytest.mark.parametrize("flag", ["agent_claims_fault", "closed_browser", "imported", "x" * 999])
+def test_an_agent_can_claim_no_flag_of_the_run(run: Any, flag: str) -> None:
+    result = run(AgentOutcome(answer=5, flags=(flag, "gave_up")))
+    assert result.flags == (f"agent-{flag[:80]}", "gave_up", "from_environment")
+    assert result.suspect == ()
 
 
 def test_a_suspect_keeps_its_score(run: Any) -> None:

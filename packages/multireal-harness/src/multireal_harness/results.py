@@ -31,6 +31,7 @@ def evidence_in(trial: Evidence, rules: EvaluationRules) -> StateEvidence:
     """
     folder, first = trial.folder, trial.first
     closed = CLOSED_BROWSER in trial.flags
+    stored = {} if first is None else first.details
     takes_old = first is not None and rules.judge is None and rules.keep_judgements
     return StateEvidence(
         # the states are lost with the browser: queries run on nothing, and the trial fails
@@ -39,8 +40,8 @@ def evidence_in(trial: Evidence, rules: EvaluationRules) -> StateEvidence:
         folder=folder,
         answer=trial.ending.answer,
         seed=trial.context.seed,
-        known=stored_judgement(folder) if takes_old else None,
-        grades=stored_grades(folder) if first else {},
+        known=stored_judgement(folder, stored) if takes_old else None,
+        grades=stored_grades(folder, stored),
         meter=trial.context.meter.of("judge"),
         timezone=zone if isinstance(zone := trial.details.get("timezone"), str) else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -11,6 +11,7 @@ from bench_core.records.judge import Verdict
 from bench_core.run_folder import TrialArtifacts, read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from multireal_harness.evaluation import Evaluation
@@ -30,21 +31,25 @@ def store_judgements(artifacts: TrialArtifacts, evaluation: Evaluation) -> None:
         artifacts.write_json(_GRADES, grades)
 
 
-def stored_judgement(folder: Path) -> Verdict | None:
+def stored_judgement(folder: Path, details: Mapping[str, Any]) -> Verdict | None:
     """Return the judge's verdict on the end states; None where no judge was asked.
 
-    Raises:
-        EvaluationError: The file cannot be read.
-    """
-    return _read(folder / _JUDGEMENT, TypeAdapter(Verdict))
-
-
-def stored_grades(folder: Path) -> dict[str, Verdict]:
-    """Return the judge's verdicts on the answer, by the number of the eval.
+    A file beside a result whose `details` name no judge is not the run's.
 
     Raises:
         EvaluationError: The file cannot be read.
     """
+    return _read(folder / _JUDGEMENT, TypeAdapter(Verdict)) if details.get("judge") else None
+
+
+def stored_grades(folder: Path, details: Mapping[str, Any]) -> dict[str, Verdict]:
+    """Return the judge's verdicts on the answer, by the number of the eval; `details` as above.
+
+    Raises:
+        EvaluationError: The file cannot be read.
+    """
+    if not details.get("answer_grades"):
+        return {}
     return _read(folder / _GRADES, TypeAdapter(dict[str, Verdict])) or {}
 
 

@@ -7,7 +7,8 @@ How a trial ended is `bench_core.records.Status`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal
 
@@ -131,6 +132,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "usage_unknown": "the agent made model calls that could not be counted, or may have",
         "usage_upper_bound": "a model call was cut off, and the most that it can have used is counted",
         "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
+        "agent-*": "what the agent itself says under this name; it changes nothing",
         "gave_up": "the agent declared that the task cannot be done",
         "actions_left_out": "it asked for several actions at once, of which some were not carried out",
         "ended_by_text": "the model ended with text instead of a call, which is its answer",
@@ -176,6 +178,26 @@ FLAGS: Mapping[str, str] = MappingProxyType(
 
 A benchmark of a third party may set others.
 """
+
+FLAGS_OF_AGENTS = frozenset(
+    {
+        "usage_reported", "usage_unknown", "gave_up", "actions_left_out", "ended_by_text",
+        "safety_check_acknowledged", "malformed_ending", "context_compacted", "truncated_reply",
+    }
+)  # fmt: skip
+"""What an agent may say of its own part; every other flag is the run's or the benchmark's."""
+_OWN_FLAGS, _LONGEST_FLAG = 32, 80
+
+
+def flags_from_agent(flags: Iterable[str]) -> tuple[str, ...]:
+    """Return the flags that an agent reports, so that none of them can be taken for the run's.
+
+    >>> flags_from_agent(["gave_up", "closed_browser"])
+    ('gave_up', 'agent-closed_browser')
+    """
+    named = (each if each in FLAGS_OF_AGENTS else f"agent-{each[:_LONGEST_FLAG]}" for each in flags)
+    return tuple(islice(dict.fromkeys(named), _OWN_FLAGS))
+
 
 STATUSES: Mapping[str, str] = MappingProxyType(
     {

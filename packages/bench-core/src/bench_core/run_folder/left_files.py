@@ -11,6 +11,7 @@ import contextlib
 import heapq
 import itertools
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,11 +27,37 @@ from bench_core.records import LeftOut
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import OBSERVATIONS, TRAJECTORY, checked_name
 
-TEXT = (".json", ".jsonl", ".txt", ".log", ".md", ".html", ".htm", ".csv", ".har", ".xml", ".yaml")
-_NAMES_OF_FILES = (*TEXT, ".gz", ".png", ".zip")
-_FIRST = frozenset({TRAJECTORY, OBSERVATIONS, "log.txt"})
+_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".log",
+    ".md",
+    ".html",
+    ".htm",
+    ".csv",
+    ".har",
+    ".xml",
+    ".yaml",
+)
+_NAMES_OF_FILES = (*_SUFFIXES, ".gz", ".png", ".zip")
+LOG = "log.txt"
+"""What a trial's own lines of log are written to while it runs."""
+_FIRST = frozenset({TRAJECTORY, OBSERVATIONS, LOG})
+OF_AGENT = "agent"
+"""The subfolder of a trial for its agent's files; nothing there is scored from."""
+_ACCOUNT = re.compile(
+    rf"{TRAJECTORY}|{OBSERVATIONS}|conversation\.jsonl|model_calls\.jsonl|screenshots/[^/]+",
+    re.DOTALL,
+)
 _LONGEST_PATH = 1_000
-_PIECE = 1 << 20
+_PIECE, _HEAD = 1 << 20, 1 << 12
+_MARKS = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+_AS_THEY_ARE = {
+    "utf-8": "surrogateescape", "latin-1": "strict", "utf-16-le": "surrogatepass",
+    "utf-16-be": "surrogatepass",
+}  # fmt: skip
+"""How bytes that an encoding does not have stay what they are."""
 _UNSTEADY = "grew, or was not read in time, while it was taken over"
 _counter = itertools.count()
 
@@ -56,7 +83,7 @@ class FileLimits:
 
 AGENT_LIMITS = FileLimits()
 """Of what an agent leaves in a folder of its own."""
-TRIAL_LIMITS = FileLimits(files=20_000, file_bytes=(2 << 30) - 1, total_bytes=4 << 30)
+TRIAL_LIMITS = FileLimits(files=20_000, file_bytes=(2 << 30) - 1, total_bytes=4 << 30, deepest=33)
 """Of what is in a trial's folder at the end of its agent's part: the agent's, and what the run wrote meanwhile."""
 
 
@@ -68,7 +95,8 @@ def keep_files(
 ) -> tuple[LeftOut, ...]:
     """Move what an agent left in `source` into the folder of its trial, and return what is left out.
 
-    Names that the trial's folder has are the run's. What is left out of `source` is still there, unless it
+    An agent's own account (steps, pictures, model calls) keeps its names; all else of `source` goes into a
+    subfolder, so that it is never read as the run's. Names that the trial's folder has are the run's. What is left out of `source` is still there, unless it
     is the trial's folder itself: then it is removed.
 
     Args:
@@ -78,6 +106,15 @@ def keep_files(
         redactor: Takes the run's secrets out of the texts that are moved.
     """
     return _Taking(source, trial, limits, redactor).keep()
+
+
+def _encoding_of(head: bytes) -> str:
+    """Return as what a file is searched for secrets, by how it begins; anything can be read as it."""
+    if len(head) > 1:
+        for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+            if head.startswith(_MARKS[encoding]) or zeros.count(0) * 2 > len(zeros):
+                return encoding
+    return "latin-1" if 0 in head else "utf-8"
 
 
 @dataclass
@@ -107,13 +144,14 @@ class _Taking:
                 self._tell(f"not taken over within {self.limits.within_s:g} s", name, size)
             else:
                 try:
-                    self._take(name, size)
-                    kept.add(name)
+                    kept.add(self._take(name, size))
                     room -= size
                 except RefusedFileError as refused:
                     self._tell(refused.problem, name, size)
                 except OSError as error:
                     self._tell(error.strerror or type(error).__name__, name, size)
+                except UnicodeError:
+                    self._tell(_UNSTEADY, name, size)
         if in_place and self.told:
             self._remove_others(kept)
         return tuple(self.told.values())
@@ -155,7 +193,7 @@ class _Taking:
             checked_name(name)
         except (UnicodeEncodeError, InputError):
             yield "its name is not UTF-8, or none that every system has"
-        if len(os.fsencode(name)) > _LONGEST_PATH:
+        if len(os.fsencode(self._placed(name))) > _LONGEST_PATH:
             yield f"its path is longer than {_LONGEST_PATH:,} bytes"
         if kind == "a folder":
             if depth >= self.limits.deepest:
@@ -172,52 +210,77 @@ class _Taking:
         if is_sparse(found):
             yield "says to be large, and hardly any of it is there"
 
+    def _placed(self, name: str) -> str:
+        """Return the name in the trial's folder of what has `name` where it was left."""
+        name = self._without_secrets(name)
+        in_place = self.source == self.trial
+        return name if in_place or _ACCOUNT.fullmatch(name) else f"{OF_AGENT}/{name}"
+
+    def _without_secrets(self, name: str) -> str:
+        return name if self.redactor is None else self.redactor.redact(name, evidence=True)
+
     def _tell(self, why: str, name: str, size: int = 0, *, files: int = 1) -> None:
         if not files:
             return
         before = self.told.get(why)
         if before is None:
+            name = self._without_secrets(name)
             shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             self.told[why] = LeftOut(why=why, first=shown[:_LONGEST_PATH], files=files, bytes=size)
         else:
             more = {"files": before.files + files, "bytes": before.bytes + size}
             self.told[why] = before.model_copy(update=more)
 
-    def _take(self, name: str, size: int) -> None:
-        """Move one file, as a whole or not at all."""
-        source, target = self.source / name, self.trial / name
-        in_place = source == target
+    def _take(self, name: str, size: int) -> str:
+        """Move one file, as a whole or not at all, and return its name in the trial's folder."""
+        placed = self._placed(name)
+        source, target = self.source / name, self.trial / placed
+        same = source == target
         with open_inside(self.source, name) as file:
             found = os.fstat(file.fileno())
             # what has another name elsewhere is not the trial's alone, and may change with it
             linked = found.st_nlink > 1
-            if in_place and not linked:
-                return
-            if not in_place and os.path.lexists(target):
+            # the trial's log is open, and has no secrets
+            clean = None if same and name == LOG else self._cleaned(file)
+            if same and not linked and clean is None:
+                return placed
+            if not same and os.path.lexists(target):
                 raise RefusedFileError(target, "has a name under which the run writes one itself")
             target.parent.mkdir(parents=True, exist_ok=True)
-            clean = self._cleaned(file, name)
+            moved = False
             if not linked and clean is None:
                 with contextlib.suppress(OSError):  # on another disk
                     source.rename(target)
-                    return
-            file.seek(0)
-            self._copy(clean or self._pieces(file), target, size if clean is None else None)
-        if not in_place:
+                    moved = True
+            if not moved:
+                file.seek(0)
+                self._copy(clean or self._pieces(file), target, size if clean is None else None)
+        if not moved and not same:
             source.unlink()
+        if not same and self.source == self.trial:
+            with contextlib.suppress(OSError):
+                os.removedirs(source.parent)
+        return placed
 
-    def _cleaned(self, file: BinaryIO, name: str) -> Iterator[bytes] | None:
-        """Return a text in pieces without the run's secrets; None where it has none."""
-        if self.redactor is None or not name.lower().endswith(TEXT):
+    def _cleaned(self, file: BinaryIO) -> Iterator[bytes] | None:
+        """Return what a file holds in pieces without the run's secrets; None where it has none."""
+        if self.redactor is None:
             return None
-        redacted = self.redactor.redact_stream(self._texts(file))
-        changed = any(before != after for before, after in redacted)
+        redacted = self.redactor.redact_stream
+        encoding = _encoding_of(file.read(_HEAD))
+        try:
+            file.seek(0)
+            changed = any(old != new for old, new in redacted(self._texts(file, encoding)))
+        except UnicodeDecodeError:  # it is no UTF-16, or none to its end
+            encoding = "latin-1"
+            file.seek(0)
+            changed = any(old != new for old, new in redacted(self._texts(file, encoding)))
         if not changed:
             return None
         file.seek(0)
         return (
-            after.encode("utf-8", "surrogateescape")
-            for _, after in self.redactor.redact_stream(self._texts(file))
+            new.encode(encoding, _AS_THEY_ARE[encoding])
+            for _, new in redacted(self._texts(file, encoding))
         )
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
@@ -233,9 +296,9 @@ class _Taking:
                 raise RefusedFileError(self.source, _UNSTEADY)
             yield piece
 
-    def _texts(self, file: BinaryIO) -> Iterator[str]:
-        """Yield a file as text in pieces; bytes that are no UTF-8 stay what they are."""
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    def _texts(self, file: BinaryIO, encoding: str) -> Iterator[str]:
+        """Yield a file as text in pieces; bytes that `encoding` does not have stay what they are."""
+        decoder = codecs.getincrementaldecoder(encoding)(_AS_THEY_ARE[encoding])
         for piece in self._pieces(file):
             yield decoder.decode(piece)
         yield decoder.decode(b"", final=True)

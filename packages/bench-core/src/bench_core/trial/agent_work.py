@@ -17,6 +17,7 @@ from bench_core.errors import (
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.protocols import AgentProcessError, LatestCall
 from bench_core.records import AgentOutcome, ErrorInfo, Status
+from bench_core.records.vocabulary import flags_from_agent
 from bench_core.source_lines import own_line
 from bench_core.trial.hooks import TrialEnvironment
 from bench_core.trial.own_accord import bordered
@@ -222,6 +223,7 @@ def _checked(outcome: object, context: TrialContext) -> AgentOutcome:
     if not isinstance(outcome, AgentOutcome):
         kind = type(outcome).__name__
         return _failed("TypeError", f"the agent returned {kind} instead of an AgentOutcome")
+    outcome = outcome.model_copy(update={"flags": flags_from_agent(outcome.flags)})
     if outcome.status.scored:
         return outcome
     if outcome.status is Status.BUDGET_EXCEEDED and _budget_is_spent(context):

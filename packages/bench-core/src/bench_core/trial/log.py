@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bench_core.redaction import RedactingFilter, Redactor
-
-LOG = "log.txt"
+from bench_core.run_folder.left_files import LOG
 
 _ALWAYS = ("bench_core", "browser_use", "bubus")
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"

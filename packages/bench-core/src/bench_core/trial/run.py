@@ -201,7 +201,7 @@ class _Trial:
                             self.limits,
                             self.suspended,
                         )
-                    ending = await self._captured(environment, log)
+                    ending = await self._captured(environment, log, redactor)
                     await self._check(environment)
             except Exception as error:
                 if environment is None:
@@ -234,7 +234,9 @@ class _Trial:
     def _open(self) -> AbstractAsyncContextManager[TrialEnvironment]:
         return self.benchmark.open(self.task, self.context, self.agent)
 
-    async def _captured(self, environment: TrialEnvironment, log: logging.Logger) -> AgentEnding:
+    async def _captured(
+        self, environment: TrialEnvironment, log: logging.Logger, redactor: Redactor | None
+    ) -> AgentEnding:
         """Keep what the agent left, whatever became of it."""
         outcome, fault = self.work.outcome, self.work.fault
         if fault is not None or outcome.status is not Status.COMPLETED:
@@ -243,7 +245,7 @@ class _Trial:
         # before what is scored is written among it, and evaluations look at it
         folder = self.context.folder
         if os.listdir(folder):  # noqa: PTH208  # as above
-            left_out = await asyncio.to_thread(keep_files, folder, folder, TRIAL_LIMITS)
+            left_out = await asyncio.to_thread(keep_files, folder, folder, TRIAL_LIMITS, redactor)
             self.context.left_out.extend(left_out)
         with self._timed("capture"):
             try:

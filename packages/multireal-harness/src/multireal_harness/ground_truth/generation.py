@@ -95,7 +95,7 @@ def _keep(
     wrong = negatives_of(definition, states)
     for name, variant in wrong.items():
         artifacts.write_state(variant, f"negatives/{definition.id}/{name}.json.gz")
-    verdict = stored_judgement(folder)
+    verdict = stored_judgement(folder, result.details)
     provenance = {
         "run_id": run.info.run_id,
         "agent": result.agent,
@@ -116,7 +116,7 @@ def _keep(
 def _reason_against(task: Task, result: TrialResult, folder: Path, threshold: float) -> str:
     if result.score is None:
         return f"it has no score: {result.status.value}"
-    verdict = stored_judgement(folder)
+    verdict = stored_judgement(folder, result.details)
     if verdict is None:
         return "no judge was asked"
     if verdict.passed is not True:
