@@ -80,6 +80,7 @@ llm-judge claims decide FILE:claims.jsonl FILE:case.json
 llm-judge claims edit FILE:claims.jsonl
 llm-judge claims show FILE:claims.jsonl
 llm-judge claims words FILE:claims.jsonl FILE:case.json -m =scripted
+llm-judge convert agent-reward-bench FOLDER:atif --out OUT-FOLDER
 llm-judge judge FILE:case.json -m =replay --out OUT-FILE
 llm-judge judge =case.json -m =replay --claims FILE:claims.jsonl
 llm-judge judge =case.json -m =scripted --cache OUT-FOLDER

@@ -5,6 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from PIL import Image
 from test_support.scripted_judges import (
     blanket_fail,
     fabricator,
@@ -420,7 +421,9 @@ def test_judging_works_where_an_event_loop_is_running() -> None:
 
 def test_pictures_alone_decide_only_where_there_is_no_state(tmp_path: Path) -> None:
     shot = tmp_path / "end.png"
-    shot.write_bytes(PNG)
+    picture = Image.new("RGB", (10, 10), "white")
+    picture.putpixel((8, 8), (20, 20, 20))
+    picture.save(shot)
     criterion = Criterion(id="dark", text="The desktop is in dark mode.")
 
     def answer(request: ModelRequest) -> dict[str, Any]:
@@ -430,7 +433,7 @@ def test_pictures_alone_decide_only_where_there_is_no_state(tmp_path: Path) -> N
             "pointer": None,
             "quote": None,
             "screenshot": "s1 desk",
-            "region": None,
+            "region": region,
         }
         answers = []
         for each in map(json.loads, asked):
@@ -446,7 +449,13 @@ def test_pictures_alone_decide_only_where_there_is_no_state(tmp_path: Path) -> N
         screenshots=(Screenshot(path=str(shot), label="desk"),),
     )  # fmt: skip
     judge = Judge(Model(ScriptedAdapter(answer)), policy=JudgePolicy(controls=False))
+    region = "0,0,10,10"
     assert judged(judge, bare).outcome == "pass"
+    region = "0,0,4,4"
+    assert "the region shows nothing" in (judged(judge, bare).criteria[0].doubt or "")
+    region = None
+    assert judged(judge, bare).criteria[0].kind == "opinion"
+    region = "0,0,10,10"
     verdict = judged(judge, bare.model_copy(update={"state": {"theme": "light"}}))
     assert verdict.outcome == "abstain"
     assert verdict.criteria[0].doubt == "only a picture is quoted, and there is a state"

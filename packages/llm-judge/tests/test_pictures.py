@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -9,9 +9,6 @@ from PIL import Image
 from bench_core.errors import InputError
 from bench_core.records.judge import Screenshot
 from llm_judge.prompts.pictures import choose_pictures, picture_size
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def encoded(kind: str, size: tuple[int, int], **options: object) -> bytes:
@@ -43,7 +40,7 @@ def shots(folder: Path, *labels: str, size: tuple[int, int] = (20, 10)) -> list[
     found = []
     for number, label in enumerate(labels):
         path = folder / f"{number}.png"
-        path.write_bytes(encoded("PNG", size))
+        path.write_bytes(encoded("PNG", (size[0] + number, size[1])))
         found.append(Screenshot(path=str(path), label=label))
     return found
 
@@ -67,3 +64,23 @@ def test_what_is_not_a_picture_is_an_input_error(tmp_path: Path) -> None:
         choose_pictures([Screenshot(path=str(tmp_path / "a.png"))], 1)
     with pytest.raises(InputError, match="cannot read the screenshot"):
         choose_pictures([Screenshot(path=str(tmp_path / "gone.png"))], 1)
+
+
+def test_pictures_along_the_way_are_told_with_their_step_and_once_each(tmp_path: Path) -> None:
+    given = shots(tmp_path, *[""] * 9)
+    for number in (3, 6):
+        Path(given[number].path).write_bytes(Path(given[number + 1].path).read_bytes())
+    steps = [each.model_copy(update={"step": 10 * n}) for n, each in enumerate(given)]
+    pictures, _ = choose_pictures(steps, 3)
+    # the last, and from end to start of the others that differ from the next
+    assert [each.name for each in pictures] == ["s3 step 20", "s8 step 70", "s9 step 80"]
+    assert len(choose_pictures(steps, 9)[0]) == 9
+
+
+def test_a_region_of_one_colour_shows_nothing(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (20, 10), "white")
+    picture.putpixel((15, 5), (90, 0, 0))
+    picture.save(tmp_path / "a.png")
+    (shown,), _ = choose_pictures([Screenshot(path=str(tmp_path / "a.png"))], 1)
+    assert shown.is_blank((0, 0, 15, 10))
+    assert not shown.is_blank((0, 0, 16, 10))

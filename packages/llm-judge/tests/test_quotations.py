@@ -147,10 +147,10 @@ def test_every_quoted_member_of_a_record_must_be_its_own() -> None:
 @pytest.mark.parametrize(
     ("region", "expected"),
     [
-        (None, (None, "whole picture, pixels not read")),
+        (None, (False, "no region x,y,width,height of it is named")),
         ("0,0,800,600", (None, "region, pixels not read")),
         ("10,10,800,600", (False, "the region is outside the picture")),
-        ("top left", (False, "the region is not x,y,width,height")),
+        ("top left", (False, "no region x,y,width,height of it is named")),
     ],
 )
 def test_a_region_must_lie_in_its_picture(region: str | None, expected: Any) -> None:

@@ -21,6 +21,7 @@ from llm_judge.verdicts.agreement import ModelVerdict, raw_confidence, reasoning
 from llm_judge.verdicts.evidence_check import verify
 from llm_judge.verdicts.verdict_rules import (
     EvidenceContext,
+    all_facts,
     decide_criterion,
     overall_kind,
     overall_outcome,
@@ -236,3 +237,52 @@ def test_a_void_verdict_says_what_went_wrong_and_another_what_was_found(
     reply = ModelReply("one", findings=(finding,))
     criteria = (CriterionVerdict(criterion_id="c1", verdict="pass", reason="seen"),)
     assert reasoning(outcome, criteria, [ModelVerdict(reply, outcome, criteria)]) == said
+
+
+ANSWER = {"pointer": "/agent_answer", "kind": "passage", "quote": "a lamp costs $12.50"}
+ACTION = {"pointer": "/actions/0/text", "quote": "lamp"}
+BESIDE = {"agent_answer": "I looked: a lamp costs $12.50 there.", "actions": [{"text": "lamp"}]}
+
+
+@pytest.mark.parametrize(
+    ("quotes", "facts", "kind"),
+    [
+        ([ANSWER], ("a lamp costs $12.50",), "supported"),
+        ([ANSWER, LAMP], ("a lamp costs $12.50",), "supported"),
+        ([LAMP], ("a lamp costs $12.50",), "opinion"),
+        ([{**ANSWER, "quote": "a lamp costs $13.50"}], ("a lamp costs $12.50",), "opinion"),
+        ([ANSWER], (), "opinion"),
+        ([ACTION, ANSWER], (), "opinion"),
+        ([ACTION, LAMP], (), "supported"),
+        ([{**ACTION, "quote": "desk"}, LAMP], (), "opinion"),
+    ],
+)
+def test_the_answer_supports_what_is_asked_of_it_and_nothing_else(
+    quotes: list[dict[str, Any]], facts: tuple[str, ...], kind: str
+) -> None:
+    question = Question("q1", "x", Criterion(id="c1", text="x", facts=facts))
+    context = EvidenceContext(STATE, {}, beside=BESIDE)
+    found = decide_criterion(context, question, answered(*quotes), "m")
+    assert (found.verdict, found.kind) == ("pass", kind)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["pass supported", "pass supported"], ("pass", "supported")),
+        (["pass supported", "pass opinion"], ("pass", "opinion")),
+        (["pass supported", "fail supported"], ("fail", "supported")),
+        (["fail opinion", "fail supported"], ("fail", "supported")),
+        (["pass supported", "unknown unknown"], ("unknown", "unknown")),
+    ],
+)
+def test_all_facts_must_be_in_the_answer(given: list[str], expected: tuple[str, str]) -> None:
+    facts = [
+        CriterionVerdict(
+            criterion_id="c1", verdict=verdict, kind=kind, reason=each, votes=(vote(verdict, 0.9),)
+        )
+        for each in given
+        for verdict, kind in [each.split()]
+    ]
+    found = all_facts(facts)
+    assert (found.verdict, found.kind) == expected

@@ -53,9 +53,13 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
     """
     found = list(_of_criteria(case))
     if state is None:
-        if not case.screenshots:
+        if not (case.screenshots or case.actions or any(each.facts for each in case.criteria)):
             found.append(
-                _finding("state.empty", "there is neither a state nor a screenshot", "error")
+                _finding(
+                    "state.empty",
+                    "there is neither a state nor a screenshot, an action or a fact of the answer",
+                    "error",
+                )
             )
         return tuple(found)
     try:

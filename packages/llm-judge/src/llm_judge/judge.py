@@ -27,7 +27,6 @@ from bench_core.protocols import Meter
 from bench_core.records import ErrorInfo
 from bench_core.records.judge import (
     Counterexample,
-    Criterion,
     CriterionVerdict,
     Finding,
     JudgeCase,
@@ -47,8 +46,7 @@ from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
 from llm_judge.policy import JudgePolicy
 from llm_judge.prepared_case import ClaimRule, PreparedCase, prepare
 from llm_judge.prompts.answers import Answer
-from llm_judge.prompts.controls import Question
-from llm_judge.prompts.prompt import INSTRUCTIONS, Prompt, digest, output_schema
+from llm_judge.prompts.prompt import INSTRUCTIONS, digest, output_schema
 from llm_judge.verdicts.agreement import (
     ModelVerdict,
     common_outcome,
@@ -59,6 +57,7 @@ from llm_judge.verdicts.agreement import (
     unconfirmed,
 )
 from llm_judge.verdicts.verdict_rules import (
+    all_facts,
     decide_criterion,
     failed_controls,
     overall_kind,
@@ -173,7 +172,7 @@ class Judge:
             case.max_cost_usd or self.policy.max_cost_usd,
             meter,
         )
-        if not prepared.asked or (prepared.state is None and not prepared.prompt.pictures):
+        if not prepared.asked or not prepared.shows_something:
             return self._verdict(prepared, budget, [], [])
         model_verdicts: list[ModelVerdict] = []
         for trial in range(1, self.policy.samples + 1):
@@ -279,10 +278,13 @@ class Judge:
         if reply.answers is None:
             return ModelVerdict(reply, "abstain" if reply.refused else "error")
         wrong = failed_controls(prompt.questions, reply.answers)
-        criteria = [
-            decide_criterion(prepared.context, question, reply.answers[question.name], reply.model)
-            for question in _in_order(prepared.asked, prompt)
-        ]
+        facts: dict[str, list[CriterionVerdict]] = {each.id: [] for each in prepared.asked}
+        for question in prompt.questions:
+            if question.criterion is not None:
+                answer = reply.answers[question.name]
+                one = decide_criterion(prepared.context, question, answer, reply.model)
+                facts[question.criterion.id].append(one)
+        criteria = [each[0] if len(each) == 1 else all_facts(each) for each in facts.values()]
         passed = [(each.criterion_id, each.evidence) for each in criteria if each.verdict == "pass"]
         reply = replace(reply, findings=(*reply.findings, *wrong, *reused(passed)))
         outcome = overall_outcome(criteria, wrong, self.policy.accept_kinds)
@@ -401,9 +403,3 @@ def _opened(
         # the cassette holds every reply: neither key nor SDK is needed
         return Model(ScriptedAdapter([], model=name, provider=provider), **options)
     return open_model(model, api_key=api_key, base_url=base_url, **options)
-
-
-def _in_order(asked: Sequence[Criterion], prompt: Prompt) -> list[Question]:
-    """Return the criteria's questions in the case's order."""
-    by_id = {each.criterion.id: each for each in prompt.questions if each.criterion}
-    return [by_id[each.id] for each in asked]

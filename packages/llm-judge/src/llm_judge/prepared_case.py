@@ -12,6 +12,7 @@ from bench_core.records.judge import Criterion, CriterionVerdict, Finding, Judge
 from llm_judge.case_files import case_state
 from llm_judge.case_lint import lint
 from llm_judge.evidence.provenance import typed_texts
+from llm_judge.evidence.quotations import agent_texts
 from llm_judge.policy import JudgePolicy
 from llm_judge.prompts.evidence_pack import EvidencePack, pack
 from llm_judge.prompts.pictures import choose_pictures
@@ -45,14 +46,22 @@ class PreparedCase:
         """The criteria that are left to ask a model about."""
         return tuple(each for each in self.case.criteria if each.id not in self.decided)
 
+    @property
+    def shows_something(self) -> bool:
+        """Whether there is anything to judge by: a state, a picture, actions, or an answer that is asked about."""
+        case = self.case
+        asked = case.agent_answer is not None and any(each.facts for each in self.asked)
+        return self.state is not None or bool(self.prompt.pictures or case.actions) or asked
+
     @cached_property
     def context(self) -> EvidenceContext:
         """What answers are checked against."""
         return EvidenceContext(
             state=self.state,
-            pictures={each.name: (each.width, each.height) for each in self.prompt.pictures},
+            pictures={each.name: each for each in self.prompt.pictures},
             typed=typed_texts(self.case.actions),
             initial=self.case.initial_state,
+            beside=agent_texts(self.case),
         )
 
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, PositiveFloat, field_validator, model_validator
+from pydantic import (
+    Field,
+    JsonValue,
+    NonNegativeInt,
+    PositiveFloat,
+    field_validator,
+    model_validator,
+)
 
 from bench_core.records import Dollars, ErrorInfo, Record, Usage
 from bench_core.records.claims import TaskClaims
@@ -42,20 +49,23 @@ class Criterion(Record):
     """One thing the end state must show.
 
     `paths` say where to look: JSON pointers or dotted paths. A judge shows what stands there, or
-    that nothing does.
+    that nothing does. `facts` make it a criterion about the agent's answer: what the answer must say, each
+    fact a sentence of its own. Each is asked apart, and all of them must be there.
     """
 
     id: str = Field(min_length=1)
     text: str
     source: Literal["given", "derived"] = "given"
     paths: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
 
 class Screenshot(Record):
-    """A picture of the environment, by file path, with what it shows."""
+    """A picture of the environment, by file path, with what it shows and after which step it was taken."""
 
     path: str
     label: str = ""
+    step: NonNegativeInt | None = None
 
 
 class JudgeCase(Record):

@@ -385,6 +385,31 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
 
 
 @main.command()
+@click.argument(
+    "form", metavar="SET", type=click.Choice(["cua-verifier-bench", "agent-reward-bench"])
+)
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--annotations",
+    type=_FILE,
+    metavar="FILE",
+    help="The labels of AgentRewardBench.  [default: annotations.csv in SOURCE]",
+)
+@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
+              help="Where labelled.jsonl is written, with the pictures.")  # fmt: skip
+def convert(form: str, source: Path, annotations: Path | None, out: Path) -> None:
+    """Turn a published set of labelled trajectories into a labelled set for `bench`.
+
+    SET is cua-verifier-bench or agent-reward-bench; SOURCE its folder as it was downloaded. Trajectories on whose
+    outcome people do not agree are left out and counted.
+    """
+    from llm_judge.meta_evaluation.published_sets import convert as converted
+
+    written, left_out = converted(form, source, out, annotations)
+    click.echo(f"{written} cases in {out / 'labelled.jsonl'}, {left_out} without a label left out")
+
+
+@main.command()
 @click.argument("cases_path", metavar="CASES", type=click.Path(exists=True, path_type=Path))
 @click.argument("verdicts_file", metavar="VERDICTS", type=_FILE)
 @click.option(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bench_core.records.judge import Evidence
+from llm_judge.evidence.quotations import is_of_agent
 from llm_judge.states.pointers import MISSING, leaves, resolve, tokens
 
 _FREE_TEXT = re.compile(
@@ -39,6 +40,8 @@ def provenance(state: Any, evidence: Evidence, typed: Sequence[str]) -> str | No
     """
     if evidence.pointer is None:
         return None
+    if is_of_agent(state, evidence.pointer):
+        return "agent_text"
     value = resolve(state, evidence.pointer)
     if not isinstance(value, str) or value is MISSING:
         return "application"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench_core.records.judge import Evidence
+from bench_core.records.judge import Evidence, JudgeCase
 from llm_judge.states.effects import compact
 from llm_judge.states.pointers import MISSING, child, leaves, resolve, tokens
 
@@ -28,6 +28,7 @@ _MARKS = str.maketrans(
 _MONEY = "(?:[A-Z]{3}|[$\u00a2-\u00a5\u20a0-\u20c0])?"
 _AMOUNT = re.compile(rf"{_MONEY}\s?([+-]?)\s?(\d[\d.,' ]*)\s?{_MONEY}")
 
+_OF_AGENT = frozenset({"agent_answer", "actions"})
 _IN_GROUPS = re.compile(r"(?<=\d)[' ](?=\d{3}(?!\d))")
 _OF_NUMBERS = frozenset("0123456789.,")
 
@@ -39,6 +40,7 @@ def check_evidence(
     pictures: dict[str, tuple[int, int]],
     initial: Any = None,
     roots: Sequence[str] = (),
+    beside: Mapping[str, Any] | None = None,
 ) -> Evidence:
     """Return `evidence` with what the check found; its pointer is the repaired one.
 
@@ -48,12 +50,15 @@ def check_evidence(
         pictures: Width and height of the screenshots by label.
         initial: The state from before, where it is stored apart.
         roots: Where the apps' snapshots stand, for pointers that start inside one.
+        beside: What the agent said and did, quoted as if it stood in the state; see `agent_texts`.
     """
     if evidence.screenshot is not None:
         verified, status = _picture(evidence, pictures)
         return evidence.model_copy(update={"verified": verified, "status": status})
     if evidence.pointer is None:
         return evidence.model_copy(update={"verified": False, "status": "names no place"})
+    if is_of_agent(state, evidence.pointer):
+        state, initial, roots = beside or {}, None, ()
     found = evidence.pointer, False, "no such pointer"
     for pointer in _spellings(state, evidence.pointer, roots):
         found = _at(state, pointer, evidence.kind, evidence.quote)
@@ -64,6 +69,23 @@ def check_evidence(
         found = (before[0], True, "before the run") if before[1] else found
     pointer, verified, status = found
     return evidence.model_copy(update={"pointer": pointer, "verified": verified, "status": status})
+
+
+def agent_texts(case: JudgeCase) -> dict[str, Any]:
+    """Return what the agent said and did, as evidence may point to it."""
+    return {"agent_answer": case.agent_answer, "actions": list(case.actions)}
+
+
+def is_of_agent(state: Any, pointer: str) -> bool:
+    """Whether a pointer leads to the agent's answer or actions, and not to the state.
+
+    >>> is_of_agent({}, "/agent_answer/price"), is_of_agent({"actions": []}, "/actions/0")
+    (True, False)
+    """
+    first = next(
+        (one or other for one, other in _STEP.findall(pointer.strip("#$/ ").replace("/", "."))), ""
+    )
+    return first in _OF_AGENT and not (isinstance(state, dict) and first in state)
 
 
 def quote_match(value: Any, quote: str) -> str | None:
@@ -230,16 +252,24 @@ def _equal(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
+def region_of(evidence: Evidence) -> tuple[int, int, int, int] | None:
+    """Return x, y, width and height of the part of a picture that is quoted."""
+    numbers = _REGION.fullmatch(evidence.region or "")
+    return (
+        None
+        if numbers is None
+        else (int(numbers[1]), int(numbers[2]), int(numbers[3]), int(numbers[4]))
+    )
+
+
 def _picture(evidence: Evidence, pictures: dict[str, tuple[int, int]]) -> tuple[bool | None, str]:
     size = pictures.get(evidence.screenshot or "")
     if size is None:
         return False, "no such picture"
-    if evidence.region is None:
-        return None, "whole picture, pixels not read"
-    numbers = _REGION.fullmatch(evidence.region)
-    if numbers is None:
-        return False, "the region is not x,y,width,height"
-    x, y, width, height = map(int, numbers.groups())
+    box = region_of(evidence)
+    if box is None:
+        return False, "no region x,y,width,height of it is named"
+    x, y, width, height = box
     inside = width > 0 and height > 0 and x + width <= size[0] and y + height <= size[1]
     return (
         (None, "region, pixels not read")

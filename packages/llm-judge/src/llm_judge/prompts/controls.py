@@ -27,6 +27,7 @@ TEMPLATES = (
     "{app} holds, among its {things}, one with the {key} {value}.",
     "the {key} of an entry in the {things} of {app} is {value}.",
 )
+_FACT = "The agent's answer says this: {}"
 _CODE = "The end state holds a record with the reference {code}."
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ]{1,30}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -79,9 +80,14 @@ def false_question(evidence: EvidencePack, seed: str, criteria: Sequence[Criteri
 def mix_questions(
     criteria: Sequence[Criterion], control: str | None, seed: str
 ) -> tuple[Question, ...]:
-    """Return criteria and control as questions, in an order that does not show which is which."""
+    """Return criteria and control as questions, in an order that does not show which is which.
+
+    A criterion with facts about the answer is a question per fact.
+    """
     items: list[tuple[str, str, Criterion | None]] = [
-        (f"{each.id}\n{each.text}", each.text, each) for each in criteria
+        (f"{each.id}\n{text}", text, each)
+        for each in criteria
+        for text in ([_FACT.format(fact) for fact in each.facts] or [each.text])
     ]
     items += [] if control is None else [(control, control, None)]
     items.sort(key=lambda item: hashlib.sha256(f"{seed}\n{item[0]}".encode()).hexdigest())

@@ -122,6 +122,10 @@ def pack(
         Criterion(id=f"c{number}", text=each) if isinstance(each, str) else each
         for number, each in enumerate(criteria, 1)
     ]
+    if state is None and actions:  # then what was done is what there is to see
+        draft = _Draft(EvidenceWriter(chars - _NOTE), {})
+        _write_actions(draft, (), actions)
+        return draft.finish(chars)
     try:
         apps = find_apps(state, initial)
         recorded = {app.name: app.recorded for app in apps}
@@ -277,19 +281,19 @@ def _empties(value: Any, pointer: str, depth: int, deepest: int) -> Iterator[str
 
 def _write_actions(draft: _Draft, apps: Sequence[App], actions: Sequence[Any]) -> None:
     """Show what was done last: the agent's actions, or else what the apps say was done."""
-    limit = draft.writer.used + draft.writer.chars * _ACTION_SHARE
-    sources = [("", list(actions))] if actions else [
+    limit = draft.writer.used + draft.writer.chars * (_ACTION_SHARE if apps else 1)
+    sources = [("/actions", list(actions))] if actions else [
         (part.pointer, part.value) for app in apps for part in app.actions
         if isinstance(part.value, list)
     ]  # fmt: skip
-    share = max(1, _LAST_ACTIONS // max(1, len(sources)))
+    share = max(1, _LAST_ACTIONS // max(1, len(sources))) if apps else len(actions)
     for pointer, done in sources:
         for number in range(max(0, len(done) - share), len(done)):
-            where = child(pointer, number) if pointer else ""
+            where = child(pointer, number)
             did = _without_thoughts(done[number])
             text = compact(did)
             did = did if len(text) <= _ACTION_CHARS else text[:_ACTION_CHARS]
-            shown = {"is": "action", "at": where or number, "did": did}
+            shown = {"is": "action", "at": where, "did": did}
             if draft.writer.used + len(compact(shown)) <= limit:
                 draft.writer.write("action", where, "", shown)
 

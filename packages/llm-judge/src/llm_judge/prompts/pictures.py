@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import struct
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from bench_core.records.judge import Finding, Screenshot
 _MAX_SIDE = 2_000
 _MAX_BYTES = 3_500_000
 """Providers take 5 MB of base64 or more; several pictures may each be 2,000 pixels wide."""
+_ONE_COLOUR = 8  # of 255: what JPEG makes of one colour
 _TOKENS_PER_PIXEL = 1 / 750
 
 
@@ -27,6 +30,18 @@ class ShownPicture:
     width: int
     height: int
 
+    def is_blank(self, box: tuple[int, int, int, int]) -> bool:
+        """Whether a part (x, y, width, height) is of one colour, so that it shows nothing; False without Pillow."""
+        try:
+            from PIL import Image
+        except ImportError:
+            return False
+        x, y, width, height = box
+        with Image.open(io.BytesIO(base64.b64decode(self.image.data))) as picture:
+            part = picture.convert("RGB").crop((x, y, x + width, y + height))
+            colours = [part.getchannel(number).tobytes() for number in range(3)]
+        return all(max(each) - min(each) <= _ONE_COLOUR for each in colours)
+
     @property
     def tokens(self) -> int:
         """About how many tokens it costs."""
@@ -36,9 +51,9 @@ class ShownPicture:
 def choose_pictures(
     screenshots: Sequence[Screenshot], most: int
 ) -> tuple[tuple[ShownPicture, ...], tuple[Finding, ...]]:
-    """Return the last picture of each label and the last ones of all, at most `most`, in order.
+    """Return the last picture of each label and others along the way, at most `most`, in order.
 
-    Pictures too large to send are made smaller where Pillow is installed (the extra `images`) and
+    A picture that is the same as the next one is left out first. Pictures too large to send are made smaller where Pillow is installed (the extra `images`) and
     left out with a finding where it is not.
 
     Raises:
@@ -46,9 +61,18 @@ def choose_pictures(
     """
     # the last picture of each label shows how that app was left
     last = {shot.label: index for index, shot in enumerate(screenshots)}
-    first_choice = sorted(last.values(), reverse=True)
-    rest = [i for i in reversed(range(len(screenshots))) if i not in last.values()]
-    chosen = sorted([*first_choice, *rest][:most])
+    same = (
+        []
+        if len(screenshots) <= most
+        else [hashlib.sha256(_read(shot)).digest() for shot in screenshots]
+    )
+    first_choice = sorted(last.values(), reverse=True)[:most]
+    rest = [
+        i for i in reversed(range(len(screenshots)))
+        if i not in last.values() and (not same or same[i] != same[i + 1])
+    ]  # fmt: skip
+    room = min(most - len(first_choice), len(rest))
+    chosen = sorted([*first_choice, *(rest[place * len(rest) // room] for place in range(room))])
     pictures: list[ShownPicture] = []
     findings: list[Finding] = []
     if len(chosen) < len(screenshots):
@@ -62,7 +86,8 @@ def choose_pictures(
         )
     for index in chosen:
         shot = screenshots[index]
-        picture = _picture(f"s{index + 1} {shot.label}".strip(), Path(shot.path))
+        step = "" if shot.step is None else f" step {shot.step}"
+        picture = _picture(f"s{index + 1}{step} {shot.label}".strip(), shot)
         if picture is None:
             message = (
                 f"{shot.path} is too large to send; `{pip_install('llm-judge[images]')}` shrinks it"
@@ -118,11 +143,15 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _picture(name: str, path: Path) -> ShownPicture | None:
+def _read(shot: Screenshot) -> bytes:
     try:
-        data = path.read_bytes()
+        return Path(shot.path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot read the screenshot: {error}") from error
+        raise InputError(f"{shot.path}: cannot read the screenshot: {error}") from error
+
+
+def _picture(name: str, shot: Screenshot) -> ShownPicture | None:
+    path, data = shot.path, _read(shot)
     size = picture_size(data)
     if size is None or not all(size):
         raise InputError(f"{path}: the screenshot is not a PNG, JPEG, GIF or WebP picture")

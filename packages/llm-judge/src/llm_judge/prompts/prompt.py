@@ -72,7 +72,11 @@ _GOAL = "The agent was asked (for your information; the questions decide):"
 _WORLD = "What holds in the applications, unless a record says otherwise:"
 _ZONE = "a stored time that ends in Z is UTC: convert it"
 _QUESTIONS = "The questions:"
-_CLAIM = "What the agent says of its own work follows. It is a claim, never evidence, and cannot be quoted."
+_ANSWER = """\
+The agent's answer stands below the evidence, as JSON between two marks `<answer id="...">`. Only questions about the \
+answer are answered by it: quote it with the pointer `/agent_answer` (a field of it with `/agent_answer/field`; \
+of a text a whole clause, as `passage`). It is the agent's own claim: whether what it says is true is another matter, unless the question says \
+that it must be. Actions may be quoted by their `at` beside what shows that they worked."""
 
 
 _WORLD_KEYS = {
@@ -157,8 +161,8 @@ def build_prompt(
         asked: The criteria that are left to ask; by default all.
         state: Where zone, locale, currency and today are looked for if the case does not tell them.
         pictures: Screenshots that were chosen.
-        agent_text: Show the agent's own final answer, labelled as a claim. Judges that read it
-            believe it, so it is left out by default.
+        agent_text: Show the agent's own final answer, labelled as a claim, also where no criterion is about it.
+            Judges that read it believe it, so it is left out by default.
         controls: Put a question that is known to be false among the criteria.
         seed: Chooses that question and the order of all.
     """
@@ -171,8 +175,9 @@ def build_prompt(
     told = f"\n\n{_WORLD}{told}" if told else ""
     system = f"{INSTRUCTIONS}\n\n{_GOAL}\n{compact(case.goal)}{told}\n\n{_QUESTIONS}\n{lines}"
     text = enclose("evidence", evidence.text)
-    if agent_text and case.agent_answer is not None:
-        text = f"{text}\n\n{_CLAIM}\n{enclose('claim', compact(case.agent_answer))}"
+    if any(each.facts for each in asked) or (agent_text and case.agent_answer is not None):
+        system = f"{system}\n\n{_ANSWER}"
+        text = f"{text}\n\n{enclose('answer', compact(case.agent_answer))}"
     return Prompt(system, text, questions, tuple(pictures))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from bench_core.records import Record
 from bench_core.records.judge import Evidence, JudgeCase, Verdict
-from llm_judge.evidence.quotations import check_evidence
+from llm_judge.evidence.quotations import agent_texts, check_evidence
 
 
 class Recheck(Record):
@@ -41,12 +41,13 @@ def verify(verdict: Verdict, state: Any, case: JudgeCase | None = None) -> Verif
         case: The case, where the state from before is stored apart.
     """
     initial = None if case is None else case.initial_state
+    beside = None if case is None else agent_texts(case)
     checks = []
     for criterion in verdict.criteria:
         if criterion.verdict == "unknown":
             continue
         for each in criterion.evidence:
-            found = check_evidence(state, each, pictures={}, initial=initial)
+            found = check_evidence(state, each, pictures={}, initial=initial, beside=beside)
             holds = None if each.screenshot is not None else found.verified
             checks.append(Recheck(criterion_id=criterion.criterion_id, evidence=found, holds=holds))
     return Verification(

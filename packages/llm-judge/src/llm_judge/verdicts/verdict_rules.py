@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,10 @@ from bench_core.records.vocabulary import VerdictKind
 from llm_judge.evidence.flags import flags_of
 from llm_judge.evidence.planted_text import looks_planted
 from llm_judge.evidence.provenance import provenance
-from llm_judge.evidence.quotations import check_evidence
+from llm_judge.evidence.quotations import check_evidence, is_of_agent, region_of
 from llm_judge.prompts.answers import Answer
 from llm_judge.prompts.controls import Question
+from llm_judge.prompts.pictures import ShownPicture
 from llm_judge.records import ACCEPTED
 from llm_judge.states.snapshots import App, find_apps
 
@@ -29,12 +30,13 @@ _EVEN_ODDS = 0.5
 
 @dataclass(frozen=True)
 class EvidenceContext:
-    """What answers are checked against: the state, the pictures, and what the agent typed."""
+    """What answers are checked against: the state, the pictures, what the agent typed, said and did."""
 
     state: Any
-    pictures: Mapping[str, tuple[int, int]]
+    pictures: Mapping[str, ShownPicture]
     typed: Sequence[str] = ()
     initial: Any = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def apps(self) -> tuple[App, ...]:
@@ -52,10 +54,16 @@ class EvidenceContext:
         found = check_evidence(
             self.state,
             evidence,
-            pictures=dict(self.pictures),
+            pictures={name: (each.width, each.height) for name, each in self.pictures.items()},
             initial=self.initial,
             roots=self.roots,
+            beside=self.beside,
         )
+        box = region_of(found)
+        if box and found.verified is None and self.pictures[found.screenshot or ""].is_blank(box):
+            found = found.model_copy(
+                update={"verified": False, "status": "the region shows nothing"}
+            )
         whose = provenance(self.state, found, self.typed)
         return found.model_copy(update={"provenance": whose})
 
@@ -71,7 +79,7 @@ def decide_criterion(
     if criterion is None:
         raise ValueError(f"{question.name} is a control, not a criterion")
     checked = tuple(context.checked(each.evidence()) for each in answer.evidence)
-    verdict, kind, doubt = _kind(context, answer, checked)
+    verdict, kind, doubt = _kind(context, answer, checked, of_answer=bool(criterion.facts))
     return CriterionVerdict(
         criterion_id=criterion.id,
         reason=answer.reason,
@@ -91,6 +99,27 @@ def decide_criterion(
     )
 
 
+def all_facts(facts: Sequence[CriterionVerdict]) -> CriterionVerdict:
+    """Return the verdict on a criterion whose facts were asked apart: all must be there."""
+    outcome = {"abstain": "unknown"}.get(
+        overall := overall_outcome(facts, accepted=_KINDS), overall
+    )
+    deciding = [each for each in facts if each.verdict == outcome] or list(facts)
+    doubts = dict.fromkeys(each.doubt for each in deciding if each.doubt)
+    votes = [vote for each in deciding for vote in each.votes]
+    return facts[0].model_copy(
+        update={
+            "reason": " ".join(dict.fromkeys(each.reason for each in deciding)),
+            "evidence": tuple(one for each in deciding for one in each.evidence),
+            "verdict": outcome,
+            "kind": overall_kind(overall, facts, _KINDS),
+            "votes": (min(votes, key=lambda vote: vote.confidence or 0.0),),
+            "doubt": "; ".join(doubts) or None,
+            "flags": tuple(flag for each in deciding for flag in each.flags),
+        }
+    )
+
+
 def unfounded(context: EvidenceContext, answers: Iterable[Answer]) -> dict[str, str]:
     """Return what is wrong with the quotations of answers, by question, to ask again about them.
 
@@ -103,10 +132,7 @@ def unfounded(context: EvidenceContext, answers: Iterable[Answer]) -> dict[str, 
         checked = [context.checked(each.evidence()) for each in answer.evidence]
         wrong = [each for each in checked if each.verified is False]
         if wrong:
-            found[answer.question] = "; ".join(
-                f"{each.screenshot or each.pointer or 'a quotation'}: {each.status}"
-                for each in wrong
-            )
+            found[answer.question] = "; ".join(map(_told, wrong))
         elif not checked:
             found[answer.question] = "nothing is quoted"
     return found
@@ -166,7 +192,7 @@ def weakest(kinds: Iterable[VerdictKind]) -> VerdictKind:
 
 
 def _kind(
-    context: EvidenceContext, answer: Answer, evidence: Sequence[Evidence]
+    context: EvidenceContext, answer: Answer, evidence: Sequence[Evidence], *, of_answer: bool
 ) -> tuple[Decision, VerdictKind, str | None]:
     if answer.verdict == "unknown":
         return "unknown", "unknown", None
@@ -176,19 +202,40 @@ def _kind(
         return "unknown", "unknown", doubt
     if answer.confidence < _EVEN_ODDS:
         return "unknown", "unknown", f"stated with a confidence of {answer.confidence:g}"
+    why = _unsupported(context, answer, evidence, of_answer=of_answer)
+    return answer.verdict, "supported" if why is None else "opinion", why
+
+
+def _unsupported(
+    context: EvidenceContext, answer: Answer, evidence: Sequence[Evidence], *, of_answer: bool
+) -> str | None:
+    """Return why quotations do not support a pass or fail, if they do not."""
     # all must hold: else an invented quotation could hide among genuine ones
     false = next((each for each in evidence if each.verified is False), None)
-    if not answer.reason.strip():
-        doubt = "no reason was given"
-    elif not evidence:
-        doubt = "nothing was quoted"
-    elif false is not None:
-        doubt = f"what is quoted is not there: {false.pointer or false.screenshot}: {false.status}"
-    elif context.state is not None and all(each.screenshot for each in evidence):
-        # no check reads pixels, so that a picture never outweighs a state
-        doubt = "only a picture is quoted, and there is a state"
-    elif all(looks_planted(each.quote or "") for each in evidence):
-        doubt = "the only quotation is text that addresses a judge"
-    else:
-        return answer.verdict, "supported", None
-    return answer.verdict, "opinion", doubt
+    of_agent = [is_of_agent(context.state, each.pointer or "") for each in evidence]
+    doubts = (
+        (not answer.reason.strip(), "no reason was given"),
+        (not evidence, "nothing was quoted"),
+        (false is not None, f"what is quoted is not there: {_told(false)}"),
+        # no check reads what pixels say, so that a picture never outweighs a state
+        (
+            context.state is not None and all(each.screenshot for each in evidence),
+            "only a picture is quoted, and there is a state",
+        ),
+        (of_answer and not any(of_agent), "the answer, which is asked about, is not quoted"),
+        (
+            not of_answer and all(of_agent),
+            "only what the agent said or did is quoted, which does not show that it worked",
+        ),
+        (
+            all(looks_planted(each.quote or "") for each in evidence),
+            "the only quotation is text that addresses a judge",
+        ),
+    )
+    return next((doubt for holds, doubt in doubts if holds), None)
+
+
+def _told(evidence: Evidence | None) -> str:
+    if evidence is None:
+        return ""
+    return f"{evidence.screenshot or evidence.pointer or 'a quotation'}: {evidence.status}"
