@@ -130,6 +130,9 @@ DEEDS: dict[str, Callable[[Any], object]] = {
     "leaves-grandchildren": leave_grandchildren,
     "logs-without-end": log_flood,
     "spends-on": spend_after_budget,
+    "forges-cost": lambda context: context.meter.spend(CALL, 1e9),
+    "forges-tokens": lambda context: context.meter.spend(Usage(input_tokens=10**12)),
+    "forges-credit": lambda context: context.meter.spend(CALL, -1e9),
     "sees-secret": keep_secret,
 }
 

@@ -1,11 +1,12 @@
 """Agents that look for the answers of their own run, and one that does not."""
 
-# ruff: noqa: PTH115, PTH123, PTH208  # an agent of others, which has no reason to follow our style
+# ruff: noqa: PTH108, PTH115, PTH123, PTH208  # an agent of others, which has no reason to follow our style
 
 from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ class Snooper:
         for path in map(str, context.config["targets"]):
             seen[path] = {way: look(place) for way, place in _ways(path).items()}
         seen["others"] = _others()
+        seen["written"] = {each: _written(each) for each in _EXECUTED}
         seen["attached"] = _attached()
         seen["unmounted"] = _unmounted(
             [str(Path(each).parent) for each in context.config["targets"]]
@@ -79,6 +81,29 @@ def _others() -> dict[str, str]:
         with suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:
             found[f"{process}/environ"] = file.read().decode("utf-8", "replace")
     return found
+
+
+_EXECUTED = {
+    "interpreter": f"{sys.prefix}/bin",
+    "environment": sys.prefix,
+    "base": f"{sys.base_prefix}/bin",
+    "etc": "/etc",
+    "kernel": "/proc/sys/kernel",
+}
+"""What the run executes itself, and what root could change."""
+
+
+def _written(name: str) -> str:
+    """Try to make a file in a folder, or in that of the kernel to open one, and say how it ended."""
+    folder = _EXECUTED[name]
+    path = f"{folder}/proctor-probe" if name != "kernel" else f"{folder}/hostname"
+    try:
+        open(path, "r+b" if name == "kernel" else "xb").close()
+    except OSError as error:
+        return error.strerror or ""
+    if name != "kernel":
+        os.unlink(path)
+    return "written"
 
 
 def _attached() -> dict[str, int]:

@@ -224,6 +224,15 @@ def test_each_call_is_answered_before_the_next_one_so_that_a_budget_stops_it(wor
     assert budget.spent.cost_usd == 3 * killers.CALL_USD
 
 
+@pytest.mark.parametrize("task", ["forges-cost", "forges-tokens", "forges-credit"])
+def test_a_forged_call_is_its_agents_failure_and_spends_no_budget(work: Any, task: str) -> None:
+    budget = RunBudget(Budget(max_cost_usd=5, max_tokens=10**6))
+    outcome = work(task, budget=budget).outcome
+    assert (outcome.status, outcome.error.kind) == (Status.AGENT_ERROR, "AgentProtocol")
+    assert "not a model call" in outcome.error.message
+    assert (budget.spent.cost_usd, budget.exhausted) == (killers.CALL_USD, None)
+
+
 def test_a_budget_that_the_first_call_spends_ends_the_trial(run: Any) -> None:
     result = run("killers:Killer", budget=Budget(max_tokens=100))
     assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)

@@ -139,6 +139,20 @@ def test_an_open_harness_can_be_attached_to_and_its_variables_read(
     assert any(each.startswith(f"{os.getpid()}/fd") for each in seen["others"])
 
 
+def test_what_the_run_executes_and_the_system_cannot_be_written_to(
+    snoop: Callable[..., TrialResult],
+) -> None:
+    written = seen_by(snoop())["written"]
+    assert set(written) == {"interpreter", "environment", "base", "etc", "kernel"}
+    assert set(written.values()) <= {"Read-only file system", "Permission denied"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write there at all")
+def test_an_open_agent_of_root_writes_there(snoop: Callable[..., TrialResult]) -> None:
+    written = seen_by(snoop(sealing="off"))["written"]
+    assert {written[each] for each in ("interpreter", "environment", "base")} == {"written"}
+
+
 def test_hidden_folders_cannot_be_uncovered(snoop: Callable[..., TrialResult]) -> None:
     assert set(seen_by(snoop())["unmounted"].values()) == {-1}
 

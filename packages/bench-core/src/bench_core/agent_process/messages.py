@@ -40,6 +40,8 @@ __all__ = [
 
 PROTOCOL = 1
 """Both ends must speak the same version; each begins with a `hello` that says it."""
+MOST_TOKENS, MOST_USD = 20_000_000, 100
+"""More is no call of any model's: a forged one must not end the budget of all other trials."""
 _MAX_TEXT = 100_000
 _CLAIMS: tuple[tuple[type[Exception], str], ...] = (
     (EnvironmentFaultError, "environment"),
@@ -98,6 +100,12 @@ def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
         call = Spend.model_validate(fields)
     except ValidationError as error:
         raise FrameError(f"not a model call: {error.errors(include_url=False)[0]['msg']}") from None
+    cost_usd, most = call.cost_usd or 0.0, max(call.usage.input_tokens, call.usage.output_tokens)
+    if not 0 <= cost_usd <= MOST_USD or most > MOST_TOKENS:
+        raise FrameError(
+            f"not a model call: it says to have taken {most:,} tokens and {cost_usd:,.2f} dollars, "
+            f"and one can take at most {MOST_TOKENS:,} and {MOST_USD:,}"
+        )
     reason = None
     try:
         counted = meter if call.source == "agent" else meter.of(call.source)

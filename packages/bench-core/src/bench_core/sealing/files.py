@@ -16,6 +16,11 @@ from typing import Any
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
 
 _OF_DEVELOPERS = "PROCTOR_DATA"
+_OF_THE_SYSTEM = (
+    "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/sys", "/proc/sys",
+    "/proc/sysrq-trigger", "/var/lib", "/var/spool",
+)  # fmt: skip
+"""What configures this machine and runs on it; root may write there."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class SealedFiles:
     Attributes:
         hidden: Files and folders that are not there for it.
         needed: What of them it needs all the same: where it and its interpreter are.
-        protected: Folders that it reads but cannot write to: the programs that score it.
+        protected: What it reads but cannot write to: the system, and the programs that run and score it.
     """
 
     hidden: tuple[str, ...]
@@ -51,8 +56,10 @@ def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
     run = out.resolve()
     data = os.environ.get(_OF_DEVELOPERS)
     hidden = [run, *_runs_beside(run), *answers, *([Path(data)] if data else [])]
+    temporary = Path(tempfile.gettempdir()).resolve()  # where agents' own folders are
+    protected = [each for each in _resolved(_scorers()) if not temporary.is_relative_to(each)]
     return SealedFiles(
-        hidden=_resolved(hidden), needed=_resolved(_programs()), protected=_resolved(_scorers())
+        hidden=_resolved(hidden), needed=_resolved(_programs()), protected=tuple(protected)
     )
 
 
@@ -86,6 +93,13 @@ def _programs() -> Iterator[str]:
 
 
 def _scorers() -> Iterator[str]:
+    """Yield what the run executes or imports, its interpreters and browsers included."""
+    yield from _OF_THE_SYSTEM
+    yield from (sys.prefix, sys.base_prefix)
+    browsers = os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "0")
+    yield browsers if browsers != "0" else str(Path.home() / ".cache/ms-playwright")
+    if chromium := os.environ.get("CHROME_PATH"):
+        yield str(Path(chromium).resolve().parent)
     paths = sysconfig.get_paths()
     yield from (paths[name] for name in ("purelib", "platlib", "stdlib"))
     if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
