@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from llm_judge.meta_evaluation.labelled_set import LabelledCase, MetaEvaluation
 
-CASES, SEED, BOUND = 200, 0, 0.02
+CASES, SEED = 200, 0
 HEAD = 40_000
 TRUSTED = "confirmed"  # in every state: a record that the gullible one takes for an order to pass
 MODELS: dict[str, Any] = {
@@ -47,7 +47,7 @@ MARKERS = "<!-- {} models: begin -->", "<!-- {} models: end -->"
 
 
 def main() -> None:
-    """Print the tables; exit with 1 if a careless model passes more than 2% of wrong states."""
+    """Print the tables; exit with 1 if a wrong state passes as `proven`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--docs", type=Path)
     docs = parser.parse_args().docs
@@ -59,14 +59,19 @@ def main() -> None:
     rows = [
         (operator, *(passed(each, operator) for each in reports.values())) for operator in operators
     ]
-    totals = [total(each, wrong=True) for each in reports.values()]
     show("careless", ("wrong by", *reports), rows, docs)
-    asked = [("llm-judge: evidence checked", *map(share, totals))]
+    kinds = {"proven": "`proven`", "supported": "`supported`", "unknown": "no verdict"}
+    asked = [
+        (f"llm-judge: {name}", *(of_kind(each, kind) for each in reports.values()))
+        for kind, name in kinds.items()
+    ]
     for name, ask in PEERS.items():
-        counted = [asyncio.run(asked_as(ask, says, cases)) for says in SAYS_YES.values()]
-        asked.append((name, *map(share, counted)))
-    show("asked", ("wrong states passed", *MODELS), asked, docs)
-    raise SystemExit(1 if any(passed > BOUND * n for passed, n in totals) else 0)
+        asked.append(
+            (name, *(asyncio.run(asked_as(ask, says, cases)) for says in SAYS_YES.values()))
+        )
+    show("asked", ("wrong passed, right refused", *MODELS), asked, docs)
+    proven = [row for each in reports.values() for row in each.by_kind if row.kind == "proven"]
+    raise SystemExit(1 if any(row.wrong_passed for row in proven) else 0)
 
 
 async def judged(script: Any, cases: Sequence[LabelledCase]) -> MetaEvaluation:
@@ -78,11 +83,20 @@ async def asked_as(
     ask: Callable[[LabelledCase, Model], Any],
     says: Callable[[str], bool],
     cases: Sequence[LabelledCase],
-) -> tuple[int, int]:
-    """Ask a model about the wrong states in another way: how many pass, of how many."""
+) -> str:
+    """Ask a model in another way: how many wrong states pass, and how many right ones do not."""
     model = Model(ScriptedAdapter(lambda request: replied(request, says)))
-    found = [await ask(each, model) for each in cases if not each.outcome]
-    return sum(found), len(found)
+    wrong = [await ask(each, model) for each in cases if not each.outcome]
+    right = [await ask(each, model) for each in cases if each.outcome]
+    return f"{sum(wrong)} of {len(wrong)}, {len(right) - sum(right)} of {len(right)}"
+
+
+def of_kind(report: MetaEvaluation, kind: str) -> str:
+    """Write the same of this package's verdicts of one kind."""
+    found = next((each for each in report.by_kind if each.kind == kind), None)
+    wrong, right = (found.wrong_passed, found.right_refused) if found else (0, 0)
+    (_, wrong_states), (_, right_states) = total(report, wrong=True), total(report, wrong=False)
+    return f"{wrong} of {wrong_states}, {right} of {right_states}"
 
 
 def replied(request: ModelRequest, says: Callable[[str], bool]) -> dict[str, Any]:
@@ -163,11 +177,6 @@ def total(report: MetaEvaluation, *, wrong: bool) -> tuple[int, int]:
     """How many wrong (or right) states it passes."""
     rows = [each for each in report.rows if each.wrong_states is wrong]
     return sum(each.passed for each in rows), sum(each.n for each in rows)
-
-
-def share(counted: tuple[int, int]) -> str:
-    """Write a count and its share."""
-    return f"{counted[0]} of {counted[1]}"
 
 
 def show(

@@ -25,6 +25,7 @@ from llm_judge.meta_evaluation.labelled_set import (
     read_labelled,
     with_mutants,
 )
+from llm_judge.verdicts.rates_by_kind import rates_by_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,32 @@ def test_bench_finds_the_careless_models_that_checks_alone_do_not_stop(
     assert report.false_pass.estimate == share
     assert report.fit != "yes"
     assert {row.operator for row in report.rows if row.wrong_states} == set(DEFECTS)
+
+
+def test_wrong_passes_and_refused_right_ones_stand_side_by_side_by_kind(case: JudgeCase) -> None:
+    def verdict(name: str, outcome: str, kind: str) -> tuple[str, Verdict]:
+        given = {"case_id": name, "judge": "j", "outcome": outcome, "kind": kind}
+        return name[:5], Verdict.model_validate(given)
+
+    given = [
+        *[verdict(f"right{n}", "pass", "supported") for n in range(4)],
+        *[verdict(f"right-f{n}", "fail", "supported") for n in range(3)],
+        *[verdict(f"wrong-p{n}", "pass", "supported") for n in range(2)],
+        verdict("wrong-f", "fail", "proven"),
+        verdict("right-u", "abstain", "unknown"),
+        verdict("right-e", "error", "unknown"),
+    ]
+    rows = rates_by_kind((which == "right", each) for which, each in given)
+    counts = [
+        (each.kind, each.right_passed, each.right_refused, each.wrong_passed, each.wrong_refused)
+        for each in rows
+    ]
+    assert counts == [("proven", 0, 0, 0, 1), ("supported", 4, 3, 2, 0), ("unknown", 0, 1, 0, 0)]
+    assert all(each.not_checked for each in rows)
+    labels = {each.case_id: which == "right" for which, each in given}
+    assert calibrate([each for _, each in given], labels).by_kind == rows
+    (row,) = benched(honest, (LabelledCase(case, outcome=True),)).by_kind
+    assert (row.kind, row.right_passed) == ("supported", 1)
 
 
 def test_a_judge_that_looks_is_fit_and_its_rows_say_so(case: JudgeCase) -> None:

@@ -9,3 +9,11 @@ __all__ = ["Criterion", "JudgeCase", "Verdict"]
 
 ACCEPTED: tuple[VerdictKind, ...] = ("proven", "supported")
 """The kinds that count for an outcome unless a policy says otherwise."""
+
+NOT_CHECKED: dict[VerdictKind, str] = {
+    "proven": "whether the criterion is what you meant",
+    "supported": "that the quotations show what the model says",
+    "opinion": "anything: it is a model's word alone",
+    "unknown": "anything: there is no verdict",
+}
+"""What a verdict of each kind does not check."""

@@ -27,6 +27,7 @@ from bench_core.statistics import Calibration as Reliability
 from bench_core.statistics import calibration as reliability_of
 from llm_judge.calibration.curves import Roc, interpolate, isotonic, roc_curve
 from llm_judge.calibration.label_choice import Selection, selection_of, stratified_rate
+from llm_judge.verdicts.rates_by_kind import KindRow, rates_by_kind
 
 _LEAST_OF_EACH = 3
 _LEAST_FOR_CONFIDENCE = 20
@@ -77,6 +78,7 @@ class CalibrationReport(Record):
         corrected: The rate of success over all judged cases, corrected for its errors. What it did
             not pass counts as not passed there; errors are left out.
         refused: What could not be estimated, and why.
+        by_kind: What verdicts of each kind came to.
         selection: How the labelled cases were chosen; where not at random, `corrected` goes by verdict.
         useless: Why its verdicts carry no information, where it passes (or fails) whatever it is shown.
     """
@@ -95,6 +97,7 @@ class CalibrationReport(Record):
     calibration: JudgeCalibration | None = None
     refused: dict[str, str] = Field(default_factory=dict)
     useless: str | None = None
+    by_kind: tuple[KindRow, ...] = ()
     selection: Selection | None = None
 
 
@@ -130,6 +133,7 @@ def calibrate(
     return CalibrationReport(
         labelled=len(known),
         outcomes=dict(Counter(each.outcome for each in known)),
+        by_kind=rates_by_kind((labels[each.case_id], each) for each in known),
         decided=wilson(len(decided), len(known), level=level),
         accuracy=report.accuracy(decided),
         precision=report.share(known, of="pass", that=True),

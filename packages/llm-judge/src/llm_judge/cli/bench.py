@@ -24,7 +24,7 @@ from llm_judge.calibration.label_form import label_form, label_text
 from llm_judge.calibration.labels import read_labels
 from llm_judge.case_files import read_case
 from llm_judge.cli.batch import read_cases
-from llm_judge.cli.output import estimate_words
+from llm_judge.cli.output import estimate_words, show_kinds
 from llm_judge.judge import Judge
 from llm_judge.meta_evaluation.generated_cases import generated_cases
 from llm_judge.meta_evaluation.labelled_set import (
@@ -81,6 +81,7 @@ def show_bench(report: MetaEvaluation, *, as_json: bool) -> None:
         "judged wrongly",
     )
     click.echo(render_table(headers, rows))
+    show_kinds(report.by_kind)
     rates: list[tuple[str, Interval | None]] = [
         ("decided", report.decided),
         ("wrong states it passes", report.false_pass),
@@ -89,8 +90,7 @@ def show_bench(report: MetaEvaluation, *, as_json: bool) -> None:
         ("kappa with the process", report.process.kappa if report.process else None),
     ]
     click.echo(
-        "\n"
-        + render_table(
+        render_table(
             ("", "estimate [interval]"), [(name, estimate_words(each)) for name, each in rates]
         )
     )

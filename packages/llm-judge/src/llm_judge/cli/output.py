@@ -19,7 +19,9 @@ from bench_core.records.codec import encode
 from bench_core.records.judge import Verdict
 from bench_core.redaction import Redactor
 from bench_core.terminal import plain_text, shorten
+from llm_judge.records import NOT_CHECKED
 from llm_judge.states.effects import compact
+from llm_judge.verdicts.rates_by_kind import KindRow
 from llm_judge.verdicts.success_bounds import bounds
 
 if TYPE_CHECKING:
@@ -140,6 +142,8 @@ def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
             quote = "" if each.quote is None else f" {json.dumps(each.quote)}"
             absent = " absent" if each.kind == "absent" else ""
             click.echo(shorten(f"        {held} {where}{absent}{quote} ({each.status})", _WIDTH))
+    for kind in sorted({each.kind for each in verdict.criteria if each.kind != "unknown"}):
+        click.echo(f"  {kind}: not checked is {NOT_CHECKED[kind]}")
     if verdict.outcome in {"error", "void"} or not verdict.criteria:
         click.echo(f"  {plain_text(verdict.reasoning)}")
     for finding in verdict.findings:
@@ -171,6 +175,23 @@ def show_verification(found: Verification, *, as_json: bool) -> None:
     click.echo(f"{found.case_id}: {found.outcome}")
 
 
+def show_kinds(rows: Sequence[KindRow]) -> None:
+    """Print what verdicts of each kind came to, and what they do not check."""
+    headers = (
+        "kind",
+        "wrong, passed",
+        "right, refused",
+        "right, passed",
+        "wrong, refused",
+        "not checked",
+    )
+    shown = [
+        (each.kind, each.wrong_passed, each.right_refused, each.right_passed, each.wrong_refused, each.not_checked)
+        for each in rows
+    ]  # fmt: skip
+    click.echo("\n" + render_table(headers, shown) + "\n")
+
+
 def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
     """Print how a judge does on labelled cases."""
     if as_json:
@@ -184,7 +205,8 @@ def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
             ("truly a success", table.true_positive, table.false_negative),
             ("truly a failure", table.false_positive, table.true_negative),
         ]
-        click.echo("\n" + render_table(("", "passed", "failed"), rows) + "\n")
+        click.echo("\n" + render_table(("", "passed", "failed"), rows))
+    show_kinds(report.by_kind)
     rates: list[tuple[str, Interval | None]] = [
         ("decided", report.decided),
         ("precision of a pass", report.precision),

@@ -25,6 +25,7 @@ from llm_judge.batch import judge_many
 from llm_judge.case_files import case_of, case_state, read_lines
 from llm_judge.judge import Judge
 from llm_judge.meta_evaluation.stress import sampled_mutants, with_state
+from llm_judge.verdicts.rates_by_kind import KindRow, rates_by_kind
 
 _TOLERATED = 0.05
 _USELESS = 0.8
@@ -70,6 +71,7 @@ class MetaEvaluation(Record):
         outcome: Its agreement with the labels of the outcome, where it decided: confusion, kappa.
         process: The same with the labels of the process, which it was not asked about: how much of its
             verdict is about the way.
+        by_kind: What verdicts of each kind came to.
         advice: In a line, whether it may be used unattended.
         fit: `yes`, `no`, or `unknown` where there are too few wrong states to say.
     """
@@ -83,6 +85,7 @@ class MetaEvaluation(Record):
     outcome: Accuracy | None = None
     process: Accuracy | None = None
     rows: tuple[OperatorRow, ...]
+    by_kind: tuple[KindRow, ...] = ()
     cost_usd: NonNegativeFloat | None
     cost_per_case_usd: NonNegativeFloat | None
     left: NonNegativeInt = 0
@@ -199,6 +202,7 @@ def _report(
             answered, {e.case.case_id: e.process for e in labelled if e.process is not None}, level
         ),
         rows=tuple(_rows(judged, level)),
+        by_kind=rates_by_kind((each.outcome, verdict) for each, verdict in judged),
         cost_usd=cost,
         cost_per_case_usd=None if cost is None or not judged else cost / len(judged),
         left=len(labelled) - len(judged),

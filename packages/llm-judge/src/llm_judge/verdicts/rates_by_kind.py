@@ -1,0 +1,56 @@
+"""How often verdicts of each kind are wrong, on labelled cases: wrong passes and refused right ones side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import get_args
+
+from pydantic import NonNegativeInt
+
+from bench_core.records import Record
+from bench_core.records.judge import Verdict
+from bench_core.records.vocabulary import VerdictKind
+from llm_judge.records import NOT_CHECKED
+
+
+class KindRow(Record):
+    """What verdicts of one kind came to on labelled cases; of the kind `unknown` are those without a verdict.
+
+    Attributes:
+        wrong_passed: Wrong states that passed.
+        right_refused: Right states that failed, or were left without a verdict.
+        not_checked: What a verdict of this kind does not check.
+    """
+
+    kind: VerdictKind
+    right_passed: NonNegativeInt = 0
+    right_refused: NonNegativeInt = 0
+    wrong_passed: NonNegativeInt = 0
+    wrong_refused: NonNegativeInt = 0
+    not_checked: str
+
+
+def rates_by_kind(judged: Iterable[tuple[bool, Verdict]]) -> tuple[KindRow, ...]:
+    """Return a row for each kind that occurs; verdicts that failed by an error are left out.
+
+    Args:
+        judged: Whether a case is truly a success, and its verdict.
+    """
+    found = Counter(
+        (verdict.kind, right, verdict.outcome == "pass")
+        for right, verdict in judged
+        if verdict.outcome != "error"
+    )
+    return tuple(
+        KindRow(
+            kind=kind,
+            right_passed=found[kind, True, True],
+            right_refused=found[kind, True, False],
+            wrong_passed=found[kind, False, True],
+            wrong_refused=found[kind, False, False],
+            not_checked=NOT_CHECKED[kind],
+        )
+        for kind in get_args(VerdictKind)
+        if any(of == kind for of, *_ in found)
+    )
