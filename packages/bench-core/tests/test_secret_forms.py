@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import json
 import quopri
+import zlib
 from email.quoprimime import header_encode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
@@ -19,6 +21,8 @@ from hypothesis import strategies as st
 from bench_core import redaction
 from bench_core.cli.options import run_options
 from bench_core.redaction import MARKER, Redactor, remember_secrets
+from bench_core.run_folder import describe_artifacts
+from bench_core.run_folder.left_files import keep_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +79,18 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "quoted-printable": lambda s: quopri.encodestring(s.encode(), quotetabs=True).decode(),
     "octal": each_byte("\\{:03o}"),
     "percent, three times": lambda s: quote(quote(quote(s, safe=""), safe=""), safe=""),
+    "JSON, letters kept, three times": lambda s: json.dumps(
+        {"a": json.dumps({"b": json.dumps({"c": s}, ensure_ascii=False)}, ensure_ascii=False)},
+        ensure_ascii=False,
+    ),
+    "capitals": str.upper,
+    "small letters": str.lower,
+    "case exchanged": str.swapcase,
+    "bytes": lambda s: repr(s.encode()),
+    "base64 of gzip": lambda s: base64.b64encode(gzip.compress(s.encode())).decode(),
+    "base64 of gzip, level 1": lambda s: base64.b64encode(gzip.compress(s.encode(), 1)).decode(),
+    "base64 of zlib": lambda s: base64.b64encode(zlib.compress(s.encode())).decode(),
+    "base64 of zlib, URL": lambda s: base64.urlsafe_b64encode(zlib.compress(s.encode())).decode(),
     "JSON, three times": lambda s: json.dumps(json.dumps(json.dumps(s)[1:-1])[1:-1])[1:-1],
     "HTML, numbers of four digits": each_letter("&#{:04};"),
     "HTML, hexadecimal of four digits": each_letter("&#x{:04X};"),
@@ -105,6 +121,20 @@ def test_a_known_secret_is_removed_in_every_encoding(
     assert MARKER in clean
     assert clean.startswith("before ")
     assert clean.endswith(" after")
+
+
+@pytest.mark.parametrize("name", [".env", "screenshots/1.png", "trajectory.jsonl", "a/b.toml"])
+def test_no_encoding_stays_in_a_file_that_an_agent_leaves(tmp_path: Path, name: str) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    path = stage / name
+    path.parent.mkdir(parents=True)
+    trial.mkdir()
+    path.write_text("".join(f"before {each(SECRET)} after\n" for each in ENCODINGS.values()))
+    assert keep_files(stage, trial, redactor=Redactor([SECRET])) == ()
+    (kept,) = describe_artifacts(trial)
+    left = (trial / kept.path).read_text()
+    assert left.count(MARKER) >= len(ENCODINGS)
+    assert all(f" {each(SECRET)} " not in left for each in ENCODINGS.values())
 
 
 def test_there_are_more_than_25_encodings() -> None:

@@ -7,6 +7,7 @@ import html
 import json
 import quopri
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
@@ -55,6 +56,7 @@ def forms_of(value: str) -> Iterator[str]:
                 yield quote(coded, safe="")
                 yield coded.replace("/", "\\/")
     # of an encoded form or a JSON document
+    yield from _compressed(encoded)
     for text in dict.fromkeys(each(value) for each in _IN_BASE64):
         for offset in range(3 if text != value else 0):
             yield from _inside_base64(text.encode("utf-8", "surrogatepass"), offset)
@@ -63,6 +65,17 @@ def forms_of(value: str) -> Iterator[str]:
         inner = base64.b64encode(bytes(3 - offset) + encoded)[4:].rstrip(b"=")
         for outer in range(3):
             yield from _inside_base64(inner[1:-1], outer)
+
+
+def _compressed(encoded: bytes) -> Iterator[str]:
+    """Yield base64 of what gzip and zlib make of a value alone: their headers and checksums are left out."""
+    if len(encoded) < _SHORTEST_WRAPPED:
+        return
+    for level in (1, 6, 9):
+        packer = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
+        packed = packer.compress(encoded) + packer.flush()
+        for offset in range(3):
+            yield from _inside_base64(packed, offset)
 
 
 def wrapped_forms_of(value: str) -> Iterator[Wrapped]:
@@ -114,6 +127,7 @@ def _rarer_whole(value: str, encoded: bytes) -> Iterator[str]:
     )
     # of fewer bytes the letters are those of words
     if len(encoded) >= _SHORTEST_WRAPPED:
+        yield from (value.upper(), value.lower(), value.swapcase())
         # what also depends on what follows is left out
         letters = base64.b32encode(encoded).decode("ascii")[: 8 * len(encoded) // 5]
         yield from (letters, letters.lower())
@@ -175,6 +189,7 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
 _RARER_ESCAPES: tuple[Callable[[str], str], ...] = (
     _thrice(lambda text: quote(text, safe="", errors="surrogatepass")),
     _thrice(lambda text: _json_inner(text, ascii_only=True)),
+    _thrice(lambda text: _json_inner(text, ascii_only=False)),
     lambda text: repr(text.encode("utf-8", "surrogatepass"))[2:-1],
     lambda text: text.encode("unicode_escape").decode("ascii"),
     lambda text: text.replace('"', '""'),
