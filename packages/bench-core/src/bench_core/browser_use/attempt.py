@@ -234,7 +234,10 @@ class Attempt:
             model_reported=self._watch.model_reported,
             error=problem,
             flags=(*flags, *(("actions_left_out",) if self._trajectory.left_out else ())),
-            details={"unusable_answers": len(self._watch.bad_answers)},
+            details={
+                "unusable_answers": len(self._watch.bad_answers),
+                "retried_calls": self._watch.retries,
+            },
         )
 
 

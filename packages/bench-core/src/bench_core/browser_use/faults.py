@@ -37,15 +37,15 @@ def judge_failure(error: Exception, model: str) -> CallFault:
     if isinstance(error, BenchError):
         return CallFault(error, retry=False, message=str(error))
     status = getattr(error, "status_code", None)
-    causes = list(_causes(error))
+    chain = list(causes(error))
     provider = model.partition(":")[0]
-    if any(map(answer_was_lost, causes)) and all(map(was_sent, causes)):
+    if any(map(answer_was_lost, chain)) and all(map(was_sent, chain)):
         message = (
             f"the model server of {model} hangs: no answer in time, and the request was not sent again "
             "because it may have been paid for"
         )
         return CallFault(ModelError("timeout", message, provider=provider), False, message)
-    if any(isinstance(each, ValidationError) for each in causes):
+    if any(isinstance(each, ValidationError) for each in chain):
         return CallFault(None, retry=False, message=_short(error))
     if not isinstance(status, int):
         return CallFault(error, retry=False, message=_short(error))
@@ -67,7 +67,8 @@ def judge_failure(error: Exception, model: str) -> CallFault:
     return CallFault(known, known.retryable, message)
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from."""
     current: BaseException | None = error
     while current is not None:
         yield current

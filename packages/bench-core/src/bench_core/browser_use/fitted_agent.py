@@ -6,6 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
+from bench_core.browser_use.faults import causes
+
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)
 _MENTIONS = re.compile(
@@ -30,7 +34,12 @@ _SCREENSHOT = re.compile(
     r"|took a screenshot or |^Use screenshot .*\n",
     re.MULTILINE,
 )
+_WRONG_FORM = "Agent failed to output in the right format."
 _TODAY = re.compile(r"\n?Today: ?\d{4}-\d\d-\d\d(?=\s*</step_info>)")
+
+
+class UnusableReplyError(Exception):
+    """A reply of the model that is not in the form that was asked for."""
 
 
 class PromptFilter:
@@ -89,13 +98,51 @@ def agent_class(prompts: PromptFilter) -> Any:
     from browser_use import Agent  # 1.5 s
 
     class FittedAgent(Agent[Any, Any]):
+        _unusable = ""
+        """What was wrong with the latest reply; empty if it could be used."""
+
         def _enhance_task_with_schema(self, task: str, output_model_schema: Any) -> str:
             del output_model_schema
             return task
 
         async def get_model_output(self, input_messages: list[Any]) -> Any:
-            return await super().get_model_output(
-                [prompts.message(each) for each in input_messages]
-            )
+            messages = [prompts.message(each) for each in input_messages]
+            # browser-use takes the previous reply for that of a step whose own could not be read
+            self.state.last_model_output = None
+            items = self._message_manager.state.agent_history_items
+            if self._unusable and items and items[-1].error == _WRONG_FORM:
+                items[-1].error = self._unusable
+                messages = [_replaced(each, _WRONG_FORM, self._unusable) for each in messages]
+            self._unusable = ""
+            try:
+                return await super().get_model_output(messages)
+            except Exception as error:  # foreign code: every provider raises its own
+                invalid = next((e for e in causes(error) if isinstance(e, ValidationError)), None)
+                if invalid is None:
+                    raise
+                self._unusable = _sentence(invalid)
+                raise UnusableReplyError(self._unusable) from error
 
     return FittedAgent
+
+
+def _sentence(invalid: ValidationError) -> str:
+    """Return the one mistake that is told best: the innermost, since each other kind of action is one as well."""
+    errors = invalid.errors(include_url=False, include_context=False, include_input=False)
+    told = max(errors, key=lambda each: len(each["loc"]))
+    where = ".".join(map(str, told["loc"])) or "the reply"
+    return f"The reply is not in the form that was asked for, so nothing was done: {where}: {told['msg']}."
+
+
+def _replaced(message: Any, words: str, others: str) -> Any:
+    if message.role != "user":
+        return message
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": message.content.replace(words, others)})
+    parts = [
+        each.model_copy(update={"text": each.text.replace(words, others)})
+        if each.type == "text"
+        else each
+        for each in message.content
+    ]
+    return message.model_copy(update={"content": parts})

@@ -66,6 +66,8 @@ class ModelWatch:
         self.asked_actions = 0
         """How many actions the latest answer asks for, before browser-use leaves some out."""
         self.bad_answers: list[str] = []
+        self.retries = 0
+        """How many calls were made again because the server had failed."""
         self.fault: BenchError | Exception | None = None
         self.refused: ModelError | None = None
         """How the latest call failed, where it asked for what no provider serves; browser-use may ask otherwise."""
@@ -112,6 +114,7 @@ class ModelWatch:
                 elif failure.error is None:
                     self._latest.served()
                 if failure.retry and attempt < self._patience.retries:
+                    self.retries += 1
                     await self._sleep(self._patience.backoff_s * 2**attempt)
                     continue
                 self._take_note(failure)
