@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
+from http.server import ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +14,7 @@ from test_support.scripted_judges import criterion_for_value, honest
 
 import llm_judge
 from bench_core.models import MissingKeyError, Model, ScriptedAdapter
-from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, stress
+from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, samples, stress
 from llm_judge.cli.commands import main
 
 if TYPE_CHECKING:
@@ -44,6 +47,67 @@ def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> N
     )
     with pytest.raises(MissingKeyError):
         Judge("openai-chat:local")
+
+
+def test_a_server_that_knows_no_schema_judges_and_writes_claims(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    stand_in = runpy.run_path(str(samples.folder() / "own_server.py"))
+    orders = [
+        {
+            "id": "o1",
+            "item": "chair",
+            "quantity": 1,
+            "address": "Elm Road 9",
+            "status": "delivered",
+        },
+        {
+            "id": "o2",
+            "item": "lamp",
+            "quantity": 2,
+            "address": "Oak Street 5",
+            "status": "confirmed",
+        },
+    ]
+    case = {
+        "case_id": "lamps", "goal": "Order two lamps to Oak Street 5", "criteria": list(stand_in["KNOWN"]),
+        "initial_state": {"orders": orders[:1]}, "state": {"orders": orders},
+    }  # fmt: skip
+    (tmp_path / "lamps.json").write_text(json.dumps(case))
+    (tmp_path / "right.jsonl").write_text('{"case_id": "lamps", "passed": true}')
+    stand_in["Handler"].log_message = lambda *_: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), stand_in["Handler"]) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        asked = [
+            "-m",
+            "openai-chat:local",
+            "--base-url",
+            f"http://127.0.0.1:{server.server_port}/v1",
+        ]
+
+        def ran(*words: str) -> str:
+            done = CliRunner().invoke(main, list(words), catch_exceptions=False)
+            assert done.exit_code == 0
+            return done.output
+
+        lamps, claims = str(tmp_path / "lamps.json"), str(tmp_path / "claims.jsonl")
+        judged = ran("judge", lamps, *asked)
+        made = ran(
+            "claims",
+            "compile",
+            lamps,
+            *asked,
+            "--right",
+            str(tmp_path / "right.jsonl"),
+            "-o",
+            claims,
+        )
+        by_claims = ran("judge", lamps, "--claims", claims, *asked)
+        server.shutdown()
+    assert "PASS (supported)" in judged
+    assert "not checked is that the quotations show what the model says" in judged
+    assert "3 of 3 claims decide" in made
+    assert "/quantity is 2" in ran("claims", "show", claims)
+    assert "PASS (proven)" in by_claims
 
 
 def test_the_demo_shows_what_becomes_of_three_models() -> None:
