@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bench_core.records import Record
+from bench_core.serving import address_of
 
 GUARDED = frozenset({"finish", "config", "submit"})
 """Last parts of paths that only the harness may open."""
@@ -60,7 +61,7 @@ class PathGuard:
     def __init__(self, origins: Iterable[str]) -> None:
         self.visits: list[GuardedVisit] = []
         self.strangers: set[str] = set()
-        self._homes = {urlsplit(origin).netloc: origin for origin in origins}
+        self._homes = {address_of(origin): origin for origin in origins}
         self._armed_at: float | None = None
 
     @property
@@ -94,18 +95,18 @@ class PathGuard:
         from playwright.async_api import Error
 
         url = frame.url
-        host = urlsplit(url).netloc
+        address = address_of(url)
         # about:blank and data: have no host
-        if not self.armed or not host:
+        if not self.armed or not address.host:
             return
-        if host not in self._homes:
-            self.strangers.add(host)
+        if address not in self._homes:
+            self.strangers.add(urlsplit(url).netloc)
         # `history.pushState` changes the URL without a request, so that no route sees it
         # the page with the refusal is a navigation, too
         elif is_guarded(url) and not self._was_refused(url):
             self._note(url, "in-page")
             try:
-                await frame.goto(self._homes[host])
+                await frame.goto(self._homes[address])
             except Error:  # the page went elsewhere meanwhile
                 return
 

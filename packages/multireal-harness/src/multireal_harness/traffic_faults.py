@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench_core.records import Record
 from bench_core.records.vocabulary import SuspectCause
+from bench_core.serving import address_of
 
 _NEEDED = frozenset({"document", "script", "xhr", "fetch"})
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -54,7 +54,7 @@ class AppWatch:
     """
 
     def __init__(self, origins: Iterable[str], stalled_s: float) -> None:
-        self._hosts = {urlsplit(origin).netloc for origin in origins}
+        self._homes = {address_of(origin) for origin in origins}
         self._stalled_s = stalled_s
         self._armed = False
         self._found: dict[tuple[str, str], AppTrafficFault] = {}
@@ -104,7 +104,7 @@ class AppWatch:
     def _begun(self, request: Any) -> None:
         if (
             self._armed
-            and urlsplit(request.url).netloc in self._hosts
+            and address_of(request.url) in self._homes
             and request.resource_type in _NEEDED
         ):
             what = (request.method, request.url.partition("?")[0].partition("#")[0])

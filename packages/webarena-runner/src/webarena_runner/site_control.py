@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
+from bench_core.serving import address_of, is_loopback
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.login.http_login import log_in
 from webarena_runner.site_checks import site_fault
@@ -41,7 +42,6 @@ DEFAULT_TIMEOUT_S = 600.0
 ResetMethod = Literal["docker", "hook"]
 _POLL_S = 1.0
 _PROBE_S = 20.0
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _REFUSED = 400
 
 
@@ -68,8 +68,7 @@ def reset_method_of(config: EnvironmentConfig, name: str) -> ResetMethod | None:
         return "hook"
     if site.copies:
         return "docker"
-    host = str(urlsplit(site.url).hostname)
-    is_local = host in _LOCAL or host.endswith(".localhost")
+    is_local = is_loopback(address_of(site.url).host)
     return "docker" if is_local and shutil.which("docker") else None
 
 
@@ -236,8 +235,7 @@ def _require_docker(config: EnvironmentConfig, name: str) -> None:
     site = config.site(name)
     if shutil.which("docker") is None:
         raise InputError("there is no `docker` on PATH; sites elsewhere are started there")
-    host = str(urlsplit(site.url).hostname)
-    if host not in _LOCAL and not host.endswith(".localhost"):
+    if not is_loopback(address_of(site.url).host):
         raise InputError(f"the site {name!r} is at {site.url}, not on this machine: start it there")
 
 

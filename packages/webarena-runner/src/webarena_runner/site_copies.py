@@ -24,6 +24,7 @@ from bench_core.machines import (
     machine_folder,
     open_provider,
 )
+from bench_core.serving import address_of, is_loopback
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tasks import task_sites, task_type
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
 
 _STEP = 100
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _INIT = "WA_ENV_CTRL_EXTERNAL_SITE_URL"
 _KEPT_S = 30 * 24 * 3600.0
 
@@ -93,8 +93,7 @@ def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
     """
     container = site_container(name)
     parts = urlsplit(config.site(name).url)
-    host = str(parts.hostname)
-    if host not in _LOCAL and not host.endswith(".localhost"):
+    if not is_loopback(address_of(config.site(name).url).host):
         raise InputError(
             f"the site {name!r} is at {config.site(name).url}: copies run on this computer"
         )

@@ -13,6 +13,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
+from bench_core.serving import address_of
 from webarena_runner.recording.entries import UNFINISHED
 from webarena_runner.site_facts import SITE_FACTS, SiteFacts
 
@@ -150,8 +151,8 @@ class _Reader:
         request, response = entry["request"], entry["response"]
         url = urldefrag(request["url"]).url
         # Its site, and which of the site's URLs it is below.
-        host = urlsplit(url).netloc
-        here = [(name, root) for name, root in self._roots if urlsplit(root).netloc == host]
+        host = address_of(url)
+        here = [(name, root) for name, root in self._roots if address_of(root) == host]
         below = [(name, root) for name, root in here if _is_below(url, root)]
         name, root = next(iter([*below, *here]), (None, ""))
         if name is None and url not in self._sent_to:
@@ -162,7 +163,9 @@ class _Reader:
         return RecordedRequest(
             site=name,
             method=request["method"],
-            url=f"__{name.upper()}__{url[len(root) :]}" if name and _is_below(url, root) else url,
+            url=f"__{name.upper()}__{_after_host(url)[len(urlsplit(root).path) :]}"
+            if name and below
+            else url,
             is_page=_is_page(request),
             is_refused=response["status"] in _REFUSALS,
             fault=lost or _site_error(entry) or _unanswered(entry),
@@ -229,8 +232,14 @@ def _is_login(url: str, page: str, facts: SiteFacts) -> bool:
 
 
 def _is_below(url: str, root: str) -> bool:
-    root = root.rstrip("/")
-    return url == root or url.startswith((f"{root}/", f"{root}?"))
+    path, start = _after_host(url), urlsplit(root).path.rstrip("/")
+    is_inside = path == start or path.startswith((f"{start}/", f"{start}?"))
+    return is_inside and address_of(url) == address_of(root)
+
+
+def _after_host(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def _is_page(request: dict[str, Any]) -> bool:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import re
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
 
 from bench_core.records.integrity import IntegrityCode
+from bench_core.serving.hosts import address_of, is_loopback
 
 WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"})
 """Schemes that an agent may open; `about:` only for pages without content."""
@@ -23,7 +19,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
 # Chromium drops these from a URL wherever they are, and controls and spaces before it
 _DROPPED = re.compile(r"[\t\r\n]")
 _BEFORE = "".join(map(chr, range(0x21)))
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_UNSPECIFIED = frozenset({"0.0.0.0", "::"})  # noqa: S104  # they lead to this machine, too
 
 
 def is_local_page(url: str) -> bool:
@@ -63,10 +59,11 @@ class Places:
         """Return what it means that an agent opens a URL; None where it may."""
         if is_local_page(url):
             return IntegrityCode.LOCAL_PAGE
-        host, port = _address(url)
-        if port is not None and port in self.ports and _is_this_machine(host):
-            return self.ports[port]
-        home = bool(host) and (host, port) in map(_address, self.origins)
+        address = address_of(url)
+        own = is_loopback(address.host) or address.host in _UNSPECIFIED
+        if own and address.port is not None and address.port in self.ports:
+            return self.ports[address.port]
+        home = bool(address.host) and address in map(address_of, self.origins)
         if self.guards is not None and home and self.guards(url):
             return IntegrityCode.GUARDED_PATH
         return None
@@ -79,32 +76,3 @@ class Places:
         named = (f"{each.replace('://', '://*@')}/*" for each in self.origins)
         dotted = (re.sub(r"(:\d+)?$", r".\1/*", each, count=1) for each in self.origins)
         return ("file://*", *ports, *(f"{each}/*" for each in self.origins), *named, *dotted)
-
-
-def _address(url: str) -> tuple[str, int | None]:
-    """Return host and port of a URL in one spelling, as Chromium reads it; no host where it has none."""
-    try:
-        parts = urlsplit(_DROPPED.sub("", url).strip(_BEFORE).replace("\\", "/"))
-        host = normalize("NFKC", unquote(parts.hostname or "")).casefold().rstrip(".")
-        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    except ValueError:
-        return "", None
-    # `127.1`, `2130706433` and `0x7f.1` are addresses to Chromium, too
-    with contextlib.suppress(OSError, ValueError):
-        return str(ipaddress.IPv4Address(socket.inet_aton(host))), port
-    with contextlib.suppress(ValueError):
-        address = ipaddress.ip_address(host)
-        return str(getattr(address, "ipv4_mapped", None) or address), port
-    with contextlib.suppress(UnicodeError):
-        return host.encode("idna").decode("ascii"), port
-    return host, port
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified

@@ -38,10 +38,10 @@ from bench_core.providers.probes import filled
 from bench_core.providers.qmp import Address, Qmp, connected
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record
+from bench_core.serving import is_loopback
 
 _JOB_S = 900.0
 _POLL_S = 0.05
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _NO_ONE = (ConnectionRefusedError, FileNotFoundError, socket.gaierror)
 
 
@@ -258,7 +258,7 @@ class AttachedBackend(FolderBackend):
         except MachineError as error:
             fix = "start it with `-qmp`, and with disks that are qcow2; no other program may hold its QMP"
             return Finding(name=name, status="fail", detail=str(error), fix=fix)
-        if not isinstance(address, Path) and address[0] not in _LOOPBACK:
+        if not isinstance(address, Path) and not is_loopback(address[0]):
             fix = "publish it on 127.0.0.1 alone, and bring it here by `ssh -L`"
             return Finding(name=name, status="warn", detail="QMP has no password", fix=fix)
         return Finding(name=name, status="ok", detail=f"{status}, {len(disks)} disk(s) in qcow2")

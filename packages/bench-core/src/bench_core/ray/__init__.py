@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from bench_core.serving import address_of, is_loopback
+
 if TYPE_CHECKING:
     from bench_core.ray.transport import RayTransport
 
@@ -24,7 +26,8 @@ def cluster(address: str | None) -> RayTransport:
     """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
-    if address is None or address.partition(":")[0] in {"127.0.0.1", "localhost"}:
+    url = str(address) if "://" in str(address) else f"//{address}"
+    if address is None or is_loopback(address_of(url).host):
         # else Ray replaces the loopback by the outer interface, on which others could run code
         os.environ[_LOOPBACK] = "0"
     # not before: Ray reads the variables when it is imported

@@ -1,3 +1,5 @@
+from .hosts import Address as Address
+from .hosts import address_of as address_of
 from .hosts import check_token as check_token
 from .hosts import foreign_origin as foreign_origin
 from .hosts import host_name as host_name
