@@ -205,7 +205,7 @@ CASES = {
     "json.loads": Case(plain, most_mb=None),
     "read_run": Case(read, most_ratio=1.5),
     "all results": Case(go_through, most_ratio=2.0),  # a record is made of each
-    "summary": Case(summary, most_ratio=1.5, most_mb=None),
+    "summary": Case(summary, most_ratio=1.5),
     "check": Case(check),
     "continue": Case(go_on, most_ratio=2.5),
 }

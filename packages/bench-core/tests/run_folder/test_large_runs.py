@@ -70,7 +70,9 @@ def test_lines_are_those_of_the_last_results(run_path: Path) -> None:
 
 def test_what_statistics_need_is_the_same_from_lines_and_from_results(run_path: Path) -> None:
     results = last_of_each(run_path).values()
-    assert EndedTrials.of(read_run(run_path).latest) == list(map(EndedTrial.of, results))
+    taken = EndedTrials.of(read_run(run_path).latest)
+    assert list(taken) == list(EndedTrials.of(results)) == list(map(EndedTrial.of, results))
+    assert [taken[-1], *taken[1:3]] == [list(taken)[place] for place in (-1, 1, 2)]
 
 
 def test_results_that_are_appended_meanwhile_are_not_among_those_that_were_read(

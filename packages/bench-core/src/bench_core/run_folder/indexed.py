@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 Q = TypeVar("Q")
 
-NonNegative = Annotated[int, msgspec.Meta(ge=0)]
+CountPart = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
+"""What `Count` is."""
 
 _KEPT = 2_000
 """Up to so many records of a file stay in memory once they were read: reports go over them many times."""
@@ -244,14 +245,14 @@ class _Items(ItemsView[TrialKey, TrialResult]):
 class UsagePart(msgspec.Struct, gc=False):
     """The fields of `Usage`, in their order, as lines have them."""
 
-    requests: NonNegative = 0
-    retries: NonNegative = 0
-    input_tokens: NonNegative = 0
-    cached_input_tokens: NonNegative = 0
-    cache_write_tokens: NonNegative = 0
-    image_tokens: NonNegative = 0
-    output_tokens: NonNegative = 0
-    reasoning_tokens: NonNegative = 0
+    requests: CountPart = 0
+    retries: CountPart = 0
+    input_tokens: CountPart = 0
+    cached_input_tokens: CountPart = 0
+    cache_write_tokens: CountPart = 0
+    image_tokens: CountPart = 0
+    output_tokens: CountPart = 0
+    reasoning_tokens: CountPart = 0
 
 
 class _EventPart(msgspec.Struct, gc=False):

@@ -14,7 +14,7 @@ import msgspec
 from bench_core.budgets import Budget, Spent
 from bench_core.errors import RunFolderError
 from bench_core.records import Usage
-from bench_core.run_folder.indexed import NonNegative, UsagePart
+from bench_core.run_folder.indexed import CountPart, UsagePart
 
 if TYPE_CHECKING:
     from bench_core.run_folder.folder import RunFolder, RunView
@@ -60,7 +60,7 @@ class _CallCost(msgspec.Struct, gc=False):
 
     usage: UsagePart = msgspec.field(default_factory=UsagePart)
     cost_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    unpriced_calls: NonNegative = 0
+    unpriced_calls: CountPart = 0
     reported: bool = False
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import Usage
 from bench_core.statistics.clustering import Clusters, Key, Scores, reduce_tasks, task_mean
 from bench_core.statistics.intervals import Interval
 from bench_core.statistics.proportions import t_or_normal_quantile
@@ -95,17 +94,6 @@ def cost_interval(
         tasks=len(mean.tasks),
         clusters=mean.clusters,
     )
-
-
-def total_usage(spent: Iterable[tuple[int, ...]]) -> Usage:
-    """Sum the usage of many trials, each the fields of `Usage` in their order.
-
-    >>> total_usage([]).total_tokens
-    0
-    """
-    # Adding pairwise would build and validate one record per trial.
-    fields = tuple(Usage.model_fields)
-    return Usage(**dict(zip(fields, map(sum, zip(*spent, strict=True)), strict=False)))
 
 
 def duration_s(timings: Mapping[str, float]) -> float | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from bench_core.errors import InputError
 from bench_core.records import SUCCESS_SCORE, ErrorInfo, Status, TrialResult, Usage
-from bench_core.run_folder.indexed import StoredRecords, UsagePart
+from bench_core.run_folder.indexed import CountPart, StoredRecords, UsagePart
 from bench_core.statistics.costs import duration_s
 
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
@@ -19,6 +22,7 @@ IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profi
 """What must be the same for results to be averaged."""
 
 _UNSPECIFIED = "unspecified"
+_AT_ONCE = 1_000
 
 
 class EndedTrial(NamedTuple):
@@ -68,7 +72,14 @@ class EndedTrial(NamedTuple):
 _AS_IT_IS = EndedTrial._fields[: EndedTrial._fields.index("usage")]
 _TAKEN = itemgetter(*_AS_IT_IS)
 """What is taken from a result as it is."""
-_COUNTS = itemgetter(*Usage.model_fields)
+_COUNTED = tuple(Usage.model_fields)
+_COUNTS = itemgetter(*_COUNTED)
+_WHOLE = ("trial", "steps", "attempts")
+_REAL = ("score", "confidence", "cost_usd", "time_s")
+_SHARED = tuple(each for each in _AS_IT_IS if each not in {*_WHOLE, *_REAL})
+"""What has few values in a run, together with the task."""
+_Row = tuple[tuple[Any, ...], tuple[float, ...]]
+_SHARED_OF, _REAL_OF = attrgetter(*_SHARED), attrgetter(*_REAL[:-1])
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -82,7 +93,7 @@ class _Line(msgspec.Struct, gc=False):
     model: str | None = None
     world: str = "real"
     profile: str = "official"
-    trial: int = 1
+    trial: CountPart = 1
     model_reported: str | None = None
     score: float | None = None
     success: bool | None = None
@@ -91,7 +102,7 @@ class _Line(msgspec.Struct, gc=False):
     method: str | None = None
     flags: tuple[str, ...] = ()
     suspect: tuple[str, ...] = ()
-    steps: int = 0
+    steps: CountPart = 0
     cost_usd: float | None = None
     error: dict[str, str | None] | None = None
     usage: UsagePart = msgspec.field(default_factory=UsagePart)
@@ -100,65 +111,139 @@ class _Line(msgspec.Struct, gc=False):
 
 
 _LINE = msgspec.json.Decoder(_Line)
-_OF_LINE = attrgetter(*_AS_IT_IS)
 
 
-def _of_line(text: bytes) -> EndedTrial:
-    """Take from a line what `EndedTrial.of` takes from the result it is.
+def _row(result: TrialResult) -> _Row:
+    ended = EndedTrial.of(result)
+    numbers = (_nan(ended.time_s), *map(_nan, _REAL_OF(ended)))
+    return _SHARED_OF(ended), (ended.trial, ended.steps, ended.attempts, *numbers, *ended.usage)
+
+
+def _row_of_line(text: bytes) -> _Row:
+    """Take from a line what `_row` takes from the result it is.
 
     Raises:
         msgspec.DecodeError: It is not of that form.
     """
     line = _LINE.decode(text)
-    usage = line.usage
-    took, gave = usage.input_tokens, usage.output_tokens
     if line.error is not None:
         line.error = ErrorInfo.model_validate(line.error)  # type: ignore[assignment]
-    time_s, attempts = duration_s(line.timings_s), len(line.attempts)
-    counts, total = msgspec.structs.astuple(usage), took + gave or None
-    return EndedTrial._make((*_OF_LINE(line), counts, took, gave, total, time_s, attempts))
+    numbers = (_nan(duration_s(line.timings_s)), *map(_nan, _REAL_OF(line)))
+    whole = line.trial, line.steps, len(line.attempts)
+    return _SHARED_OF(line), (*whole, *numbers, *msgspec.structs.astuple(line.usage))
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 R = TypeVar("R", TrialResult, EndedTrial)
 
 
-class EndedTrials(list[EndedTrial]):
-    """Ended trials, each once; `ended_trials` makes them."""
+class _Numbers(dict[tuple[Any, ...], int]):
+    """A number for each of what is asked for, in the order of asking."""
+
+    def __missing__(self, key: tuple[Any, ...]) -> int:
+        return self.setdefault(key, len(self))
+
+
+class EndedTrials(Sequence[EndedTrial]):
+    """Ended trials, each once, in columns of some 130 bytes for each; `ended_trials` makes them."""
+
+    def __init__(self) -> None:
+        self._shared: list[tuple[Any, ...]] = []
+        self._which = array("L")
+        self._numbers: dict[str, array[Any]] = {
+            **{name: array("q") for name in _WHOLE},
+            **{name: array("d") for name in ("time_s", *_REAL[:-1])},
+            **{name: array("q") for name in _COUNTED},
+        }
 
     @classmethod
     def of(cls, results: Iterable[TrialResult]) -> EndedTrials:
         """Take them from results that are of a trial each; those of a run folder are not made for it."""
-        if isinstance(results, StoredRecords):
-            return cls(results.parts(_of_line, EndedTrial.of))
-        return cls(map(EndedTrial.of, results))
+        stored = isinstance(results, StoredRecords)
+        rows = iter(results.parts(_row_of_line, _row) if stored else map(_row, results))  # type: ignore[attr-defined]  # stored
+        made, known = cls(), _Numbers()
+        while some := list(islice(rows, _AT_ONCE)):
+            shared, numbers = zip(*some, strict=True)
+            made._which.extend(map(known.__getitem__, shared))
+            for column, values in zip(
+                made._numbers.values(), zip(*numbers, strict=True), strict=True
+            ):
+                column.extend(values)
+        made._shared = list(known)
+        return made
+
+    def column(self, name: str) -> Iterable[Any]:
+        """Return one field of each."""
+        if name in _SHARED:
+            values = [each[_SHARED.index(name)] for each in self._shared]
+            return map(values.__getitem__, self._which)
+        if name in _REAL:
+            return (None if math.isnan(each) else each for each in self._numbers[name])
+        if name == "tokens":
+            both = zip(self.column("input_tokens"), self.column("output_tokens"), strict=True)
+            return (took + gave or None for took, gave in both)
+        if name == "usage":
+            return zip(*map(self.column, _COUNTED), strict=True)
+        return self._numbers[name]
+
+    def taken(self, places: Sequence[int]) -> EndedTrials:
+        """Return those at some places, in that order."""
+        made = EndedTrials()
+        made._shared = self._shared
+        made._which.extend(map(self._which.__getitem__, places))
+        for name, column in self._numbers.items():
+            made._numbers[name].extend(map(column.__getitem__, places))
+        return made
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+    def __iter__(self) -> Iterator[EndedTrial]:
+        columns = map(self.column, EndedTrial._fields)
+        return map(EndedTrial._make, zip(*columns, strict=True))
+
+    @overload
+    def __getitem__(self, place: int) -> EndedTrial: ...
+    @overload
+    def __getitem__(self, place: slice) -> EndedTrials: ...
+    def __getitem__(self, place: int | slice) -> EndedTrial | EndedTrials:
+        if isinstance(place, slice):
+            return self.taken(range(len(self))[place])
+        return next(iter(self.taken([place])))
 
 
 def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:
     """Read each result once, for `summarise`; the last one of each trial counts.
 
-    >>> ended_trials([])
-    []
+    >>> len(ended_trials([]))
+    0
     """
     if isinstance(results, EndedTrials):
         return results
-    return EndedTrials(latest_results(EndedTrials.of(results)))
+    ended = EndedTrials.of(results)
+    if isinstance(results, StoredRecords):  # which has each trial once
+        return ended
+    trials = zip(*map(ended.column, (*IDENTITY, "task_id", "trial")), strict=True)
+    return ended.taken([*dict(zip(trials, range(len(ended)), strict=True)).values()])
 
 
 def identity_of(
-    results: Iterable[TrialResult] | Iterable[EndedTrial], *, allow_mixed: Collection[Identity] = ()
+    results: EndedTrials, *, allow_mixed: Collection[Identity] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return what results are of, refusing to mix what must not be averaged.
 
     Raises:
         InputError: A field not in `allow_mixed` has more than one value.
 
-    >>> identity_of([])["world"]
+    >>> identity_of(EndedTrials())["world"]
     ()
     """
-    seen = set(map(attrgetter(*IDENTITY), results))
     found: dict[str, tuple[str, ...]] = {}
-    for place, field in enumerate(IDENTITY):
-        values = {each[place] for each in seen}
+    for field in IDENTITY:
+        values = set(results.column(field))
         if values == {None}:
             values = set()
         found[field] = tuple(sorted(value or _UNSPECIFIED for value in values))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import WeightedMean
     from bench_core.statistics.intervals import Estimand, Interval
-    from bench_core.statistics.scores import EndedTrial
+    from bench_core.statistics.scores import EndedTrials
 
 
 class Entry(NamedTuple):
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 def entries_of(
     tasks: Iterable[Task],
-    results: Iterable[EndedTrial],
+    results: EndedTrials,
     trials: int,
 ) -> list[Entry]:
     """Join planned tasks, of `trials` trials each, with their results.
@@ -49,12 +49,15 @@ def entries_of(
         UnknownTaskError: A result is of a task that was not planned.
     """
     planned = {(task.benchmark, task.task_id): task for task in tasks}
-    by_task: dict[tuple[str, str], list[EndedTrial]] = {key: [] for key in planned}
-    for result in results:
-        found = by_task.get((result.benchmark, result.task_id))
+    by_task: dict[tuple[str, str], list[tuple[float | None, Status]]]
+    by_task = {key: [] for key in planned}
+    keys = zip(results.column("benchmark"), results.column("task_id"), strict=True)
+    outcomes = zip(results.column("score"), results.column("status"), strict=True)
+    for key, outcome in zip(keys, outcomes, strict=True):
+        found = by_task.get(key)
         if found is None:
-            raise UnknownTaskError(result.benchmark, result.task_id)
-        found.append(result)
+            raise UnknownTaskError(*key)
+        found.append(outcome)
     return [_entry(task, by_task[key], trials) for key, task in planned.items()]
 
 
@@ -139,9 +142,9 @@ def template_slices(entries: Iterable[Entry], level: float) -> tuple[Slice, ...]
     )
 
 
-def _entry(task: Task, results: Sequence[EndedTrial], trials: int) -> Entry:
-    scores = [result.score for result in results if result.score is not None]
-    excluded = Counter(result.status for result in results if result.score is None)
+def _entry(task: Task, results: Sequence[tuple[float | None, Status]], trials: int) -> Entry:
+    scores = [score for score, _ in results if score is not None]
+    excluded = Counter(status for score, status in results if score is None)
     success, score = _means(task, scores)
     return Entry(task, trials, scores, len(results), success, score, excluded)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from operator import attrgetter
-from typing import Any
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import SUCCESS_SCORE, Status, Task, TrialKey, TrialResult
-from bench_core.statistics.costs import describe, total_usage
+from bench_core.records import SUCCESS_SCORE, Status, Task, TrialKey, TrialResult, Usage
+from bench_core.statistics.costs import describe
 from bench_core.statistics.counts import count
 from bench_core.statistics.intervals import require_level
 from bench_core.statistics.pass_rates import mean_over_tasks, pass_at_k, pass_hat_k
@@ -70,7 +68,8 @@ def summarise(
     require_level(level)
     ended = ended_trials(results)
     identity = identity_of(ended, allow_mixed=allow_mixed)
-    per_task = max([trials or 1, *(each.trial for each in ended)])
+    column = ended.column
+    per_task = max(trials or 1, max(column("trial"), default=1))
     planned = list(tasks)
     entries = entries_of(planned, ended, per_task)
     bounds = bounds_of(entries)
@@ -78,14 +77,11 @@ def summarise(
     if count_errors_as_failures:
         entries = strict
     whole = slice_of("all", entries, level)
-    clear = [each for each in ended if not each.suspect]
-
-    def column(name: str) -> Iterator[Any]:
-        return map(attrgetter(name), ended)
-
+    clear = [place for place, found in enumerate(column("suspect")) if not found]
+    unscored = [place for place, score in enumerate(column("score")) if score is None]
     return Summary(
         identity=identity,
-        models_reported=tuple(sorted({each.model_reported for each in ended} - {None})),
+        models_reported=tuple(sorted({*column("model_reported")} - {None})),
         level=level,
         errors_count_as_failures=count_errors_as_failures,
         coverage=whole.coverage,
@@ -95,21 +91,27 @@ def summarise(
         bounds=bounds,
         macro_average=whole.macro_average,
         macro_score=macro_rate(entries, level, of_scores=True),
-        without_suspects=success_rate(entries_of(planned, clear, per_task), level)
+        without_suspects=success_rate(entries_of(planned, ended.taken(clear), per_task), level)
         if len(clear) < len(ended)
         else None,
         pass_rates=_pass_rates(entries, level),
         groups=group_slices(entries, level),
         templates=template_slices(entries, level),
         statuses=count(column("status")),
-        exclusions=_exclusions(each for each in ended if each.score is None),
+        exclusions=_exclusions(ended.taken(unscored)),
         failure_modes=count(
-            each.failure_mode or _UNCLASSIFIED for each in ended if each.success is False
+            mode or _UNCLASSIFIED
+            for mode, success in zip(column("failure_mode"), column("success"), strict=True)
+            if success is False
         ),
-        methods=count(each.method for each in ended if each.method and each.score is not None),
+        methods=count(
+            method
+            for method, score in zip(column("method"), column("score"), strict=True)
+            if method and score is not None
+        ),
         flags=count(chain.from_iterable(column("flags"))),
         suspects=count(chain.from_iterable(column("suspect"))),
-        usage=total_usage(column("usage")),
+        usage=Usage(**{name: sum(column(name)) for name in Usage.model_fields}),
         tokens=describe(column("tokens")),
         cost_usd=describe(column("cost_usd")),
         time_s=describe(column("time_s")),

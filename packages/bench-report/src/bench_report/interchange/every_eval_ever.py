@@ -67,7 +67,7 @@ def export_every_eval_ever(run: Source, out: Path) -> list[Path]:
 
 def _aggregate(run: Source, developer: str, model: str) -> dict[str, Any]:
     info = run.info
-    summary = summarise(run.tasks, run.results, trials=info.trials)
+    summary = summarise(run.tasks, run.ended, trials=info.trials)
     coverage = summary.coverage
     return {
         "schema_version": _SCHEMA,

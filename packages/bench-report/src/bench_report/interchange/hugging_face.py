@@ -22,7 +22,7 @@ def export_eval_results(run: Source, out: Path) -> Path:
         InputError: No trial of it has a score.
     """
     info = run.info
-    rate = summarise(run.tasks, run.results, trials=info.trials).success
+    rate = summarise(run.tasks, run.ended, trials=info.trials).success
     if rate.estimate is None:
         raise InputError(f"no trial of {run.view.path} has a score, and an entry needs one")
     interval = rate.new_tasks or rate.same_tasks

@@ -53,7 +53,7 @@ class Source:
     @cached_property
     def ended(self) -> EndedTrials:
         """The results without their evidence, in the same order."""
-        return EndedTrials(self._ended[index] for index in self._order)
+        return self._ended.taken(self._order)
 
     @cached_property
     def folders(self) -> list[str | None]:
@@ -84,7 +84,12 @@ class Source:
     def _order(self) -> list[int]:
         """Where in `view.latest` each of `results` is."""
         place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
-        keys = [(place.get(each.task_id, -1), each.trial) for each in self._ended]
+        keys = [
+            (place.get(task, -1), trial)
+            for task, trial in zip(
+                self._ended.column("task_id"), self._ended.column("trial"), strict=True
+            )
+        ]
         return sorted(range(len(keys)), key=keys.__getitem__)
 
     @cached_property
