@@ -59,6 +59,9 @@ CAUSES = {
     "hangs-up": ("AgentDied", "hung up"),
     "garbage": ("AgentProtocol", "not a message"),
     "unknown-message": ("AgentProtocol", "unknown message of a worker: 'environment_error'"),
+    "forges-cost": ("AgentProtocol", "not a model call"),
+    "forges-tokens": ("AgentProtocol", "not a model call"),
+    "forges-credit": ("AgentProtocol", "not a model call"),
     "oversized": ("AgentProtocol", "longer than"),
     "fills-memory": ("MemoryError", "MemoryError"),
 }
@@ -69,11 +72,12 @@ SECRET = "hidden-site-password-1"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunView:
-    """All of them in one run, three at a time."""
+    """All of them in one run, three at a time; a sealed agent's signals would not reach its supervisor."""
     out = tmp_path_factory.mktemp("killers") / "run"
     spec = RunSpec(
         agent="killers:Killer",
         workers=3,
+        sealing="off",
         agent_process=AgentProcessSpec(process="own", memory_gb=0.4),
     )
     run_environment = RunEnvironment(

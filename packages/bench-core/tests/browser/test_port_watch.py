@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench_core.browser import port_watch
 from bench_core.browser.port_watch import PortWatch, peers_of
 from bench_core.records import IntegrityCode
 
@@ -90,3 +91,15 @@ def test_what_was_seen_once_stays_seen() -> None:
 
 def test_a_watch_that_was_never_armed_ends() -> None:
     assert PortWatch(1, tuple).disarm() == 0
+
+
+@pytest.mark.parametrize(("gap_s", "missed"), [(60.0, False), (-1.0, True)])
+def test_a_time_at_which_no_one_looked_is_told(
+    gap_s: float, missed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port_watch, "_GAP_S", gap_s)
+    with server() as port:
+        watch = PortWatch(port, tuple)
+        watch.arm()
+        assert watch.disarm() == 0
+    assert watch.missed is missed

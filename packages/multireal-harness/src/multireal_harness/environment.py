@@ -229,7 +229,8 @@ class AppEnvironment(TrialEnvironment):
         """Close the agent's connections to a Chromium of its own."""
         if self._browser.gateway is not None and self._browser.guard is not None:
             await self._browser.gateway.close()
-        await self._browser.report_connections()
+        if not await self._browser.report_connections():
+            self.integrity.watched = False
 
     async def capture(self, ending: AgentEnding) -> None:
         """Close the agent's pages and read every app's end state.

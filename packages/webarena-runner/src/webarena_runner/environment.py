@@ -268,7 +268,8 @@ class SiteEnvironment(TrialEnvironment):
         """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
-        await self._browser.report_connections()
+        if not await self._browser.report_connections():
+            self.integrity.watched = False
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # answers that no site gave; only sites that write down what they were asked can say so
         served = self._given.served

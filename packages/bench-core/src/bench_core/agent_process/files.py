@@ -24,6 +24,10 @@ class AgentFiles:
     folder when its part is over, under names that are still free and without the run's secrets, as
     far as `keep_files` keeps it.
 
+    Attributes:
+        stage: What is removed once it is taken over.
+        folder: What the agent gets, in `stage`.
+
     Args:
         trial: The trial's folder.
         redactor: Knows the run's secrets.
@@ -33,10 +37,10 @@ class AgentFiles:
     def __init__(self, trial: Path, redactor: Redactor, elsewhere: Path | None = None) -> None:
         self._trial = trial.absolute()
         self._redactor = redactor
-        self._stage = self._trial / _STAGE
+        self.stage = self._trial / _STAGE
         if elsewhere is not None:
-            self._stage = Path(tempfile.mkdtemp(dir=elsewhere))
-        self.folder = self._stage.joinpath(*self._trial.parts[1:][-_NAMED_BY:])
+            self.stage = Path(tempfile.mkdtemp(dir=elsewhere))
+        self.folder = self.stage.joinpath(*self._trial.parts[1:][-_NAMED_BY:])
 
     def make(self) -> Path:
         """Make the folder that the agent gets."""
@@ -46,7 +50,7 @@ class AgentFiles:
     @property
     def usable(self) -> bool:
         """Whether where the agent's folder is made is still there and has room left."""
-        place = self._stage.parent
+        place = self.stage.parent
         try:
             if sys.platform == "win32":
                 return shutil.disk_usage(place).free > 0
@@ -58,5 +62,5 @@ class AgentFiles:
     def take_over(self) -> tuple[LeftOut, ...]:
         """Move everything into the trial's folder; return what was not kept."""
         left_out = keep_files(self.folder, self._trial, redactor=self._redactor)
-        remove_folder(self._stage)
+        remove_folder(self.stage)
         return left_out

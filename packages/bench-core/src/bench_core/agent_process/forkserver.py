@@ -30,7 +30,7 @@ from bench_core.agent_process.worker import leave, serve
 from bench_core.child_process.process import Printed
 from bench_core.discovery import load_plugin
 from bench_core.files.temporary import VARIABLES
-from bench_core.sealing.namespaces import seal
+from bench_core.sealing.namespaces import seal, set_apart
 
 _MAX_ORDER = 1 << 16
 _CHUNK = 1 << 16
@@ -51,7 +51,7 @@ def main(descriptor: int, settings: int) -> None:
     if begin["sealed"] is not None:
         # before anything of the agent's runs: what its import reads, its trials would remember
         try:
-            seal(**begin["sealed"])
+            seal(**begin["sealed"], again=True)
         except OSError as error:
             orders.send(json.dumps({"threads": 0, "refused": str(error)}).encode())
             return
@@ -74,7 +74,7 @@ def main(descriptor: int, settings: int) -> None:
         if os.fork() == 0:
             try:
                 orders.close()
-                order = {**json.loads(message), "foreign": foreign}
+                order = {**json.loads(message), "foreign": foreign, "sealed": begin["sealed"]}
                 leave(_supervise(order, *descriptors))
             finally:
                 os._exit(1)  # nothing that fails here may go on as the server
@@ -103,6 +103,8 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
     os.setsid()
     _prctl(_PR_SET_DUMPABLE, 1)
+    if order["sealed"] is not None and order["own"] is not None:
+        set_apart(order["own"])  # what it changes would take the signal below back
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # The supervisor may have died before the line above took effect: then no signal comes.
     if os.getppid() != supervisor:

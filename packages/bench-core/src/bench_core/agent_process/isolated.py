@@ -196,7 +196,7 @@ class IsolatedAgent:
             sign_s=sign_s(self._isolation.block_s),
             guides=self._guides(),
         )
-        process = await self._launcher.start(self._isolation.memory, variables)
+        process = await self._launcher.start(self._isolation.memory, variables, files.stage)
         context.afterwards.append(partial(_take_over, process, files, context))
         try:
             return await _Conversation(process, context, self._isolation).run(order)

@@ -70,9 +70,14 @@ class _Launcher(ABC):
 
     @abstractmethod
     async def start(
-        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+        self,
+        memory: int | None = None,
+        variables: Mapping[str, str] | None = None,
+        own: Path | None = None,
     ) -> ChildProcess:
         """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
+
+        Where files are hidden, it does not see those beside its `own` folder.
 
         Raises:
             HarnessFaultError: The system does not let us.
@@ -159,13 +164,16 @@ class ForkLauncher(_Launcher):
         self._lock = threading.Lock()
 
     async def start(
-        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+        self,
+        memory: int | None = None,
+        variables: Mapping[str, str] | None = None,
+        own: Path | None = None,
     ) -> ChildProcess:
         """Start one."""
         scratch = _scratch()
         try:
             work, control, pid, supervisor = await asyncio.to_thread(
-                self._fork, memory, scratch, variables or {}
+                self._fork, memory, scratch, variables or {}, own
             )
             reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
         except BaseException:
@@ -180,11 +188,12 @@ class ForkLauncher(_Launcher):
             self._end()
 
     def _fork(
-        self, memory: int | None, scratch: Path, variables: Mapping[str, str]
+        self, memory: int | None, scratch: Path, variables: Mapping[str, str], own: Path | None
     ) -> tuple[socket.socket, socket.socket, int, int]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
-        facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables)}
+        facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables),
+                 "own": None if own is None else str(own.resolve())}  # fmt: skip
         order = json.dumps(facts).encode()
         descriptors = [far_work.fileno(), far_control.fileno()]
         with far_work, far_control, self._lock:
@@ -375,10 +384,13 @@ class SpawnLauncher(_Launcher):
         self._command = program.command if program else worker
 
     async def start(
-        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+        self,
+        memory: int | None = None,
+        variables: Mapping[str, str] | None = None,
+        own: Path | None = None,
     ) -> ChildProcess:
-        """Start one; `memory` is not kept here."""
-        del memory
+        """Start one; `memory` and `own` are not kept here."""
+        del memory, own
         scratch = _scratch()
         try:
             temporary = dict.fromkeys(VARIABLES, str(scratch))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -18,6 +19,8 @@ _PROC = Path("/proc/self")
 _LISTENING = "0A"
 # a connection that is reset leaves nothing in the table
 _EVERY_S = 0.25
+_GAP_S = 5.0
+"""Longer between two looks, and a connection may have come and gone unseen: the run was stopped, say."""
 
 
 class PortWatch:
@@ -29,6 +32,9 @@ class PortWatch:
         port: Chromium's.
         own: The local ports that the gateway has used so far.
         peers: Returns the other ends of the connections to the port.
+
+    Attributes:
+        missed: Whether there was a time at which it did not look.
     """
 
     def __init__(
@@ -38,6 +44,7 @@ class PortWatch:
         peers: Callable[[int], set[int]] | None = None,
     ) -> None:
         self._port, self._own, self._peers = port, own, peers or peers_of
+        self.missed = False
         self._before: set[int] = set()
         self._seen: set[int] = set()
         self._stop = threading.Event()
@@ -66,8 +73,12 @@ class PortWatch:
         return len(self._seen - self._before - set(self._own()))
 
     def _run(self) -> None:
-        while not self._stop.wait(_EVERY_S):
+        looked, over = time.monotonic(), False
+        while not over:
+            over = self._stop.wait(_EVERY_S)
             self._seen |= self._peers(self._port)
+            looked, before = time.monotonic(), looked
+            self.missed |= looked - before > _GAP_S
 
 
 def peers_of(port: int) -> set[int]:

@@ -110,10 +110,12 @@ class TrialBrowser:
         if self.guard is not None:
             await self.guard.disarm()
 
-    async def report_connections(self) -> None:
-        """End the watch of the port, and report who connected."""
-        if self.port_watch is not None:
-            await self.port_watch.report(self.found)
+    async def report_connections(self) -> bool:
+        """End the watch of the port, and report who connected; return whether it was watched all the time."""
+        if self.port_watch is None:
+            return True
+        await self.port_watch.report(self.found)
+        return not self.port_watch.missed
 
 
 @asynccontextmanager

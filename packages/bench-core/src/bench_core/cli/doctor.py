@@ -85,10 +85,18 @@ def installed(
 def sealing_check() -> CheckResult:
     """Say whether answers can be hidden from agents and browsers here, and how."""
     from bench_core.sealing.machine import how_to_seal
+    from bench_core.sealing.namespaces import USERS, keeps_signals_inside
 
     found = how_to_seal()
     if found.way is not None:
-        return ok(f"answers are hidden from agents and browsers by a {found.way.replace('-', ' ')}")
+        how = f"answers are hidden from agents and browsers by a {found.way.replace('-', ' ')}"
+        if found.way == USERS and keeps_signals_inside():
+            return ok(f"{how}, trials from each other, and signals stay inside")
+        lacks = [] if found.way == USERS else ["see each other's files"]
+        lacks += (
+            [] if keeps_signals_inside() else ["can signal each other (Linux 6.12 prevents it)"]
+        )
+        return ok(f"{how}; trials {' and '.join(lacks)}")
     return warned(
         f"answers cannot be hidden, results will say so: {found.reason}",
         "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, "

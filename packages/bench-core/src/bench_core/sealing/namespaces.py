@@ -32,6 +32,9 @@ _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 2
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
+_MAY_NEST = 1 << 31
+"""CAP_SETFCAP, without which the root of a namespace cannot be that of another one inside it."""
+_LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_SCOPE_SIGNAL = 444, 446, 2
 _ALL_IDS = "0 0 4294967295"
 _OWN_DEVICES = 2
 """How deep below /dev disks are looked for: `/dev/mapper/...`."""
@@ -42,13 +45,18 @@ class _CapHeader(ctypes.Structure):
 
 
 def seal(
-    hidden: Iterable[str], *, needed: Iterable[str] = (), protected: Iterable[str] = ()
+    hidden: Iterable[str],
+    *,
+    needed: Iterable[str] = (),
+    protected: Iterable[str] = (),
+    again: bool = False,
 ) -> str:
     """Hide files and folders from this process for good; return the way it was done.
 
     The process has one thread. It loses all capabilities, and what it starts gains none by
     setuid programs. Hidden folders are empty, hidden files too; what of them is `needed` stays.
-    `protected` folders cannot be written to, where the system lets us.
+    `protected` folders cannot be written to, where the system lets us. What is to be sealed `again`
+    keeps the one capability that root needs to enter another user namespace.
 
     Raises:
         OSError: The system does not let us, or a hidden folder is needed itself. Files may then be
@@ -72,8 +80,37 @@ def seal(
         os.chdir(folder)
     except OSError:
         os.chdir("/")
-    _give_up_capabilities()
+    _give_up_capabilities(_MAY_NEST if again else 0)
     return way
+
+
+def set_apart(own: str) -> None:
+    """Hide all beside the folder `own` from this process for good, and keep its signals to what it starts.
+
+    Called in a sealed process, for one of several that must not reach each other. What the system does
+    not let us stays as it is.
+    """
+    with contextlib.suppress(OSError):
+        seal([os.path.dirname(own)], needed=[own])  # noqa: PTH120
+    rules = _signal_rules()
+    if rules >= 0:
+        _libc().syscall(_LANDLOCK_RESTRICT, rules, 0)
+        os.close(rules)
+
+
+def keeps_signals_inside() -> bool:
+    """Return whether `set_apart` can keep a process's signals from others here: Linux 6.12 and later."""
+    rules = _signal_rules() if sys.platform == "linux" else -1
+    if rules >= 0:
+        os.close(rules)
+    return rules >= 0
+
+
+def _signal_rules() -> int:
+    """Return a descriptor of rules that keep signals, and ptrace, inside; -1 where there are none."""
+    attributes = (ctypes.c_uint64 * 3)(0, 0, _LANDLOCK_SCOPE_SIGNAL)
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    return int(_libc().syscall(_LANDLOCK_CREATE, ctypes.byref(attributes), size, 0))
 
 
 def main(arguments: list[str]) -> None:
@@ -177,14 +214,15 @@ def _disks(folder: Path, depth: int) -> Iterator[str]:
                     yield from _disks(Path(each.path), depth - 1)
 
 
-def _give_up_capabilities() -> None:
+def _give_up_capabilities(kept: int) -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     for number in range(_LAST_CAPABILITY + 1):
         _prctl(_PR_CAPBSET_DROP, number)  # those that this kernel does not have are refused
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = _CapHeader(_CAPABILITY_VERSION, 0)
-    none = (ctypes.c_uint32 * 6)()
-    if _libc().capset(ctypes.byref(header), ctypes.byref(none)) != 0:
+    # effective, permitted and inheritable ones, in two halves
+    sets = (ctypes.c_uint32 * 6)(kept, kept)
+    if _libc().capset(ctypes.byref(header), ctypes.byref(sets)) != 0:
         raise _error("capset")
     # losing them makes a process one that debuggers must not touch, nor it its own /proc
     _prctl(_PR_SET_DUMPABLE, 1)
