@@ -38,7 +38,7 @@ from webarena_runner.site_checks import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
-from webarena_runner.unserved import unserved
+from webarena_runner.unserved import Served, unserved
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
@@ -98,7 +98,7 @@ class Conditions:
         settings: Time limits, and how Chromium is started.
         redactor: Removes keys from what is written.
         ports: Ports of this machine that no agent may open, and what opening one is.
-        served: What the sites were asked since the trial began, by method and URL, which the agent does not
+        served: What the sites answered since the trial began, which the agent does not
             know; None where they write nothing down.
         kept: The Chromium in which it gets a context; None for one of its own.
     """
@@ -109,7 +109,7 @@ class Conditions:
     settings: EnvironmentSettings
     redactor: Redactor
     ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
-    served: Callable[[], Collection[tuple[str, str]]] | None = None
+    served: Callable[[], Collection[Served]] | None = None
     kept: SharedBrowser | None = None
 
     @property

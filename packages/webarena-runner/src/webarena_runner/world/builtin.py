@@ -11,6 +11,7 @@ from typing import Any
 
 from bench_core.fault_switches import FaultSwitches
 from bench_core.protocols import WorldInfo
+from webarena_runner.unserved import Served
 from webarena_runner.world.messages import Request, Response, json_response
 from webarena_runner.world.server import FAULTS, FaultKind, SiteServer
 from webarena_runner.world.site import SiteAccount, StandInSite
@@ -89,9 +90,9 @@ class BuiltInWorld:
         """The fault switches of each site."""
         return {name: server.faults for name, server in self._servers.items()}
 
-    def served_since(self, moment: float) -> set[tuple[str, str]]:
-        """Return method and URL of every request to a site since a `moment` of `time.monotonic`."""
-        return set().union(*(each.served_since(moment) for each in self._servers.values()))
+    def served_since(self, moment: float) -> set[Served]:
+        """Return every answer of a site since a `moment` of `time.monotonic`."""
+        return set[Served]().union(*(each.served_since(moment) for each in self._servers.values()))
 
     def reset(self, sites: Iterable[str] | None = None) -> None:
         """Reset the state of `sites` (all by default) to the initial one of every trial."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from webarena_runner.unserved import Served
     from webarena_runner.world.builtin import BuiltInWorld
 
 __all__ = [
@@ -37,14 +38,14 @@ class Environment:
             resets.
         shared: Whether other processes can reach the sites, so that trials must lock them.
         ports: Ports of this machine that no agent may open, and what opening one is.
-        served: What sites that write it down were asked since a moment, by method and URL.
+        served: What sites that write it down answered since a moment.
     """
 
     config: EnvironmentConfig
     reset: Callable[[Sequence[str], EnvironmentConfig], Awaitable[None]] | None = None
     shared: bool = True
     ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
-    served: Callable[[float], Collection[tuple[str, str]]] | None = None
+    served: Callable[[float], Collection[Served]] | None = None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from bench_core.fault_switches import FaultSwitches
 from bench_core.serving import BoundedHandler, BoundedServer
+from webarena_runner.unserved import Served, digest_of
 from webarena_runner.world.messages import Request, Response, html
 
 FaultKind = Literal["error", "busy", "stall", "drop", "garbage", "cut", "empty", "hang"]
@@ -54,7 +55,7 @@ class SiteServer:
         self.site = site
         self.faults = FaultSwitches(FAULTS)
         self.closing = threading.Event()
-        self._served: deque[tuple[float, str, str]] = deque(maxlen=_REMEMBERED)
+        self._served: deque[tuple[float, str, str, int, str]] = deque(maxlen=_REMEMBERED)
         self._hostname = hostname
         self._http = _SiteServer(self)
 
@@ -67,14 +68,16 @@ class SiteServer:
         """Begin to answer."""
         self._http.start(self._hostname)
 
-    def remember(self, method: str, target: str) -> None:
-        """Write down a request that reached the site."""
-        self._served.append((time.monotonic(), method, target))
+    def remember(self, method: str, target: str, status: int, body: bytes) -> None:
+        """Write down an answer that is about to be given."""
+        self._served.append((time.monotonic(), method, target, status, digest_of(body)))
 
-    def served_since(self, moment: float) -> set[tuple[str, str]]:
-        """Return method and URL of all requests since a `moment` of `time.monotonic`."""
+    def served_since(self, moment: float) -> set[Served]:
+        """Return all answers since a `moment` of `time.monotonic`."""
         return {
-            (method, self.origin + path) for at, method, path in list(self._served) if at >= moment
+            Served(method, self.origin + path, status, digest)
+            for at, method, path, status, digest in list(self._served)
+            if at >= moment
         }
 
     def stop(self) -> None:
@@ -102,10 +105,10 @@ class _SiteHandler(BoundedHandler):
         if len(request.target) > _LONGEST_TARGET:
             self.send_error(414)
             return
-        owner.remember(request.method, request.target)
         fault = owner.faults.take(request.path)
         kind = None if fault is None else fault.kind
         if kind in {"stall", "drop", "garbage"}:
+            owner.remember(request.method, request.target, 0, b"")
             if kind == "stall":
                 owner.closing.wait()
             elif kind == "garbage":
@@ -125,6 +128,8 @@ class _SiteHandler(BoundedHandler):
         LOG.debug(format, *args)
 
     def _send(self, response: Response, missing: int = 0) -> None:
+        body = b"" if self.command == "HEAD" else response.body
+        self.server.owner.remember(self.command, self.path, response.status, body)
         self.send_response(response.status)
         for name, value in response.headers:
             self.send_header(name, value)
@@ -132,8 +137,7 @@ class _SiteHandler(BoundedHandler):
         # every visit must reach the server, where a fault may be switched on meanwhile
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(response.body)
+        self.wfile.write(body)
         if missing:
             self.close_connection = True
 
