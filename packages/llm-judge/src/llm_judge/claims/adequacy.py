@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -35,6 +35,7 @@ from llm_judge.claims.values import (
     CLOCK,
     MomentReading,
     Setting,
+    currencies_of,
     folded,
     moment_readings,
     number_readings,
@@ -69,6 +70,17 @@ _OUT_OF_EFFECT = (
 )
 
 
+_BOUNDS = frozenset(
+    word
+    for line in (
+        "least most more less fewer over under above below than to within max maximum min minimum",
+        "exceed between before after until better cheaper or",
+        "mindestens hochstens maximal bis mehr weniger uber unter ab zwischen",  # codespell:ignore unter
+        "menos mas hasta entre maximo minimo moins plus jusqu",
+    )
+    for word in line.split()
+)
+"""Words by which a criterion says that another number would do."""
 _NUMBER_WORDS = {
     word: number
     for line in (
@@ -298,6 +310,8 @@ class _Check:
         keys = (r.condition for r in reads_of(self.claim, keys=True) if r.field[-1:] == ("@key",))
         # a name that is the key of a map stands in no leaf; elsewhere it only refers to it
         covered |= {folded(text) for each in keys if isinstance(each, Is) for text in each.values}
+        body = self.claim.assertion.model_dump_json() if self.claim.assertion else ""
+        covered |= {folded(step) for step in re.findall(r"/([^/\"*]+)", body)}
         texts = [folded(str(leaf.value)) for leaf in read]
         for leaf, said in named.items():
             # a fact that several records hold must be read in one of them
@@ -307,9 +321,19 @@ class _Check:
                 self.wrong.append(
                     f"it stays true without {json.dumps(leaf.value, ensure_ascii=False)[:60]} at {where}, which the criterion names"
                 )
+            for near in self._near(leaf.value) if leaf in read and covered else ():
+                if self._is_true_with(states, leaf.path, near):
+                    self.wrong.append(
+                        f"it stays true with {json.dumps(near, ensure_ascii=False)[:60]} at /{'/'.join(map(str, leaf.path))}, which is not what the criterion names"
+                    )
         records = {leaf.path[: leaf.record] for leaf in read if leaf.record}
         for record in records:
-            facts = [Read(leaf, (), tuple(map(str, leaf.path))) for leaf in read]
+            # where more is as good, another number breaks nothing
+            facts = [
+                Read(leaf, (), tuple(map(str, leaf.path)))
+                for leaf in read
+                if not self._is_true_with(states, leaf.path, bad_value(leaf, leaf.value))
+            ]
             split = (
                 told
                 for told, end in split_records(states.end, record, facts)
@@ -319,17 +343,21 @@ class _Check:
                 self.wrong.append(f"it is met by two records: /{'/'.join(map(str, record))} {told}")
         for leaf in self._changed(states):
             word = OPERATORS["status"](leaf.value)
-            if leaf.path[: leaf.record] in records and folded(word or "") in _OUT_OF_EFFECT:
-                gone = replaced(states.end, leaf.path, word)
-                if self.truth(States(gone, states.start)):
-                    self.wrong.append(
-                        f"it stays true of a record whose {leaf.path[-1]} is {word!r}"
-                    )
+            ends = leaf.path[: leaf.record] in records and folded(word or "") in _OUT_OF_EFFECT
+            if ends and self._is_true_with(states, leaf.path, word):
+                self.wrong.append(f"it stays true of a record whose {leaf.path[-1]} is {word!r}")
 
     def _is_read(self, states: States, leaf: Any) -> bool:
-        bad = next((b for op in OPERATORS.values() if (b := op(leaf.value)) is not None), None)
-        changed = States(replaced(states.end, leaf.path, bad), states.start)
-        return bad is None or not self.truth(changed)
+        value = leaf.value
+        bad = next((b for op in OPERATORS.values() if (b := op(value)) is not None), None)
+        # more may be as good as what is there; nothing then is not
+        less = re.sub(r"\d", "0", value) if isinstance(value, str) else 0
+        number = bool(number_readings(value)[0]) if isinstance(value, str | int | float) else False
+        tried = [bad, less] if number and less != value else [bad]
+        return bad is None or any(not self._is_true_with(states, leaf.path, each) for each in tried)
+
+    def _is_true_with(self, states: States, path: Path, value: Any) -> bool:
+        return bool(self.truth(States(replaced(states.end, path, value), states.start)))
 
     def _changed(self, states: States) -> list[Any]:
         if states.start is MISSING:
@@ -363,6 +391,25 @@ class _Check:
             for r in _local(each, None)
         }
         return found | {f"{day}" for day in days & said - {(None, None)}}
+
+    def _near(self, value: Any) -> Iterator[Any]:
+        """Yield what differs in one part from a value that the criterion names: a word, the currency, how many."""
+        if isinstance(value, bool):
+            return
+        criterion = folded(self.claim.criterion)
+        if isinstance(value, int | float):
+            yield from () if set(criterion.split()) & _BOUNDS else (value + 1,)
+            return
+        if " " in folded(value) and f" {folded(value)} " in f" {criterion} ":
+            for word in re.findall(r"\w{3,}", value):  # not of, de, Dr
+                yield value.replace(word, "Quaxley", 1)
+        amounts, around = number_readings(value, self.setting.locale if self.setting else None)
+        codes = currencies_of(around) if around else frozenset()
+        if codes & {code for word in self.claim.criterion.split() for code in currencies_of(word)}:
+            yield value.replace(around, "JPY" if "JPY" not in codes else "EUR")
+        telephone = re.search(r"\d \d", value)
+        if amounts and not telephone and not set(criterion.split()) & _BOUNDS:
+            yield re.sub(r"\d", r"9\g<0>", value, count=1)
 
     def _compare(self, bases: Sequence[States]) -> tuple[str, ...]:
         """Return where the second compile differs: the smallest change that tells the two apart."""
