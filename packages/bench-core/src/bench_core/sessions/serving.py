@@ -159,21 +159,33 @@ class _Gate:
     open_paths: frozenset[str]
     limits: Limits
     running: set[asyncio.Task[None]] = field(default_factory=set)
+    # those without a request yet, in the order in which they came
+    silent: dict[asyncio.Task[None], None] = field(default_factory=dict)
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # asyncio runs each connection in one
         if len(self.running) >= self.limits.sessions + _CONNECTIONS_BESIDE:
-            writer.close()
-            return
+            longest = next(iter(self.silent), None)
+            if longest is None:
+                writer.close()
+                return
+            # it makes room, and no longer counts
+            self._forget(longest)
+            longest.cancel()
         self.running.add(task)
+        self.silent[task] = None
         try:
-            await self._answer(reader, writer)
+            await self._answer(task, reader, writer)
         except (OSError, EOFError, asyncio.CancelledError):
             pass  # the client is gone, or the server ends
         finally:
-            self.running.discard(task)
+            self._forget(task)
             writer.close()
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self.running.discard(task)
+        self.silent.pop(task, None)
 
     async def close(self) -> None:
         """End the connections that are open."""
@@ -183,12 +195,18 @@ class _Gate:
         if running:
             await asyncio.wait(running, timeout=_END_S)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(
+        self,
+        task: asyncio.Task[None],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         responder = Responder(writer)
         try:
             request = await read_head(reader, any_host=True)
             exchange = Exchange(request, reader, writer, responder, self.limits)
             self._check(exchange)
+            self.silent.pop(task, None)
             await self.handle(exchange)
         except RefusedRequestError as error:
             await _refuse(responder, 431 if error.too_large else 400, str(error))
