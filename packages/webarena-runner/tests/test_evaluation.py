@@ -225,6 +225,16 @@ def test_a_body_that_breaks_the_evaluator_is_named_and_its_trial_is_suspect(
     ]
 
 
+def test_half_a_surrogate_pair_that_a_page_posts_is_a_wrong_body(
+    folder: Path, tasks: list[Task]
+) -> None:
+    posted = post(BIOGRAPHY, '{"user_biography[biography]": "\\ud800"}')
+    posted["request"]["postData"]["mimeType"] = "application/json"
+    found = evaluate(tasks[399], leave(folder, MUTATE, [HOME, posted]))
+    assert (found.score, found.unreadable) == (0.0, ())
+    assert found.model_dump_json()
+
+
 @pytest.mark.parametrize("body", ["{", '{"a": 1}', "[]", ""])
 def test_a_body_that_is_no_json_or_small_is_not_named(
     folder: Path, tasks: list[Task], body: str

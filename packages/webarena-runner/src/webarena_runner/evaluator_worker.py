@@ -43,7 +43,9 @@ def _answer(evaluator: Any, request: dict[str, Any]) -> dict[str, Any]:
             agent_response=request["answer"] and Path(request["answer"]),  # a str is an error
             network_trace=Path(request["har"]),
         )
-        answer: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
+        found = json.dumps(result.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+        # a page may post half a surrogate pair, which is quoted in the result and is no UTF-8
+        answer: dict[str, Any] = json.loads(found.encode("utf-8", "replace"))
     except Exception as error:  # noqa: BLE001  # another version may fail in other ways
         return {"type": "fault", "reason": f"{type(error).__name__}: {error}"}
     return {"type": "result", "value": answer}

@@ -44,7 +44,9 @@ class InstalledEvaluator:
             result = evaluator.evaluate_task(
                 task_id=int(task_id), agent_response=answer, network_trace=har
             )
-        record: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
+        found = json.dumps(result.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+        # a page may post half a surrogate pair, which is quoted in the result and is no UTF-8
+        record: dict[str, Any] = json.loads(found.encode("utf-8", "replace"))
         return record
 
 
