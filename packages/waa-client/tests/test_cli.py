@@ -234,7 +234,9 @@ def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> No
         ),
         (
             "/probe",
-            Reply(500, b'{"message": "404 Not Found: x"}'),
+            Reply(
+                500, b'{"message": "404 Not Found: The requested URL was not found on the server."}'
+            ),
             "reach",
             "something else listens",
         ),

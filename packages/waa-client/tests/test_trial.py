@@ -613,3 +613,103 @@ class TestWaaBenchmark(BenchmarkConformance):
         out = tmp_path / "run"
         run(out, tasks[:1], [vm.url], [evaluator.url])
         return tasks[0], only(out), folder(out, tasks[0])
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit()", "raise KeyboardInterrupt", "exit()"])
+def test_a_block_that_ends_its_request_has_failed_and_the_trial_goes_on(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, code: str
+) -> None:
+    path = script(tmp_path / "s.json", [TYPE, code, TYPE, "DONE"])
+    config = {"agent_options": {"script": path}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    result = only(tmp_path / "run")
+    assert (result.status, result.score, len(result.attempts)) == (Status.COMPLETED, 1.0, 1)
+    assert (
+        "ended its own request" in (folder(tmp_path / "run", task) / "trajectory.jsonl").read_text()
+    )
+    assert "block_ended_server" not in result.flags
+
+
+def test_a_server_that_restarts_under_a_block_is_an_environment_error_that_says_so(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    path = script(tmp_path / "s.json", [TYPE, "import sys; sys.exit()", "DONE"])
+    first = vm.on_execute_windows
+
+    def restarting(body: Any) -> Any:
+        if "sys.exit" in body["command"]:
+            vm.computer.updated = False
+        return first(body)
+
+    vm.on_execute_windows = restarting  # type: ignore[method-assign]
+    config = {"agent_options": {"script": path}}
+    run(
+        tmp_path / "run",
+        [task],
+        [vm.url],
+        [evaluator.url],
+        agent="scripted",
+        config=config,
+        attempts=2,
+    )
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert {"block_ended_server", "vm_not_restored"} <= set(result.flags)
+
+
+UNREADABLE = {
+    "status": "error",
+    "message": "All strings must be XML compatible: Unicode or ASCII, no NULL bytes or control characters",
+}
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_controls_that_cannot_be_read_are_read_again_and_then_done_without(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, times: int
+) -> None:
+    vm.faults["/accessibility"] = [Reply(500, json.dumps(UNREADABLE).encode())] * times
+    agent = Looking(then=(Block(code=TYPE),))
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.COMPLETED, 1.0)
+    assert ("tree_unknown" in result.flags, not agent.seen.elements) == (times > 1, times > 1)
+    assert any("cannot be read" in each for each in agent.seen.notices) is (times > 1)
+    assert bool(result.suspect) is (times > 1)
+
+
+def test_a_vm_that_lacks_what_reads_trees_is_at_fault(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    missing = {"status": "error", "message": 'Backend "uia" is not registered!'}
+    vm.always["/accessibility"] = Reply(500, json.dumps(missing).encode())
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking())
+    assert only(tmp_path / "run").status is Status.ENVIRONMENT_ERROR
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("Failed to remove (['C:\\\\Users\\\\Docker\\\\Downloads\\\\a.txt']) from 'C:\\\\Users'.", True),
+        ("All task files (['a.txt']) cleared successfully from 'C:\\\\Users'.", False),
+    ],
+)  # fmt: skip
+def test_downloads_that_were_not_removed_are_told_although_the_server_says_200(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, answer: str, *, flagged: bool
+) -> None:
+    vm.always["/setup/clear_task_files"] = Reply(200, answer.encode(), "text/html")
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking())
+    assert ("downloads_not_cleared" in only(tmp_path / "run").flags) is flagged
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+def test_what_was_done_before_the_agent_began_is_flagged(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, score: float
+) -> None:
+    answers = [score, 1.0]
+    evaluator.judge = lambda _: verdict(answers.pop(0))
+    settings = {"check_before": True}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking(), settings=settings)
+    result = only(tmp_path / "run")
+    assert ("satisfied_before" in result.flags, bool(result.suspect)) == (score == 1, score == 1)
+    assert result.score == 1.0
+    assert (folder(tmp_path / "run", task) / "evaluation_before.json").is_file()

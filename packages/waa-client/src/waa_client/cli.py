@@ -94,6 +94,8 @@ _episode_options = stacked(
            help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
     option("Where it runs", "--reset-command", metavar="COMMAND",
            help="Command that restores a VM before each trial; {url} and {host} are filled in."),
+    option("Where it runs", "--check-before", is_flag=True,
+           help="Evaluate each task before the agent's part, too, and flag what an earlier trial has left done."),
     option("Where it runs", "--reset", metavar="snapshot[:TAG]",
            help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
     option("Where it runs", "--asset-cache", type=_FOLDER, metavar="DIR",

@@ -34,7 +34,13 @@ from bench_core.models import ImagePart
 from bench_core.records import Record
 from waa_client.actions import OFFERS, Block, DesktopScreen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
-from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
+from waa_client.errors import (
+    TreeUnreadableError,
+    VmAnswerError,
+    VmError,
+    VmTimeoutError,
+    VmUnreachableError,
+)
 from waa_client.observations import (
     NestedElement,
     TreeError,
@@ -339,6 +345,8 @@ class WaaDesktop:
         """Say which controls are not in the list, so that no one takes an empty list for an empty window."""
         if not (self.view.elements or self.view.marks):
             return ()
+        if "tree_unknown" in self.flags and not elements:
+            return ("The controls cannot be read: act on points of the picture.",)
         left, top, right, bottom = window.rect if window else (0, 0, *_EVERYWHERE)
         if not any(
             left <= x + width / 2 < right and top <= y + height / 2 < bottom
@@ -363,16 +371,19 @@ class WaaDesktop:
 
     async def _tree(self, picture: VmPicture) -> tuple[str, tuple[NestedElement, ...]]:
         began = self._clock.now()
-        # a tree that is read while windows change may be incomplete; the next one is not
+        # what is read while windows change may be incomplete or fail; the next one is whole
         for _ in range(2):
-            xml = await self._xml()
             try:
+                xml = await self._xml()
                 found = xml, controls_of(xml, picture.size)
                 self._tree_s = self._clock.now() - began
                 return found  # noqa: TRY300  # what fails is above
-            except TreeError as error:
-                fault = VmAnswerError(self.vm.url, str(error))
-        raise fault
+            except (TreeError, TreeUnreadableError) as error:  # noqa: PERF203  # twice at most
+                problem = error
+        if isinstance(problem, TreeError):
+            raise VmAnswerError(self.vm.url, str(problem))
+        self.flags["tree_unknown"] = None  # vanilla goes on without a tree, too
+        return "", ()
 
     async def _xml(self) -> str:
         if self.view.backend == "uia" and "uia_too_slow" not in self.flags:
@@ -565,30 +576,45 @@ class WaaDesktop:
             await self._observe()
         if self._sent != _aim(self._screen):
             await self._send_screen(self._picture)
-        timeout_s = _CODE_S + len(block.code) / _CHARACTERS_PER_SECOND
-        try:
-            outcome = await self._ask(calls.execute_windows(block.code, timeout_s=timeout_s))
-        except VmTimeoutError:
-            if not outlasts(block.code, timeout_s):
-                raise
-            await self._ask(calls.probe())  # the VM works: the block itself takes so long
-            return f"the block did not end within {timeout_s:g} s"
-        if outcome.ok:
-            return None
-        error = outcome.error or "the block failed"
-        if error.startswith(_NO_COMPUTER):
+        error = await self._run_in_server(block.code)
+        if error is not None and error.startswith(_NO_COMPUTER):
             await self._refuse_restarted(error)
-        if _FAIL_SAFE in error:
+        if error is not None and _FAIL_SAFE in error:
             # Move the pointer out of the corner: PyAutoGUI's fail-safe would fail every later
             # action, too
             self.flags["failsafe_tripped"] = None
             await self._ask(calls.execute(["python", "-c", _OUT_OF_CORNER]))
         return error
 
+    async def _run_in_server(self, code: str) -> str | None:
+        """Run a block in the process of WAA's server and return why it failed, None where it did not."""
+        timeout_s = _CODE_S + len(code) / _CHARACTERS_PER_SECOND
+        try:
+            outcome = await self._ask(calls.execute_windows(code, timeout_s=timeout_s))
+        except VmTimeoutError:
+            if not outlasts(code, timeout_s):
+                raise
+            await self._ask(calls.probe())  # the VM works: the block itself takes so long
+            # a thread cannot be ended, so the block goes on in the VM, in later trials, too
+            self.flags["block_goes_on"] = None
+            return f"the block did not end within {timeout_s:g} s"
+        except VmUnreachableError:
+            # the server catches `Exception` alone: what ends a thread ends the request without an answer
+            await self._ask(calls.probe())
+            if not await self._knows_screen():
+                self.flags["block_ended_server"] = None
+                raise
+            return "the block ended its own request, as `sys.exit()` does"
+        return None if outcome.ok else outcome.error or "the block failed"
+
     async def _refuse_restarted(self, error: str) -> None:
         """Raise where the server has lost the screen that it was sent; else the agent's code is wrong."""
-        if not (await self._ask(calls.execute_windows(_KNOWS_SCREEN))).ok:
+        if not await self._knows_screen():
             raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {error}")
+
+    async def _knows_screen(self) -> bool:
+        """Return whether the server is still the process that was sent the screen."""
+        return (await self._ask(calls.execute_windows(_KNOWS_SCREEN))).ok
 
     async def _send_screen(self, picture: VmPicture) -> None:
         """Send `/update_computer`: the elements' rects, and the size for the fractions of `move_abs`."""

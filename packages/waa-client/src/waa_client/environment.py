@@ -39,6 +39,8 @@ __all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_envi
 
 SETUP = "setup.json"
 """The file with the outcome of each step of the set-up."""
+BEFORE = "evaluation_before.json"
+"""The file with the verdict before the agent's part."""
 
 _OBSERVE_S = 900.0
 _IN_PROCESS = "http://desktop.invalid"
@@ -57,6 +59,7 @@ class EnvironmentSettings(Record):
     Attributes:
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
+        check_before: Evaluate before the agent's part, too.
         asset_cache: Folder that caches downloads of the client's own set-up.
         evaluation_s: Longest time of one evaluation.
         ask_again_s: First pause before an evaluator that does not answer is asked again.
@@ -66,6 +69,7 @@ class EnvironmentSettings(Record):
 
     reset_command: str | None = None
     setup: Literal["server", "client"] = "server"
+    check_before: bool = False
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
     ask_again_s: PositiveFloat = 0.5
@@ -135,10 +139,18 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         artifacts.write_json(SETUP, report.model_dump(mode="json"))
         refuse_abandoned(report, config)
         await given.clock.sleep(given.timing.after_setup_s)
+        simulated = given.context.world == "built-in"
+        restored = given.machine.restored or simulated or settings.reset_command is not None
+        if given.context.attempt > 1 and not restored:
+            flags = (*flags, "vm_not_restored")
+        if settings.check_before and evaluator is not None:
+            before = await evaluator.evaluate(config, [], key=new_key())
+            artifacts.write_json(BEFORE, before.raw)
+            if before.score:
+                flags = (*flags, "satisfied_before")
         # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
         view = _view_of(given.agent, given.context)
-        simulated = given.context.world == "built-in"
         desktop = WaaDesktop(vm, view, given.timing, given.clock, simulated=simulated)
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle)

@@ -7,6 +7,7 @@ The tree, below bench-core's::
     │   ├── VmUnreachableError no answer: refused, reset
     │   │   └── VmTimeoutError it accepted the call and did not answer in time
     │   ├── VmAnswerError      an answer that cannot be used: an incomplete picture, broken XML, a 500
+    │   │   └── TreeUnreadableError what is on the screen now cannot be read as a tree
     │   └── RouteMissingError  its server has no such route
     ├── EvaluatorDownError     `/evaluate` does not answer, so nothing can be scored
     └── WrongWorldError        a simulation in a run on real VMs, or the other way round
@@ -42,6 +43,10 @@ class VmTimeoutError(VmUnreachableError):
 
 class VmAnswerError(VmError):
     """The VM's answer cannot be used."""
+
+
+class TreeUnreadableError(VmAnswerError):
+    """The server cannot read what is on the screen: a control character, a window that vanished."""
 
 
 class RouteMissingError(VmError):

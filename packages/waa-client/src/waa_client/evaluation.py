@@ -30,6 +30,14 @@ EVALUATORS_VARIABLE = "WAA_EVALUATE"
 _T = TypeVar("_T", bound="_Answer")
 # waa-server-ext's default; 5000 is the VM's own server.
 _PORT = 5050
+# checks of WAA's server that answer 400 where what they look for is not there
+_CHECKS = frozenset(
+    {
+        "/are_all_images_tagged", "/are_files_sorted_by_modified_time", "/check_if_timer_started",
+        "/check_if_world_clock_exists", "/file_exists", "/folder_exists", "/is_details_view",
+        "/is_directory_read_only_for_user", "/library_folders",
+    }
+)  # fmt: skip
 _WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}
 _OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _FAILED, _UNAVAILABLE = 200, 401, 404, 409, 500, 503
 _GATEWAY = frozenset({502, 503, 504})
@@ -129,7 +137,7 @@ class Verdict(_Answer):
 
     @property
     def saw_vm_errors(self) -> bool:
-        """Whether the VM's answers have an error that is not WAA's own server's, such as a gateway's."""
+        """Whether the VM's answers have an error that tells nothing of its state; see `_is_foreign_error`."""
         return any(isinstance(each, dict) and _is_foreign_error(each) for each in self.transcript)
 
 
@@ -396,10 +404,15 @@ def new_key() -> str:
 
 
 def _is_foreign_error(exchange: Mapping[str, Any]) -> bool:
-    """Return whether an error is not in WAA's own JSON form, whose errors are part of what is evaluated."""
+    """Return whether an error is a gateway's, or that of a check whose "no" is another answer.
+
+    Other errors in the JSON form of WAA's own server are part of what is evaluated.
+    """
     status, body = exchange.get("status"), exchange.get("body")
     if exchange.get("target") != "vm" or not isinstance(status, int) or status < _FAILED:
         return False
+    if str(exchange.get("path")).partition("?")[0] in _CHECKS:
+        return True
     try:
         content = json.loads(body["text"]) if isinstance(body, dict) else None
     except (KeyError, TypeError, ValueError, RecursionError):

@@ -82,6 +82,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         timing: The sleeps of trials; see `waa_client.timing`.
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
+        check_before: Ask the evaluator also before the agent's part.
         reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
         asset_cache: Folder that caches downloads of the client's own set-up.
         observe: Parts of observations; None for those the agent asks for.
@@ -95,6 +96,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     timing: Literal["fast", "vanilla"] = "fast"
     setup: Literal["server", "client"] = "server"
     reset_command: str | None = None
+    check_before: bool = False
     reset: str | None = None
     asset_cache: Path | None = None
     observe: tuple[str, ...] | None = None
@@ -135,6 +137,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         """Return the settings of reset and set-up."""
         return EnvironmentSettings(
             reset_command=self.reset_command,
+            check_before=self.check_before,
             setup=self.setup,
             asset_cache=str(self.asset_cache) if self.asset_cache else None,
         )

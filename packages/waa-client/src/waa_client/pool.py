@@ -49,12 +49,14 @@ class LeasedVm:
     Attributes:
         fault: The fault of VM or evaluator, set by the trial; not that of a model's provider.
         token: What both ask for, where they do not answer everyone.
+        restored: Whether a provider has brought it back to a saved state.
     """
 
     url: str
     evaluator: str | None = None
     fault: EnvironmentFaultError | None = None
     token: str | None = field(default=None, repr=False)
+    restored: bool = False
 
 
 class VmSource(Protocol):

@@ -16,6 +16,10 @@ from waa_client.agents.guide import GUIDE
 from waa_client.task_health import task_warnings
 from waa_client.world.launch import ServerAnswers, look_around
 
+_NOT_RESTORED = (
+    "nothing restores the VMs between trials: what one leaves can make a later one succeed without doing anything; "
+    "add --reset-command or a provider's VMs, or --check-before, which flags such trials"
+)
 _OVER_MODELS = frozenset({"computer-use", "tool-calling", "vision"})
 
 
@@ -76,9 +80,11 @@ def _look_around(
         return asked, []
     found = look_around(vms, evaluators)
     # a VM that a command restores may be off before its first trial
-    silent = [] if restored else _silent(vms, found)
+    warnings = [] if restored else _silent(vms, found)
     world, corrected = _world(found, asked)
-    return world, [*corrected, *silent]
+    if world == "real" and not restored:
+        warnings.append(_NOT_RESTORED)
+    return world, [*corrected, *warnings]
 
 
 def _silent(urls: Sequence[str], found: ServerAnswers) -> list[str]:

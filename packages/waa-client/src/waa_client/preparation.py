@@ -115,9 +115,13 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["reset_command"] = options.reset_command
     if options.reset_tag() != INITIAL:
         config["reset"] = options.reset
+    if options.check_before:
+        config["check_before"] = True
     provided = options.provided()
     if provided is not None:
         config["vm_spec"] = spec_digest(read_vm_spec(options.vm_spec, provided[0]))
+    elif options.vms and not options.reset_command and options.world != "built-in":
+        config["reset"] = "none"
     # fewer workers would leave VMs unused
     workers = max(options.workers or 1, provided[1] if provided else len(options.vms))
     world: World = options.world

@@ -11,7 +11,7 @@ from bench_core.agents import Move, Point
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, InputError
 from waa_client.actions import DesktopScreen, translate
-from waa_client.errors import RouteMissingError, VmError
+from waa_client.errors import RouteMissingError, TreeUnreadableError, VmAnswerError, VmError
 from waa_client.evaluation import EvaluationClient, evaluator_url
 from waa_client.observations import TreeError, elements_of
 from waa_client.pool import vm_urls
@@ -27,6 +27,10 @@ _REACH = (
 _WRONG_SERVER = "something else listens there: WAA's server is vm/setup/server/main.py on port 5000"
 _BLACK = "open the VM at port 8006 with a browser: is there a lock screen or a dialog, or is it still booting?"
 _TREE = "restart the VM's server; the tree needs pywinauto inside the VM"
+_CLASSIC = (
+    "restart the VM's server, or pass --agent-option tree_backend=win32, which sees classic controls alone; tasks "
+    "whose check reads the tree, and that of a browser's address, need uia"
+)
 _SLOW = (
     "agents read it before every step, and give up after {limit:g} s: close what does not answer, or pass "
     "--agent-option tree_backend=win32, which sees classic controls alone"
@@ -117,7 +121,13 @@ def _accessibility(vm: SyncVmClient) -> CheckResult:
     """Read the tree as agents do by default, and say how long that takes."""
     size = vm.send(calls.screen_size())
     began = time.monotonic()
-    xml = vm.send(calls.accessibility("uia"))
+    try:
+        xml = vm.send(calls.accessibility("uia"))
+    except TreeUnreadableError:
+        raise
+    except VmAnswerError as error:
+        vm.send(calls.accessibility("win32"))
+        return failed(f"uia fails, win32 works: {error}", _CLASSIC)
     seconds = time.monotonic() - began
     try:
         elements = elements_of(xml, size)

@@ -154,6 +154,7 @@ class ProvidedVms:
                 raise InputError(f"the VMs of {self._name!r} need an address `vm`: {dict(urls)}")
             # connections of an earlier trial may hang after a reset: each trial makes its own
             machine.url, machine.evaluator = urls["vm"].rstrip("/"), urls.get("evaluate")
+            machine.restored = True
             try:
                 yield machine
             except EnvironmentFaultError as fault:

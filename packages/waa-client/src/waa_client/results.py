@@ -24,7 +24,10 @@ NO_EVALUATOR = "NoEvaluator"
 SUSPECT = {
     "downloads_not_cleared": SuspectCause.SETUP_INCOMPLETE,
     "nothing_runs": SuspectCause.ENVIRONMENT_FAULT,
+    "satisfied_before": SuspectCause.SETUP_INCOMPLETE,
     "setup_incomplete": SuspectCause.SETUP_INCOMPLETE,
+    "tree_unknown": SuspectCause.ENVIRONMENT_FAULT,
+    "vm_not_restored": SuspectCause.SETUP_INCOMPLETE,
     "vm_errors": SuspectCause.ENVIRONMENT_FAULT,
 }
 """The flags of a trial that make its score suspect."""

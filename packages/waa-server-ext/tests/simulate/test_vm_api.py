@@ -365,3 +365,17 @@ def test_a_timer_that_an_act_started_is_seen_to_run(vm: InProcessVm, hands: Hand
     names = [each.name for each in hands.elements()]
     assert "03:00:00" not in names
     assert any(each.startswith("02:59:5") for each in names)
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit()", "exit()", "quit(3)"])
+def test_a_block_that_ends_its_thread_gets_no_answer_and_the_server_goes_on(
+    vm_host: str, code: str
+) -> None:
+    with (
+        SimulatedVm(host=vm_host) as simulated,
+        httpx.Client(base_url=simulated.url, timeout=30, trust_env=False) as client,
+    ):
+        client.post("/update_computer", json=_update())
+        with pytest.raises(httpx.RemoteProtocolError):
+            _run(client, code)
+        assert _run(client, "assert computer.mouse is not None").status_code == 200

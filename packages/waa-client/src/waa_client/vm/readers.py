@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from typing import Any
 
 from bench_core.records import World
-from waa_client.errors import VmAnswerError
+from waa_client.errors import TreeUnreadableError, VmAnswerError
 from waa_client.vm.answers import (
     ActionOutcome,
     CommandOutcome,
@@ -24,6 +25,13 @@ _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _FAILED = 500
 _SNAPSHOTS_MISSING = 501
+# pywinauto's and Python's own words where the VM lacks what reads trees
+_NO_BACKEND = re.compile(r"Backend .* is not registered|No module named")
+
+
+def _failed_itself(answer: VmAnswer) -> bool:
+    """Return whether WAA's own server reports a failure, and not something between it and here."""
+    return answer.status == _FAILED and answer.object().get("status") == "error"
 
 
 def text(answer: VmAnswer) -> str:
@@ -127,13 +135,19 @@ def _text_or_null(value: object) -> str | None:
 
 
 def tree(answer: VmAnswer) -> str:
-    """Read the XML, which the server wraps in JSON."""
+    """Read the XML, which the server wraps in JSON.
+
+    Raises:
+        TreeUnreadableError: Its 500 is about what is on the screen, and not about how it reads that.
+    """
+    if _failed_itself(answer) and not _NO_BACKEND.search(refusal(answer)):
+        raise TreeUnreadableError(answer.url, f"HTTP {answer.status}: {refusal(answer)}")
     return field("AT")(answer)
 
 
 def action(answer: VmAnswer) -> ActionOutcome:
     """Read a block's outcome: a 500 in the server's own form is the code's failure, not the VM's."""
-    if answer.status == _FAILED and answer.object().get("status") == "error":
+    if _failed_itself(answer):
         return ActionOutcome(ok=False, error=refusal(answer))
     answer.demand()
     return ActionOutcome()
@@ -141,7 +155,7 @@ def action(answer: VmAnswer) -> ActionOutcome:
 
 def command(answer: VmAnswer) -> CommandOutcome:
     """Read a command's outcome: a failure is a 200 with its return code, a 500 a command that did not end."""
-    if answer.status == _FAILED and answer.object().get("status") == "error":
+    if _failed_itself(answer):
         return CommandOutcome(started=False, error=refusal(answer))
     body = answer.demand().object()
     code = body.get("returncode")

@@ -18,6 +18,8 @@ _OK = 200
 _FAILED = 500
 _NOT_FOUND = 404
 _SHOWN = 300
+# Werkzeug's words: a handler's own 404, as for a wallpaper that is not there, has others
+_NO_ROUTE = ("404 Not Found: The requested URL", "405 Method Not Allowed")
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,6 @@ def _route_is_missing(answer: VmAnswer) -> bool:
     """Return whether the route is missing: WAA's global error handler answers with 500 and the 404 as text."""
     if answer.status == _FAILED:
         # a method that is not allowed means another server, too
-        return refusal(answer).startswith(("404 Not Found", "405 Method Not Allowed"))
+        return refusal(answer).startswith(_NO_ROUTE)
     html = answer.content_type.startswith("text/html")
     return answer.status == _NOT_FOUND and html and "<title>404 Not Found</title>" in answer.text

@@ -11,6 +11,7 @@ from werkzeug.wrappers import Request, Response
 from bench_core.errors import InputError
 from bench_core.serving import is_loopback
 from waa_server_ext.simulate.api.process import DesktopProcess
+from waa_server_ext.simulate.api.vm_api import NO_ANSWER
 from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalVm
@@ -113,5 +114,7 @@ class SimulatedVm(LocalVm):
         status, headers, data = self._running.respond(environ)
         if self.answered is not None:
             self.answered()
+        if status == NO_ANSWER:
+            raise ConnectionResetError("the block ended its own request")
         start_response(status, headers)
         return [data]

@@ -38,6 +38,10 @@ _ENDED = "the program took too much time or memory and was ended"
 Answer = Any
 
 
+NO_ANSWER = "999 NO ANSWER"
+"""The status in place of an answer where WAA's server, which catches `Exception` alone, gives none."""
+
+
 class VmApi(ApiState):
     """One desktop behind one Flask application, for one request at a time, as one machine has one screen.
 
@@ -158,6 +162,8 @@ class VmApi(ApiState):
             process.execute(data.get("command"), self.update)
         except Exception as error:  # noqa: BLE001  # a block may raise anything
             return {"status": "error", "message": str(error)}, 500
+        except SystemExit:
+            return Response(status=NO_ANSWER)
         finally:
             self._settings = process.settings
         return {"status": "success"}

@@ -66,6 +66,7 @@ class ServerProcess:
 
         Raises:
             Exception: What the block raised; or its output, where "error" is in it.
+            SystemExit: The block called `exit()`.
         """
         if not isinstance(command, str):
             raise TypeError(
@@ -81,8 +82,6 @@ class ServerProcess:
                 _interpreter(self._shell, self._automation, output, names).run(command)
         except StopRunning as error:
             raise RuntimeError(str(error)) from error
-        except SystemExit as error:
-            raise RuntimeError("the block called exit(), which would end WAA's server") from error
         finally:
             self._desktop.touch()
         # WAA's own test for a failure, whatever the text means
