@@ -102,6 +102,15 @@ def test_locks_that_other_machines_do_not_see_are_known_by_the_mounts(
     assert locks.holds_here_only(place, tmp_path / "missing") is False
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_writer_whose_lock_other_machines_do_not_see_says_so(
+    alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "holds_here_only", lambda _: alone)  # such a disk is not at hand
+    locks.lock_for_writing(tmp_path).release()
+    assert ("is on NFS without locks that other machines see" in caplog.text) is alone
+
+
 def test_sockets_go_where_their_paths_are_short_enough(tmp_path: Path) -> None:
     near = folder_for_sockets(tmp_path / "t", "s")
     assert near == tmp_path / "t"
