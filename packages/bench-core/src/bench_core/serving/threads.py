@@ -37,6 +37,8 @@ _MOST_TRAILERS = 32
 _NO_TEXT = re.compile(r"[^\t -~\xa0-\xff]")
 _PER_CHUNK = 32
 """What a chunk counts for beside its bytes: a body of chunks of one byte takes long to read."""
+# lines that readers divide into headers in different ways: folded, with control characters, or without `\r`
+_ODD_LINE = re.compile(rb"(?<!\r)\n|\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|^[ \t]")
 _NO_HEADER = (
     errors.FirstHeaderLineIsContinuationDefect,
     errors.MalformedHeaderDefect,
@@ -184,8 +186,13 @@ class BoundedHandler(BaseHTTPRequestHandler):
         Raises:
             RefusedRequestError: It is none, is too large, or comes from where it must not.
         """
-        if not super().parse_request():
-            return False
+        arriving = self.rfile
+        self.rfile = _HeaderLines(arriving)
+        try:
+            if not super().parse_request():
+                return False
+        finally:
+            self.rfile = arriving
         try:
             urlsplit(self.path)
         except ValueError as error:
@@ -269,6 +276,24 @@ class BoundedHandler(BaseHTTPRequestHandler):
             left = _UNREAD
             while left > 0 and (read := self.rfile.read1(_READ_AHEAD)):
                 left -= len(read)
+
+
+class _HeaderLines(io.BufferedIOBase):
+    """The lines of a head, each of which every reader takes for the same."""
+
+    def __init__(self, lines: io.BufferedIOBase) -> None:
+        self._lines = lines
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line.
+
+        Raises:
+            RefusedRequestError: It is not one line to every reader.
+        """
+        line = self._lines.readline(size)
+        if _ODD_LINE.search(line):
+            raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "a line of the headers is none")
+        return line
 
 
 class _Arriving(io.RawIOBase):
