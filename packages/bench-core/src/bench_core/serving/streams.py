@@ -14,6 +14,7 @@ HEAD_S = 30.0
 """Longest time from the first byte of a head to its last, and for which a connection may say nothing."""
 _END = b"\r\n\r\n"
 _SPACE_TO_TILDE = range(33, 127)
+_CONTROLS = {*map(chr, range(32)), "\x7f"} - {"\t"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ async def read_head(reader: asyncio.StreamReader, *, any_host: bool = False) -> 
         name = name.lower()
         # two lengths, a name with a space, or an end of line that not every reader knows are how one
         # request is passed off as another
-        if not colon or name != name.strip() or name in headers or set(line) & set("\r\n\0"):
+        if not colon or name != name.strip() or name in headers or _CONTROLS & set(line):
             raise RefusedRequestError(
                 HTTPStatus.BAD_REQUEST, f"the header {name[:40]!r} is there twice, or is none"
             )
