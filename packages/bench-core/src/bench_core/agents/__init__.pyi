@@ -30,6 +30,7 @@ from .prompts import task_text as task_text
 from .records import Action as Action
 from .records import ActionResult as ActionResult
 from .records import ActivateTab as ActivateTab
+from .records import AnswerDialog as AnswerDialog
 from .records import Back as Back
 from .records import Click as Click
 from .records import CloseTab as CloseTab

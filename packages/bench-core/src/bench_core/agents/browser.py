@@ -19,6 +19,7 @@ from bench_core.agents.records import (
     Action,
     ActionResult,
     ActivateTab,
+    AnswerDialog,
     Back,
     Click,
     CloseTab,
@@ -73,7 +74,7 @@ _OFFERS = frozenset(
         "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "scroll_to", "type", "set_value",
         "keys", "hold_keys", "key_down", "key_up", "wait", "screenshot", "zoom", "pointer_position",
         "goto", "back", "forward", "reload", "new_tab", "list_tabs", "activate_tab", "close_tab",
-        "switch_tab", "page_text", "find", "read_page",
+        "switch_tab", "answer_dialog", "page_text", "find", "read_page",
     }
 )  # fmt: skip
 
@@ -182,11 +183,14 @@ class BrowserEnvironment:
             return ActionResult(ok=False, error=first)
         return result.model_copy(update={"tabs": await self._tabs.listed()})
 
-    async def _do(self, action: Action) -> ActionResult | None:
+    async def _do(self, action: Action) -> ActionResult | None:  # noqa: PLR0911  # a table of kinds
         page = self._tabs.page()
         if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
             return None
+        if isinstance(action, AnswerDialog):
+            dialogs = self._changes.dialogs
+            return ActionResult(text=dialogs.answer_next(accept=action.accept, text=action.text))
         if isinstance(action, RunCode):
             raise NoSuchTargetError("a browser runs no code of agents: use the other actions")
         if isinstance(action, Screenshot):  # of another tab; the loop takes those of the active one

@@ -262,7 +262,7 @@ class _Trial:
         if observation.marked is not None:
             self._keep(f"step-{number:03d}-marked", observation.marked)
         picture = observation.screenshot
-        if observation.elements or observation.text or observation.size:
+        if observation.elements or observation.text or observation.size or observation.notices:
             self._artifacts.append_view(
                 StepView(
                     step=number,
@@ -274,6 +274,7 @@ class _Trial:
                         for each in observation.elements[:_KEPT_ELEMENTS]
                     ),
                     text=observation.text and observation.text[:_KEPT_TEXT],
+                    notices=observation.notices,
                 )
             )
         self._artifacts.append_step(
@@ -286,7 +287,7 @@ class _Trial:
                 screenshot=picture and self._keep(f"step-{number:03d}", picture),
                 thought=decision.thought,
                 actions=tuple(a.model_dump(mode="json") for a in decision.actions),
-                results=tuple(result.text or result.error or "" for result in results),
+                results=tuple(_recorded(result) for result in results),
                 refused=decision.refused,
                 error="; ".join(errors) or None,
                 usage=decision.usage,
@@ -314,3 +315,9 @@ class _Trial:
             error=self.error,
             details=dict(getattr(self._stepper, "details", {})),
         )
+
+
+def _recorded(result: ActionResult) -> str:
+    if result.error:
+        return result.text or result.error
+    return "; ".join(filter(None, (result.text, result.changed)))

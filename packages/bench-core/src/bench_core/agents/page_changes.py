@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from bench_core.agents.browser_tabs import Tabs, title_of
 from bench_core.agents.page_nodes import Nodes
+from bench_core.browser.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, asks_for_password
 
 _MOST_WORDS = 500
-_MOST_DIALOGS = 10
 _COMMIT_S = 2.0
 """So long is waited for the answer to a navigation that has begun."""
 _LOOK_S = 0.02
@@ -37,29 +38,26 @@ class _UnderWay:
 class Changes:
     """Reports each change once: in the result of the act that brought it, or else before the next act.
 
-    Dialogs are answered at once, since a page stands still while one is open: an alert is closed, a question
-    (`confirm`) is answered with OK and one for a text (`prompt`) with what it offers, a page that asks whether it may
-    be left is left. What asks for a confirmation has been asked for, and a task that deletes something could not be
-    done otherwise. A tab that a page opens stays behind.
+    A tab that a page opens stays behind. How dialogs are answered: `bench_core.browser.dialogs`.
     """
 
     def __init__(self, context: Any, tabs: Tabs, nodes: Nodes) -> None:
+        self.dialogs = Dialogs()
         self._tabs = tabs
         self._nodes = nodes
-        self._dialogs: list[str] = []
         self._known: list[Any] | None = None
         self._front: Any = None
         self._shown: WeakKeyDictionary[Any, _Shown] = WeakKeyDictionary()
         self._under_way: WeakKeyDictionary[Any, _UnderWay] = WeakKeyDictionary()
         context.on("dialog", self._answer)
+        context.on("response", self._see)
 
     async def news(self, page: Any) -> tuple[str, ...]:
         """Return what has changed since this was last asked, of `page` and what is in front; nothing at first."""
         shown = {page: await self._look(page)}
         if await self._settled(page):
             shown[page] = await self._look(page)
-        found = tuple(self._dialogs)
-        self._dialogs.clear()
+        found = self.dialogs.take()
         pages, known = self._tabs.pages(), self._known
         front = self._tabs.page()
         if known is not None:
@@ -103,7 +101,9 @@ class Changes:
 
         if page not in self._under_way:
             with suppress(Error, asyncio.TimeoutError):  # closed meanwhile, or it stands still
-                self._under_way[page] = await asyncio.wait_for(_follow(page), _COMMIT_S)
+                self._under_way[page] = await asyncio.wait_for(
+                    _follow(page, self.dialogs), _COMMIT_S
+                )
         under_way = self._under_way.get(page)
         known = self._known or self._tabs.pages()
         waited = False
@@ -124,18 +124,13 @@ class Changes:
     async def _answer(self, dialog: Any) -> None:
         from playwright.async_api import Error
 
-        words = f"'{dialog.message[:_MOST_WORDS]}'"
-        offered = dialog.default_value
-        found = {
-            "alert": f"the page showed a dialog, which was closed: {words}",
-            "confirm": f"the page asked {words}, which was answered with OK",
-            "prompt": f"the page asked for a text, {words}, and was given what it offered: '{offered[:_MOST_WORDS]}'",
-            "beforeunload": "the page asked whether it may be left, which was answered with yes",
-        }.get(dialog.type, words)
-        if len(self._dialogs) < _MOST_DIALOGS:
-            self._dialogs.append(found)
+        answer = self.dialogs.answer(dialog.type, dialog.message, dialog.default_value)
         with suppress(Error):  # closed with its page
-            await dialog.accept(offered) if dialog.type == "prompt" else await dialog.accept()
+            await (dialog.accept(answer.text) if answer.accept else dialog.dismiss())
+
+    def _see(self, response: Any) -> None:
+        if response.status == HTTPStatus.UNAUTHORIZED and response.request.is_navigation_request():
+            self.dialogs.note(asks_for_password(response.url))
 
 
 async def _words(page: Any) -> str:
@@ -145,10 +140,13 @@ async def _words(page: Any) -> str:
     )
 
 
-async def _follow(page: Any) -> _UnderWay:
+async def _follow(page: Any, dialogs: Dialogs) -> _UnderWay:
     """Note from now on what a page has begun."""
     session = await page.context.new_cdp_session(page)
-    await session.send("Page.enable")
+    for event, words in PAGE_EVENTS.items():
+        session.on(event, lambda params, words=words: dialogs.note(words(params)))
+    for command, params in FOLLOW:
+        await session.send(command, params)
     main = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     under_way = _UnderWay()
 

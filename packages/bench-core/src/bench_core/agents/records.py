@@ -362,6 +362,17 @@ class CloseTab(Record):
     tab: str = ""
 
 
+class AnswerDialog(Record):
+    """Say how the next question of a page (`confirm`, `prompt`, whether it may be left) is answered, before it asks.
+
+    Without it, the answer is OK, with the text that the page offers. `text` None stands for that text.
+    """
+
+    kind: Literal["answer_dialog"] = "answer_dialog"
+    accept: bool = True
+    text: str | None = None
+
+
 class PageText(InTab):
     """Ask for the text of the page."""
 
@@ -449,6 +460,7 @@ Action = Annotated[
     | ActivateTab
     | CloseTab
     | SwitchTab
+    | AnswerDialog
     | PageText
     | FindElements
     | ReadPage

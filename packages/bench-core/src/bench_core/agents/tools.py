@@ -85,6 +85,13 @@ _BROWSER = (
     _tool("new_tab", "Open a tab, with a URL or empty.", {"url": _TEXT}),
     _tool("switch_tab", "Bring a tab to the front.", _INDEX, "index"),
     _tool("close_tab", "Close this tab.", {}),
+    _tool(
+        "answer_dialog",
+        "Say how the page's next question (confirm, prompt, whether it may be left) is answered; call it before the "
+        "act that makes the page ask. Without it, the answer is OK, with the text that the page offers.",
+        {"accept": _flag("false for Cancel"), "text": _TEXT | {"description": "for a prompt"}},
+        "accept",
+    ),
 )
 TOOLS = (
     _tool(
@@ -250,6 +257,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         name: _plain(name)
         for name in (
             "wait", "find", "goto", "back", "forward", "reload", "new_tab", "switch_tab", "close_tab",
+            "answer_dialog",
         )
     },
 }  # fmt: skip

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from bench_core.browser.chromium import launch_chromium
 from bench_core.browser.commands import closes_page
+from bench_core.browser.dialogs import HeldDialogs
 from bench_core.browser.gateway import open_gateway
 from bench_core.browser.guard import open_guard
 from bench_core.browser.port_watch import PortWatch
@@ -49,6 +50,7 @@ class TrialBrowser:
         gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
         guard: Refuses places of the harness in the whole of that Chromium, or in a shared one.
         port_watch: Sees who connects to that Chromium past the gateway.
+        dialogs: Answers the dialogs of the context while no agent works.
     """
 
     chromium: Chromium
@@ -57,6 +59,7 @@ class TrialBrowser:
     gateway: Gateway | None = None
     guard: BrowserGuard | None = None
     port_watch: PortWatch | None = None
+    dialogs: HeldDialogs | None = None
 
     @property
     def alone(self) -> bool:
@@ -100,13 +103,17 @@ class TrialBrowser:
         Raises:
             BrowserError: Chromium does not answer.
         """
+        if self.dialogs is not None:
+            self.dialogs.hold()
         if self.guard is not None:
             await self.guard.arm()
         if self.port_watch is not None:
             self.port_watch.arm()
 
     async def disarm(self) -> None:
-        """Let the harness open its places itself."""
+        """Let the harness open its places itself, and answer what pages ask."""
+        if self.dialogs is not None:
+            self.dialogs.release()
         if self.guard is not None:
             await self.guard.disarm()
 
@@ -146,9 +153,11 @@ async def open_own_browser(
             context = browser.contexts[0]
         else:
             chromium = await stack.enter_async_context(launch_chromium(options))
+        dialogs = None if context is None else HeldDialogs(context)
         if places is None:
             unchecked = open_gateway(chromium.cdp_url, RuleBook(()))
-            yield TrialBrowser(chromium, found, context, await stack.enter_async_context(unchecked))
+            gateway = await stack.enter_async_context(unchecked)
+            yield TrialBrowser(chromium, found, context, gateway, dialogs=dialogs)
             return
         port, places = _with_port(chromium, places)
         guard = await stack.enter_async_context(open_guard(chromium.ws_url, places, found))
@@ -156,7 +165,7 @@ async def open_own_browser(
             open_gateway(chromium.cdp_url, RuleBook(places=places), found)
         )
         port_watch = PortWatch(port, lambda: gateway.local_ports)
-        yield TrialBrowser(chromium, found, context, gateway, guard, port_watch)
+        yield TrialBrowser(chromium, found, context, gateway, guard, port_watch, dialogs)
 
 
 class SharedBrowser:
@@ -206,7 +215,8 @@ class SharedBrowser:
                     open_guard(shared.chromium.ws_url, places, found)
                 )
                 port_watch = PortWatch(port, frozenset)  # no agent connects by an address
-            yield TrialBrowser(shared.chromium, found, context, None, guard, port_watch)
+            dialogs = HeldDialogs(context)
+            yield TrialBrowser(shared.chromium, found, context, None, guard, port_watch, dialogs)
 
     async def close(self) -> None:
         """End the Chromium; the next trial starts another."""

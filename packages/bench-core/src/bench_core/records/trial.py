@@ -244,6 +244,7 @@ class StepView(Record):
         active_tab: The one in front, an index into them.
         elements: What it could act on by id.
         text: Page text or accessibility tree, cut where it is long.
+        notices: What had happened by itself since the step before: a dialog, a tab that a page opened.
     """
 
     step: PositiveInt
@@ -252,6 +253,7 @@ class StepView(Record):
     active_tab: int | None = None
     elements: tuple[SeenElement, ...] = ()
     text: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 class AgentOutcome(Record):

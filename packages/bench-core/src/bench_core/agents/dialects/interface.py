@@ -301,7 +301,8 @@ def place_text(screen: Screen, *, load: str = "goto", back: str = "back") -> str
     return (
         "You see a page of a web browser, without address bar and tabs"
         + (f": {offered}." if offered else ".")
-        + " Its dialogs are answered with OK for you, and you are told."
+        + " Its dialogs are answered with OK for you, and you are told"
+        + ("; `answer_dialog` answers otherwise." if "answer_dialog" in screen.offers else ".")
     )
 
 
@@ -329,8 +330,8 @@ def _filled(says: str, arguments: dict[str, Any]) -> str:
 
 
 def browser_tools(screen: Screen, *names: str) -> tuple[Tool, ...]:
-    """Return the tools of our own that are offered for a browser beside the native one, of those with `names`."""
-    wanted = {*names} & screen.offers if screen.browser else set()
+    """Return the tools of our own that are offered for a browser beside the native one: those with `names`, and the answer to dialogs."""
+    wanted = {*names, "answer_dialog"} & screen.offers if screen.browser else set()
     return tuple(tool for tool in TOOLS if tool.name in wanted)
 
 

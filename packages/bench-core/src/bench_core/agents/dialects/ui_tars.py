@@ -21,6 +21,7 @@ from bench_core.agents.dialects.interface import (
 from bench_core.agents.ending import answer_form
 from bench_core.agents.records import (
     Action,
+    AnswerDialog,
     Back,
     Click,
     Done,
@@ -74,6 +75,7 @@ _SPACE = {
     "switch_tab": "switch_tab(index='1') # Bring the tab of this number to the front.",
     "goto": "goto(url='xxx') # Load a page.",
     "back": "back() # Go back one page.",
+    "answer_dialog": "answer_dialog(accept='true or false', content='xxx') # How the page's next question is answered.",
     "wait": "wait() # Sleep for 5s and take a screenshot to check for changes.",
     "finished": "finished(content='xxx') # The task is done.",
     "call_user": "call_user() # The task cannot be done.",
@@ -165,6 +167,13 @@ def _switch(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
     return (SwitchTab(index=int(index)),)
 
 
+def _dialog(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
+    accept = _given(arguments, ("accept",)).strip().lower()
+    if accept not in {"true", "false"}:
+        raise InvalidCallError(f"accept is true or false, not {accept[:40]!r}")
+    return (AnswerDialog(accept=accept == "true", text=arguments.get("content")),)
+
+
 _MEMBERS = {
     "click": _at(lambda at: Click(target=at), "click"),
     "left_single": _at(lambda at: Click(target=at), "click"),
@@ -192,6 +201,7 @@ _MEMBERS = {
     "switch_tab": Member(_switch, ("switch_tab",), takes=("index",)),
     "goto": Member(lambda a, _: (Goto(url=_given(a, ("url",))),), ("goto",), takes=("url",)),
     "back": Member(lambda *_: (Back(),), ("back",), takes=()),
+    "answer_dialog": Member(_dialog, ("answer_dialog",), takes=("accept", "content")),
     "wait": Member(lambda *_: (Wait(seconds=_WAIT_S),), ("wait",), takes=()),
     "finished": Member(lambda a, _: (Done(answer=a.get("content")),), (), takes=("content",)),
     "call_user": Member(lambda *_: (Fail(reason="the model asked for its user"),), (), takes=()),
@@ -228,7 +238,9 @@ class _UITars15(Dialect):
         return Declaration(system=system.replace("{answer}", answer))
 
     def available(self, screen: Screen) -> tuple[str, ...]:
-        off = () if screen.browser else ("switch_tab", "goto", "back")  # a desktop has windows
+        off = (
+            () if screen.browser else ("switch_tab", "goto", "back", "answer_dialog")
+        )  # a desktop has windows
         off = off if screen.task.can_fail else (*off, "call_user")
         return tuple(name for name in super().available(screen) if name not in off)
 

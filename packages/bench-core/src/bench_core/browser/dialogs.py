@@ -1,0 +1,132 @@
+"""How what pages ask their browser for is answered, and what agents read of it: the same for every agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+_MOST_WORDS = 500
+_MOST_TOLD = 10
+_HELD_S = 60.0
+
+PAGE_EVENTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
+    {
+        "Page.fileChooserOpened": lambda _: "the page asked for a file: no file was chosen",
+        "Page.downloadWillBegin": lambda event: (
+            f"the page offered the file '{event['suggestedFilename'][:_MOST_WORDS]}' for download, which is not kept"
+        ),
+    }
+)
+"""Events of the DevTools protocol, and what an agent reads of them."""
+FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Page.enable", {}),
+    # a chooser would wait for a person; the page sees that nobody chose
+    ("Page.setInterceptFileChooserDialog", {"enabled": True, "cancel": True}),
+)
+"""Commands after which a page reports these events."""
+
+
+def asks_for_password(url: str) -> str:
+    """Return what an agent reads of a page that is only shown for a user name and a password (status 401)."""
+    place = url.partition("?")[0][:_MOST_WORDS]
+    return f"the site asked for a user name and a password for {place}: nobody entered any, and the page is not shown"
+
+
+class DialogAnswer(NamedTuple):
+    """How a dialog is answered: with OK or not, with which text, and what an agent reads of it."""
+
+    accept: bool
+    text: str
+    words: str
+
+
+class Dialogs:
+    """Answers dialogs, and keeps in words what pages asked for until it is told.
+
+    A page stands still while a dialog is open, so dialogs are answered at once: an alert is closed, a question
+    (`confirm`) is answered with OK, one for a text (`prompt`) with what it offers, and a page that asks whether it may
+    be left is left. What asks for a confirmation has been asked for, and a task that deletes something could not be
+    done otherwise. `answer_next` answers the next question otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._next: tuple[bool, str | None] | None = None
+        self._told: list[str] = []
+
+    def answer_next(self, *, accept: bool, text: str | None) -> str:
+        """Say how the next question is answered; return what the agent reads."""
+        self._next = (accept, text)
+        given = (
+            f", and with {text[:_MOST_WORDS]!r} if it asks for a text" if text and accept else ""
+        )
+        return f"the next question of a page will be answered with {'OK' if accept else 'Cancel'}{given}"
+
+    def answer(self, kind: str, message: str, offered: str = "") -> DialogAnswer:
+        """Return how a dialog is answered: `alert`, `confirm`, `prompt` or `beforeunload`."""
+        words = f"'{message[:_MOST_WORDS]}'"
+        if kind == "alert":
+            return self._tell(True, "", f"the page showed a dialog, which was closed: {words}")
+        accept, text = self._next or (True, None)
+        said = ", as you said" if self._next else ""
+        self._next = None
+        given = offered if text is None else text
+        if kind == "beforeunload":
+            answer = "yes" if accept else "no"
+            asked = f"the page asked whether it may be left, which was answered with {answer}"
+        elif kind == "prompt" and accept:
+            offer = "what it offered: " if text is None else ""
+            asked = (
+                f"the page asked for a text, {words}, and was given {offer}'{given[:_MOST_WORDS]}'"
+            )
+        else:
+            asked = (
+                f"the page asked {words}, which was answered with {'OK' if accept else 'Cancel'}"
+            )
+        return self._tell(accept, given, f"{asked}{said}")
+
+    def note(self, words: str) -> None:
+        """Keep what an agent is to read."""
+        if len(self._told) < _MOST_TOLD:
+            self._told.append(words)
+
+    def take(self) -> tuple[str, ...]:
+        """Return what is to be told, once."""
+        told = tuple(self._told)
+        self._told.clear()
+        return told
+
+    def _tell(self, accept: bool, text: str, words: str) -> DialogAnswer:  # a field
+        self.note(words)
+        return DialogAnswer(accept, text, words)
+
+
+class HeldDialogs:
+    """Leaves the dialogs of a Playwright context to the agent while it works, and answers them at other times.
+
+    Playwright dismisses a dialog that nobody listens for, also where another program that is connected to the same
+    Chromium is about to answer it. One that no agent has answered for a minute is answered with OK.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._free = asyncio.Event()
+        self._free.set()
+        context.on("dialog", self._answer)
+
+    def hold(self) -> None:
+        """Leave dialogs to the agent."""
+        self._free.clear()
+
+    def release(self) -> None:
+        """Answer those that are open, and all later ones."""
+        self._free.set()
+
+    async def _answer(self, dialog: Any) -> None:
+        from playwright.async_api import Error
+
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._free.wait(), _HELD_S)
+        with suppress(Error):  # answered, or closed with its page
+            await dialog.accept(dialog.default_value)

@@ -1,0 +1,168 @@
+"""What pages ask their browser for: how it is answered, and that the agent is told."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.agents import AnswerDialog, Click, ElementRef, Goto
+from bench_core.agents.browser import BrowserEnvironment, connect_browser
+from bench_core.agents.dialects import Screen
+from bench_core.agents.dialects.registry import all_dialects
+from bench_core.agents.tool_calling import ToolCalling
+from bench_core.browser.dialogs import Dialogs
+from bench_core.browser.options import ChromiumOptions
+from bench_core.browser.places import Places
+from bench_core.browser.trial_browser import SharedBrowser, open_own_browser
+from bench_core.protocols import BrowserHandle
+from bench_core.records import AgentTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.agents.records import ActionResult
+
+pytest.importorskip("playwright", reason="Playwright is an extra")
+
+_OK = "which was answered with OK"
+KINDS = {
+    "alert": ("alert('Saved'); out('after')", "a dialog, which was closed: 'Saved'", "after"),
+    "confirm": ("out(confirm('Sure?'))", f"the page asked 'Sure?', {_OK}", "true"),
+    "prompt": ("out(prompt('Name?', 'Ada'))", "was given what it offered: 'Ada'", "Ada"),
+    "leave": ("onbeforeunload = e => e.preventDefault(); location.href = '/next'", "answered with yes", "next"),
+    "password": ("location.href = '/secret'", "asked for a user name and a password", ""),
+    "file": ("file.oncancel = () => out('no file'); file.click()", "no file was chosen", "no file"),
+    "download": ("link.click(); out('asked')", "the page offered the file 'x.csv'", "asked"),
+    "tab": ("open('/next'); out('opened')", "the page opened a tab", "opened"),
+}  # fmt: skip
+"""What a page asks for: its script, what the agent is told, what the page shows then."""
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        name = self.path[1:]
+        self.send_response(401 if name == "secret" else 200)
+        self.send_header("Content-Type", "text/html")
+        if name == "secret":
+            self.send_header("WWW-Authenticate", 'Basic realm="Shop"')
+        if name == "data":
+            self.send_header("Content-Disposition", "attachment; filename=x.csv")
+        self.end_headers()
+        script = KINDS[name][0] if name in KINDS else ""
+        page = (
+            "<button onclick='act()'>Go</button><p id=said></p><input type=file id=file style='opacity:0'>"
+            f"<a id=link href=/data download=x.csv></a><script>const out = x => {{ said.textContent = x }};"
+            f"function act() {{ {script} }}</script>"
+        )
+        self.wfile.write((page if script else f"<p id=said>{name}</p>").encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def ignored(*_: Any) -> None:
+    """Take what a guard found."""
+
+
+async def pressed(live: BrowserEnvironment, page: str) -> ActionResult:
+    await live.act(Goto(url=page))
+    seen = await live.observe()
+    button = next(each for each in seen.elements if each.name == "Go")
+    return await live.act(Click(target=ElementRef(element=button.id)))
+
+
+async def said(live: BrowserEnvironment) -> str:
+    shown: str = await live._tabs.page().evaluate(
+        "document.getElementById('said')?.textContent ?? ''"
+    )
+    return shown
+
+
+@pytest.mark.browser
+async def test_what_a_page_asks_for_is_answered_and_told(url: str) -> None:
+    shared = SharedBrowser()
+    opened = shared.open(ChromiumOptions(), ignored, Places(), accept_downloads=False)
+    async with opened as browser:
+        await browser.context.new_page()
+        await browser.arm()
+        live = BrowserEnvironment(browser.context, (800, 600))
+        for kind, (_, words, shown) in KINDS.items():
+            result = await pressed(live, url + kind)
+            told = [result.changed, *(await live.observe()).notices]
+            assert any(words in each for each in told), (kind, told)
+            assert await said(live) == shown, kind
+    await shared.close()
+
+
+@pytest.mark.browser
+async def test_the_agent_answers_also_where_the_harness_is_attached_to_the_same_browser(
+    url: str,
+) -> None:
+    async with open_own_browser(ChromiumOptions(), ignored, Places(), attached=True) as browser:
+        await browser.arm()
+        handle = BrowserHandle(cdp_url=browser.cdp_url, start_urls=(url,), viewport=(800, 600))
+        async with connect_browser(handle) as live:
+            assert "answered with OK" in (await pressed(live, url + "confirm")).changed
+            assert await said(live) == "true"
+            assert (await live.act(AnswerDialog(accept=False))).text == (
+                "the next question of a page will be answered with Cancel"
+            )
+            assert (
+                "answered with Cancel, as you said"
+                in (await pressed(live, url + "confirm")).changed
+            )
+            assert await said(live) == "false"
+            await live.act(AnswerDialog(text="Grace"))
+            assert "given 'Grace', as you said" in (await pressed(live, url + "prompt")).changed
+            assert await said(live) == "Grace"
+            asked = browser.context.pages[-1].evaluate("confirm('Now?')")
+            await browser.disarm()
+            assert await asked is True
+
+
+@pytest.mark.parametrize("accept", [True, False])
+def test_a_prepared_answer_is_given_once_and_not_to_an_alert(accept: bool) -> None:
+    dialogs = Dialogs()
+    dialogs.answer_next(accept=accept, text="Grace")
+    assert dialogs.answer("alert", "Saved").accept
+    first, second = (dialogs.answer("prompt", "Name?", "Ada") for _ in range(2))
+    assert (first.accept, first.text) == (accept, "Grace")
+    assert (second.accept, second.text) == (True, "Ada")
+    assert dialogs.take() == (
+        "the page showed a dialog, which was closed: 'Saved'", first.words, second.words,
+    )  # fmt: skip
+    assert dialogs.take() == ()
+
+
+def test_a_page_may_be_kept_from_being_left() -> None:
+    dialogs = Dialogs()
+    dialogs.answer_next(accept=False, text=None)
+    answer = dialogs.answer("beforeunload", "")
+    assert (answer.accept, answer.words) == (
+        False, "the page asked whether it may be left, which was answered with no, as you said",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["tool-calling", *all_dialects()])
+def test_every_built_in_agent_can_answer_dialogs_of_a_browser(name: str) -> None:
+    dialect = ToolCalling() if name == "tool-calling" else all_dialects()[name]
+    task = AgentTask(task_id="1", benchmark="none", goal="Delete it")
+    for browser in (True, False):
+        if not browser and name != "tool-calling" and "desktop" not in dialect.environments:
+            continue
+        offers = frozenset({"click", "answer_dialog"} if browser else {"click"})
+        said = dialect.declare(Screen((800, 600), offers, browser, task))
+        assert ("answer_dialog" in f"{said.tools}{said.system}") == browser
