@@ -23,7 +23,7 @@ PAGE_EVENTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType
 """Events of the DevTools protocol, and what an agent reads of them."""
 FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Page.enable", {}),
-    # a chooser would wait for a person; the page sees that nobody chose
+    # a chooser would wait for a person; the page sees that no one chose
     ("Page.setInterceptFileChooserDialog", {"enabled": True, "cancel": True}),
 )
 """Commands after which a page reports these events."""
@@ -32,7 +32,7 @@ FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
 def asks_for_password(url: str) -> str:
     """Return what an agent reads of a page that is only shown for a user name and a password (status 401)."""
     place = url.partition("?")[0][:_MOST_WORDS]
-    return f"the site asked for a user name and a password for {place}: nobody entered any, and the page is not shown"
+    return f"the site asked for a user name and a password for {place}: no one entered any, and the page is not shown"
 
 
 class DialogAnswer(NamedTuple):
@@ -106,7 +106,7 @@ class Dialogs:
 class HeldDialogs:
     """Leaves the dialogs of a Playwright context to the agent while it works, and answers them at other times.
 
-    Playwright dismisses a dialog that nobody listens for, also where another program that is connected to the same
+    Playwright dismisses a dialog that no one listens for, also where another program that is connected to the same
     Chromium is about to answer it. One that no agent has answered for a minute is answered with OK.
     """
 
