@@ -13,10 +13,10 @@ from bench_core.agents.browser import BrowserEnvironment, connect_browser
 from bench_core.agents.dialects import Screen
 from bench_core.agents.dialects.registry import all_dialects
 from bench_core.agents.tool_calling import ToolCalling
-from bench_core.browser.dialogs import Dialogs
 from bench_core.browser.options import ChromiumOptions
 from bench_core.browser.places import Places
 from bench_core.browser.trial_browser import SharedBrowser, open_own_browser
+from bench_core.dialogs import Dialogs
 from bench_core.protocols import BrowserHandle
 from bench_core.records import AgentTask
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from bench_core.agents.browser_tabs import Tabs, title_of
 from bench_core.agents.page_nodes import Nodes
-from bench_core.browser.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, asks_for_password
+from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, asks_for_password
 
 _MOST_WORDS = 500
 _COMMIT_S = 2.0
@@ -38,7 +38,7 @@ class _UnderWay:
 class Changes:
     """Reports each change once: in the result of the act that brought it, or else before the next act.
 
-    A tab that a page opens stays behind. How dialogs are answered: `bench_core.browser.dialogs`.
+    A tab that a page opens stays behind. How dialogs are answered: `bench_core.dialogs`.
     """
 
     def __init__(self, context: Any, tabs: Tabs, nodes: Nodes) -> None:
