@@ -17,10 +17,10 @@ from bench_core.browser.chromium import launch_chromium
 from bench_core.browser.commands import closes_page
 from bench_core.browser.gateway import open_gateway
 from bench_core.browser.guard import open_guard
+from bench_core.browser.held_dialogs import HeldDialogs
 from bench_core.browser.port_watch import PortWatch
 from bench_core.browser.rules import RuleBook
 from bench_core.browser.shared import SharedChromium, attached_chromium
-from bench_core.dialogs import HeldDialogs
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
 
