@@ -289,3 +289,20 @@ async def test_a_page_that_never_rests_counts_by_its_url(machine: Machine, site:
     verdict = await machine.evaluate(tabs, {})
     assert verdict.score == 1.0
     assert "Error encountered" in str(verdict.metrics[0].actual)
+
+
+def test_another_vms_browser_is_never_taken_for_this_ones(tmp_path: Path) -> None:
+    task = {
+        "id": "x", "instruction": "x",
+        "evaluator": {"func": "is_expected_tabs", "result": {"type": "open_tabs_info"},
+                      "expected": {"type": "rule", "rules": {"type": "url", "urls": []}}},
+    }  # fmt: skip
+    for cdp, told in ((None, "pass it as --cdp"), ("127.0.0.1:9", None)):
+        with FixtureVm(port=0) as vm:
+            settings = EvaluatorSettings(cache=tmp_path, skip_sleeps=True, cdp=cdp)
+            verdict = NativeEvaluator(settings).evaluate(task, [], vm=vm.address)
+        if told is None:
+            assert verdict.score is not None  # no browser runs where it was said to be
+        else:
+            assert verdict.score is None
+            assert told in str(verdict.evaluation_error)

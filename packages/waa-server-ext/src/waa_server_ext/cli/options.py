@@ -18,6 +18,8 @@ def evaluator_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      metavar="MB", help="Largest file that is fetched from VM or web."),
         click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST",
                      help="Also fetch files from HOST, beside the hosts of the task set."),
+        click.option("--cdp", metavar="HOST:PORT",
+                     help="Where the VM's browser debugs; by default port 9222 of a VM on port 5000."),
         click.option("--offline", is_flag=True, help="Fetch nothing from the web: assets only."),
         click.option("--assets", type=_FOLDER, metavar="DIR",
                      help="Reference files by URL, as `waa-server-ext assets fetch` leaves them; by default "

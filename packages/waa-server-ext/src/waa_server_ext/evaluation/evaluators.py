@@ -30,6 +30,7 @@ class EvaluatorSettings(Record):
         cache: Where evaluators may write: scratch folders, downloads, bodies of transcripts.
         checkout: A Windows Agent Arena checkout whose evaluators to run; `None` for native ones.
         fidelity: `None` for the default: `v2`, or what the checkout is.
+        cdp: `host:port` where the VM's browser debugs; by default WAA's port 9222 of a VM on WAA's port 5000.
         assets: A folder of reference files by URL (see `waa_server_ext.evaluation.assets`), asked before the web.
         offline: Never ask the web.
         allow_hosts: Hosts that downloads may come from besides those of the task set and the VM.
@@ -46,6 +47,7 @@ class EvaluatorSettings(Record):
     cache: Path
     checkout: Path | None = None
     fidelity: Fidelity | None = None
+    cdp: str | None = None
     assets: Path | None = None
     offline: bool = False
     allow_hosts: tuple[str, ...] = ()

@@ -16,6 +16,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from bench_core.errors import EvaluationError
+from waa_server_ext.vm.client import VM_PORT, vm_address
+
 DEBUGGING_PORT = 9222
 """Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
 
@@ -237,7 +240,28 @@ class CdpTab:
         return base64.b64decode(answer["data"])
 
 
-def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None) -> CdpBrowser:
+def browser_address(vm: str, cdp: str | None) -> tuple[str, int]:
+    """Return where the browser of a VM debugs.
+
+    >>> browser_address("vm2", None), browser_address("localhost:5001", "localhost:9223")
+    (('vm2', 9222), ('localhost', 9223))
+
+    Raises:
+        EvaluationError: The VM has another port than WAA's and nothing was said: port 9222 of its host may be
+            that of another VM.
+    """
+    host, port = vm_address(vm)
+    if cdp is not None:
+        return vm_address(cdp)
+    if port != VM_PORT:
+        raise EvaluationError(
+            f"port {DEBUGGING_PORT} of {host} may be the browser of another VM than {vm}: publish that of this one "
+            f"on a port of its own, and pass it as --cdp {host}:PORT"
+        )
+    return host, DEBUGGING_PORT
+
+
+def connect(host: str, port: int, deadline: float | None = None) -> CdpBrowser:
     """Connect to the browser that debugs on a port.
 
     Raises:

@@ -38,6 +38,7 @@ class EvaluationContext:
         pause: Waits some seconds.
         notes: What the verdict will say besides the score.
         replayed: Whether the VM is a transcript, which answers for its browser, too.
+        cdp: `host:port` where the VM's browser debugs, where that was said.
     """
 
     vm: VmHttp
@@ -48,6 +49,7 @@ class EvaluationContext:
     pause: Callable[[float], None] = time.sleep
     notes: list[str] = field(default_factory=list)
     replayed: bool = False
+    cdp: str | None = None
     _platform: str | None = None
 
     @property

@@ -175,6 +175,7 @@ class NativeEvaluator:
                 self._fidelity,
                 pause=pause,
                 replayed=run_environment.replayed,
+                cdp=self._settings.cdp,
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

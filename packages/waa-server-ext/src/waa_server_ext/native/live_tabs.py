@@ -114,11 +114,11 @@ def close_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_
 
 @contextlib.contextmanager
 def _with_retries(env: EvaluationContext, tries: int, wait_s: float) -> Iterator[CdpBrowser | None]:
-    from waa_server_ext.native.cdp import CdpError, connect
+    from waa_server_ext.native.cdp import CdpError
 
     for left in reversed(range(tries)):
         try:
-            browser = connect(_host(env))
+            browser = _connect(env)
         except CdpError:
             if left:
                 env.pause(wait_s)
@@ -178,10 +178,10 @@ def _page(env: EvaluationContext, url: str, state: str) -> dict[str, str]:
 
 
 def _opened_again(env: EvaluationContext, url: str) -> dict[str, str] | None:
-    from waa_server_ext.native.cdp import CdpError, connect
+    from waa_server_ext.native.cdp import CdpError
 
     try:
-        browser = connect(_host(env))
+        browser = _connect(env)
     except CdpError:
         return None
     with contextlib.closing(browser), browser.new_tab(private=True) as tab:
@@ -202,20 +202,26 @@ def _printed(env: EvaluationContext, url: str) -> str:
 
 def _reach(env: EvaluationContext) -> CdpBrowser:
     """Connect to the browser; where none runs, have Chrome started and try once more."""
-    from waa_server_ext.native.cdp import CdpError, connect
+    from waa_server_ext.native.cdp import CdpError
 
     try:
-        return connect(_host(env))
+        return _connect(env)
     except CdpError:
         env.vm.post("/setup/launch", json=_LAUNCH)
         env.pause(_LAUNCHED_PAUSE_S)
-        return connect(_host(env))
+        return _connect(env)
 
 
-def _host(env: EvaluationContext) -> str:
-    from waa_server_ext.vm.client import vm_address  # httpx
+def _connect(env: EvaluationContext) -> CdpBrowser:
+    """Connect to the VM's browser.
 
-    return vm_address(env.vm.vm)[0]
+    Raises:
+        CdpError: There is none.
+        EvaluationError: Another VM's browser might answer.
+    """
+    from waa_server_ext.native.cdp import browser_address, connect
+
+    return connect(*browser_address(env.vm.vm, env.cdp))
 
 
 def _tab_info(browser: CdpBrowser, target: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,8 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
-from bench_core.errors import BenchError, pip_install
+from bench_core.errors import BenchError, EvaluationError, pip_install
+from waa_server_ext.native.cdp import DEBUGGING_PORT, browser_address
 from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.probe import world_of
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
-_CDP_PORT = 9222
+_BROWSER = f"4 tasks are evaluated in the VM's browser, and 9 set up: publish its port {DEBUGGING_PORT}, too"
 _WAIT_S = 5.0
 # stock images, images on newer dockurr/windows, and the VM itself
 _KNOWN_VMS = ("20.20.20.21", "172.30.0.2", "127.0.0.1")
@@ -41,7 +42,7 @@ def checks(
     if vm is not None:
         yield Check("VM address", lambda: _address(settings, vm))
         yield Check("VM server", lambda: _vm_server(vm))
-        yield Check("VM browser", lambda: _browser(vm))
+        yield Check("VM browser", lambda: _browser(vm, settings.cdp))
         yield Check("proxy", lambda: _proxy(vm, environ))
     if url is not None:
         yield Check("this server", lambda: _own_server(url, environ))
@@ -131,16 +132,15 @@ def _network_advice(host: str, reason: str) -> str:
     return f"check the address; inside WAA's container it is {others}"
 
 
-def _browser(vm: str) -> CheckResult:
-    host, _ = vm_address(vm)
+def _browser(vm: str, cdp: str | None) -> CheckResult:
     try:
-        socket.create_connection((host.strip("[]"), _CDP_PORT), timeout=_WAIT_S).close()
+        host, port = browser_address(vm, cdp)
+        socket.create_connection((host.strip("[]"), port), timeout=_WAIT_S).close()
+    except EvaluationError as error:
+        return failed(str(error), _BROWSER)
     except OSError as error:
-        return warned(
-            f"{host}:{_CDP_PORT}: {error}",
-            f"4 tasks are evaluated in the VM's browser, and 9 set up: forward port {_CDP_PORT}, too",
-        )
-    return ok(f"{host}:{_CDP_PORT}")
+        return warned(f"{host}:{port}: {error}", _BROWSER)
+    return ok(f"{host}:{port}")
 
 
 def _proxy(vm: str, environ: Mapping[str, str]) -> CheckResult:

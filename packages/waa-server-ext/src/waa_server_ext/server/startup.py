@@ -23,15 +23,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
     """Return the settings that the options of `evaluator_options` describe."""
+    from waa_server_ext.vm.client import vm_address  # httpx
+
     checkout = options["checkout"]
     assets = options["assets"] or options["cache"] / "assets"
     if checkout is not None and options["fidelity"] == "fixed":
         raise InputError("--fidelity fixed needs native evaluators: leave --waa-checkout out")
+    if options["cdp"] is not None:
+        try:
+            vm_address(options["cdp"])
+        except ValueError as error:
+            raise InputError(f"--cdp: {error}") from error
+        if checkout is not None:
+            raise InputError(
+                "--cdp needs native evaluators: vanilla's know port 9222 of the VM's host alone"
+            )
     return EvaluatorSettings(
         cache=options["cache"].expanduser().resolve(),
         checkout=checkout.expanduser().resolve() if checkout else None,
         fidelity=options["fidelity"],
         assets=assets.expanduser().resolve(),
+        cdp=options["cdp"],
         offline=options["offline"],
         allow_hosts=tuple(options["allow_hosts"]),
         max_download=options["max_download"] * _MB,
