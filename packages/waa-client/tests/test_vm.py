@@ -4,6 +4,8 @@ import asyncio
 import inspect
 import os
 import socket
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,6 +62,17 @@ def test_a_screenshot_is_a_whole_png_with_its_size(client: SyncVmClient) -> None
 def test_a_torn_screenshot_is_an_error(vm: FakeVm, client: SyncVmClient, cut: int) -> None:
     vm.always["/screenshot"] = Reply(200, png((64, 48))[:cut], "image/png")
     with pytest.raises(VmAnswerError, match="PNG"):
+        client.send(calls.screenshot())
+
+
+def test_a_picture_that_is_no_screen_is_refused_before_it_is_unpacked(
+    vm: FakeVm, client: SyncVmClient
+) -> None:
+    huge = bytearray(png((64, 48)))
+    huge[16:24] = struct.pack(">II", 60_000, 60_000)
+    huge[29:33] = struct.pack(">I", zlib.crc32(huge[12:29]))
+    vm.always["/screenshot"] = Reply(200, bytes(huge), "image/png")
+    with pytest.raises(VmAnswerError, match="60000 x 60000 pixels is no screen"):
         client.send(calls.screenshot())
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from bench_core.records import Record, World
 
+_MOST_PIXELS = 64 * 2**20  # twice a screen of 8K
+_UNPACKED_AT_ONCE = 2**20
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
 _HEADER_BYTES = 13
@@ -105,21 +107,29 @@ def png_size(data: bytes) -> tuple[int, int]:
     for kind, body in _chunks(data):
         if kind == b"IHDR" and len(body) == _HEADER_BYTES:
             size = (int.from_bytes(body[:4], "big"), int.from_bytes(body[4:8], "big"))
+            if size[0] * size[1] > _MOST_PIXELS:
+                raise ValueError(f"a PNG of {size[0]} x {size[1]} pixels is no screen")
         if kind == b"IDAT":
             packed += body
         if kind == b"IEND":
             if not all(size):
                 raise ValueError("a PNG without a size")
-            # Raise ValueError unless all pixels are there; such a picture is a fault of the VM
-            pixels = zlib.decompressobj()
-            try:
-                pixels.decompress(packed)
-            except zlib.error as error:
-                raise ValueError(f"a PNG whose pixels cannot be unpacked: {error}") from error
-            if not pixels.eof:
-                raise ValueError("a PNG whose pixels end too early")
+            _unpack(packed)
             return size
     raise ValueError(f"a PNG that ends after {len(data)} bytes, before its last chunk")
+
+
+def _unpack(packed: bytes | bytearray) -> None:
+    """Raise ValueError unless all pixels are there; such a picture is a fault of the VM."""
+    pixels, left = zlib.decompressobj(), bytes(packed)
+    try:
+        while left and not pixels.eof:
+            pixels.decompress(left, _UNPACKED_AT_ONCE)
+            left = pixels.unconsumed_tail
+    except zlib.error as error:
+        raise ValueError(f"a PNG whose pixels cannot be unpacked: {error}") from error
+    if not pixels.eof:
+        raise ValueError("a PNG whose pixels end too early")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -103,7 +103,7 @@ def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) ->
             found = CSSSelector(", ".join(each["selectors"]), namespaces=_NAMESPACES)(tree)
         else:
             raise ValueError("At least one of xpath and selectors is required")
-        if not found:
+        if len(found) == 0:  # raises, as upstream's does, for an XPath that counts
             return 0.0
         total *= _best_text(found, each) if "text" in each else 1.0
     return float(total)
