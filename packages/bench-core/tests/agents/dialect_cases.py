@@ -6,6 +6,7 @@ from typing import Any
 
 from bench_core.agents import (
     ActivateTab,
+    AnswerDialog,
     Back,
     Click,
     CloseTab,
@@ -303,6 +304,9 @@ UI_TARS: list[Row] = [
     ("switch_tab", {"index": "last"}, "index is the number of a tab"),
     ("goto", {"url": "http://a.example"}, Goto(url="http://a.example")),
     ("back", {}, Back()),
+    ("answer_dialog", {"accept": "false"}, AnswerDialog(accept=False)),
+    ("answer_dialog", {"accept": "True", "content": "Ada"}, AnswerDialog(text="Ada")),
+    ("answer_dialog", {"accept": "yes"}, "accept is true or false"),
     ("type", {"content": "a\\n"}, TypeText(text="a", enter=True)),
     ("type", {"content": ""}, "write content="),
     ("scroll", {"direction": "sideways"}, "direction is up, down, left or right"),
