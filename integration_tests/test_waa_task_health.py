@@ -59,6 +59,8 @@ def evaluator(folder: Path, tasks: Path) -> Iterator[str]:
             vm.removeprefix("http://"),
             "--tasks-dir",
             str(tasks),
+            "--cdp",
+            "127.0.0.1:9",
             "--offline",
             "--port",
             "0",

@@ -18,6 +18,7 @@ from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
 from waa_server_ext.server.rescore import replayed
+from waa_server_ext.server.startup import evaluator_settings
 from waa_server_ext.vm.client import BodyStore
 from waa_server_ext.vm.state import VmState
 
@@ -291,18 +292,20 @@ async def test_a_page_that_never_rests_counts_by_its_url(machine: Machine, site:
     assert "Error encountered" in str(verdict.metrics[0].actual)
 
 
-def test_another_vms_browser_is_never_taken_for_this_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cdp", [None, "127.0.0.1:9"])
+def test_another_vms_browser_is_never_taken_for_this_ones(tmp_path: Path, cdp: str | None) -> None:
     task = {
         "id": "x", "instruction": "x",
         "evaluator": {"func": "is_expected_tabs", "result": {"type": "open_tabs_info"},
                       "expected": {"type": "rule", "rules": {"type": "url", "urls": []}}},
     }  # fmt: skip
-    for cdp, told in ((None, "pass it as --cdp"), ("127.0.0.1:9", None)):
-        with FixtureVm(port=0) as vm:
-            settings = EvaluatorSettings(cache=tmp_path, skip_sleeps=True, cdp=cdp)
-            verdict = NativeEvaluator(settings).evaluate(task, [], vm=vm.address)
-        if told is None:
-            assert verdict.score is not None  # no browser runs where it was said to be
-        else:
-            assert verdict.score is None
-            assert told in str(verdict.evaluation_error)
+    with FixtureVm(port=0) as vm:
+        given = {"vm": vm.address, "cdp": cdp, "checkout": None, "assets": None, "cache": tmp_path, "fidelity": None,
+                 "offline": True, "allow_hosts": (), "max_download": 1}  # fmt: skip
+        settings = evaluator_settings(given).model_copy(update={"skip_sleeps": True})
+        verdict = NativeEvaluator(settings).evaluate(task, [], vm=vm.address)
+    if cdp is None:
+        assert verdict.score is None
+        assert "pass it as --cdp" in str(verdict.evaluation_error)
+    else:
+        assert verdict.score == 1.0  # no browser runs where it was said to be

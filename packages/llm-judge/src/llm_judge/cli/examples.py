@@ -26,6 +26,7 @@ EXAMPLES = {
     "claims approve": "llm-judge claims approve claims.jsonl c1 --task dinner --by 'Ann Lee'",
     "claims words": "llm-judge claims words claims.jsonl cases.jsonl --model anthropic:claude-sonnet-4-6",
     "claims decide": "llm-judge claims decide claims.jsonl cases.jsonl",
+    "convert": "llm-judge convert cua-verifier-bench CUAVerifierBench --out converted",
     "demo": "llm-judge demo",
     "models": "llm-judge models",
 }

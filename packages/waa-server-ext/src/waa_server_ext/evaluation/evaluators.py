@@ -23,6 +23,10 @@ _NATIVE = ("waa_server_ext.native", "NativeEvaluator")
 _VANILLA = ("waa_server_ext.vanilla", "VanillaEvaluator")
 
 
+UNKNOWN_BROWSER = "unknown"
+"""In place of the address of a VM's browser: it is none that may be asked."""
+
+
 class EvaluatorSettings(Record):
     """Everything an evaluator is made from; survives the way into another process.
 
@@ -30,7 +34,7 @@ class EvaluatorSettings(Record):
         cache: Where evaluators may write: scratch folders, downloads, bodies of transcripts.
         checkout: A Windows Agent Arena checkout whose evaluators to run; `None` for native ones.
         fidelity: `None` for the default: `v2`, or what the checkout is.
-        cdp: `host:port` where the VM's browser debugs; by default WAA's port 9222 of a VM on WAA's port 5000.
+        cdp: `host:port` where the VM's browser debugs; by default port 9222 of its host, as in vanilla.
         assets: A folder of reference files by URL (see `waa_server_ext.evaluation.assets`), asked before the web.
         offline: Never ask the web.
         allow_hosts: Hosts that downloads may come from besides those of the task set and the VM.

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from bench_core.errors import EvaluationError
-from waa_server_ext.vm.client import VM_PORT, vm_address
+from waa_server_ext.evaluation.evaluators import UNKNOWN_BROWSER
+from waa_server_ext.vm.client import vm_address
 
 DEBUGGING_PORT = 9222
 """Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
@@ -247,18 +248,17 @@ def browser_address(vm: str, cdp: str | None) -> tuple[str, int]:
     (('vm2', 9222), ('localhost', 9223))
 
     Raises:
-        EvaluationError: The VM has another port than WAA's and nothing was said: port 9222 of its host may be
-            that of another VM.
+        EvaluationError: `cdp` is `UNKNOWN_BROWSER`.
     """
-    host, port = vm_address(vm)
-    if cdp is not None:
-        return vm_address(cdp)
-    if port != VM_PORT:
+    host, _ = vm_address(vm)
+    if cdp is None:
+        return host, DEBUGGING_PORT
+    if cdp == UNKNOWN_BROWSER:
         raise EvaluationError(
             f"port {DEBUGGING_PORT} of {host} may be the browser of another VM than {vm}: publish that of this one "
             f"on a port of its own, and pass it as --cdp {host}:PORT"
         )
-    return host, DEBUGGING_PORT
+    return vm_address(cdp)
 
 
 def connect(host: str, port: int, deadline: float | None = None) -> CdpBrowser:

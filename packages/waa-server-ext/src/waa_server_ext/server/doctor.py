@@ -137,7 +137,7 @@ def _browser(vm: str, cdp: str | None) -> CheckResult:
         host, port = browser_address(vm, cdp)
         socket.create_connection((host.strip("[]"), port), timeout=_WAIT_S).close()
     except EvaluationError as error:
-        return failed(str(error), _BROWSER)
+        return warned(str(error), _BROWSER)
     except OSError as error:
         return warned(f"{host}:{port}: {error}", _BROWSER)
     return ok(f"{host}:{port}")

@@ -8,7 +8,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from waa_server_ext.evaluation.evaluators import Evaluator, EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import (
+    UNKNOWN_BROWSER,
+    Evaluator,
+    EvaluatorSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,27 +27,29 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
     """Return the settings that the options of `evaluator_options` describe."""
-    from waa_server_ext.vm.client import vm_address  # httpx
+    from waa_server_ext.vm.client import VM_PORT, vm_address  # httpx
 
-    checkout = options["checkout"]
+    checkout, cdp = options["checkout"], options["cdp"]
     assets = options["assets"] or options["cache"] / "assets"
     if checkout is not None and options["fidelity"] == "fixed":
         raise InputError("--fidelity fixed needs native evaluators: leave --waa-checkout out")
-    if options["cdp"] is not None:
+    for name in ("vm", "cdp"):
         try:
-            vm_address(options["cdp"])
+            _, port = vm_address(options.get(name) or "vm")
         except ValueError as error:
-            raise InputError(f"--cdp: {error}") from error
-        if checkout is not None:
-            raise InputError(
-                "--cdp needs native evaluators: vanilla's know port 9222 of the VM's host alone"
-            )
+            raise InputError(f"--{name}: {error}") from error
+        if name == "vm" and port != VM_PORT and cdp is None:
+            cdp = UNKNOWN_BROWSER  # several VMs may be published on that host
+    if options["cdp"] and checkout is not None:
+        raise InputError(
+            "--cdp needs native evaluators: vanilla's know port 9222 of the VM's host alone"
+        )
     return EvaluatorSettings(
         cache=options["cache"].expanduser().resolve(),
         checkout=checkout.expanduser().resolve() if checkout else None,
         fidelity=options["fidelity"],
         assets=assets.expanduser().resolve(),
-        cdp=options["cdp"],
+        cdp=cdp,
         offline=options["offline"],
         allow_hosts=tuple(options["allow_hosts"]),
         max_download=options["max_download"] * _MB,
@@ -76,17 +82,12 @@ def serve_forever(
     from waa_server_ext.server.service import Service, ServiceSettings
     from waa_server_ext.vanilla.checkout import only_host
     from waa_server_ext.vm.access import TOKEN_VARIABLE
-    from waa_server_ext.vm.client import vm_address
 
     if token is None and not is_loopback(host):
         raise InputError(
             f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
             f"listen on 127.0.0.1"
         )
-    try:
-        vm_address(vm)
-    except ValueError as error:
-        raise InputError(f"--vm: {error}") from error
     if settings.checkout is not None:
         only_host(vm)
     tasks = tasks or _own_tasks(settings)
