@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench_core.agents.browser_input import Pointer, ask_browser, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
@@ -60,15 +60,18 @@ from bench_core.models.records import ImagePart
 from bench_core.playwright_driver import open_playwright
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from bench_core.protocols import BrowserHandle
+
+_Found = TypeVar("_Found")
 
 _TIMEOUT_MS = 20_000
 _SETTLE_MS = 2_000
 # A screenshot asked for while a page gives way to the next may never come: ask again soon.
 _LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
 _REACTION_S = 0.1
+_SILENT_S = 15.0
 _OFFERS = frozenset(
     {
         "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "scroll_to", "type", "set_value",
@@ -85,7 +88,11 @@ _LOOKING = (Screenshot, Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
 class BrowserEnvironment:
-    """The pages of one browser context, those in `first` before the others; actions work on the active page."""
+    """The pages of one browser context, those in `first` before the others; actions work on the active page.
+
+    Attributes:
+        cut_off: The page in which something was being done when the agent's time was over, if any.
+    """
 
     def __init__(self, context: Any, viewport: tuple[int, int], first: Sequence[Any] = ()) -> None:
         self._context = context
@@ -97,6 +104,7 @@ class BrowserEnvironment:
         self._acts = NodeActs(self._nodes, self._tabs, self._pointer, viewport)
         self._changes = Changes(context, self._tabs, self._nodes)
         self._refused = False
+        self.cut_off: Any = None
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work in a browser; see `Offering`."""
@@ -111,7 +119,8 @@ class BrowserEnvironment:
 
         for timeout_ms in _LOOKS_MS:
             try:
-                return await self._look(self._tabs.page(), timeout_ms)
+                page = self._tabs.page()
+                return await self._while_answering(page, self._look(page, timeout_ms))
             except Error as error:  # noqa: PERF203  # three looks at most
                 if self._gone() or timeout_ms == _LOOKS_MS[-1]:
                     message = str(error).splitlines()[0]
@@ -163,7 +172,7 @@ class BrowserEnvironment:
             page = self._tabs.named(tab)
             address = page.url
             async with self._tabs.in_tab(tab):
-                result = await self._do(action) or ActionResult()
+                result = await self._while_answering(page, self._do(action)) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
                 news = await self._changes.news(page)
@@ -182,6 +191,19 @@ class BrowserEnvironment:
             first = str(error).splitlines()[0]
             return ActionResult(ok=False, error=first)
         return result.model_copy(update={"tabs": await self._tabs.listed()})
+
+    async def _while_answering(self, page: Any, work: Coroutine[Any, Any, _Found]) -> _Found:
+        """Await what is done in a page, as long as that answers: to input, one that hangs never does."""
+        done = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({done}, timeout=_SILENT_S))[0]:
+                await _find_silent(page)
+            return done.result()
+        except asyncio.CancelledError:
+            self.cut_off = page
+            raise
+        finally:
+            done.cancel()
 
     async def _do(self, action: Action) -> ActionResult | None:  # noqa: PLR0911  # a table of kinds
         page = self._tabs.page()
@@ -331,7 +353,8 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
 
     Raises:
         MissingExtraError: Playwright is not installed.
-        EnvironmentFaultError: No browser answers at the CDP URL, or Playwright does not start.
+        EnvironmentFaultError: No browser answers at the CDP URL, Playwright does not start, or the page that the
+            agent waited for when its time was over hangs.
     """
     async with open_playwright("an agent in a browser") as playwright:
         from playwright.async_api import Error
@@ -345,7 +368,25 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
                 f"no browser answers at {handle.cdp_url}: {error}"
             ) from error
         context = browser.contexts[0] if browser.contexts else await browser.new_context()
-        yield BrowserEnvironment(context, handle.viewport, await _open(context, handle))
+        live = BrowserEnvironment(context, handle.viewport, await _open(context, handle))
+        yield live
+        if live.cut_off is not None:
+            await _find_silent(live.cut_off)
+
+
+async def _find_silent(page: Any) -> None:
+    """Look whether a page hangs, as browser-use's does.
+
+    Raises:
+        EnvironmentFaultError: It hangs.
+    """
+    from playwright.async_api import Error
+
+    try:
+        with suppress(Error):  # one that has crashed or was closed answers so
+            await asyncio.wait_for(page.evaluate("1"), _SILENT_S)
+    except asyncio.TimeoutError as error:
+        raise EnvironmentFaultError(f"the page {page.url} hangs", fault="page_crashed") from error
 
 
 async def _open(context: Any, handle: BrowserHandle) -> list[Any]:
