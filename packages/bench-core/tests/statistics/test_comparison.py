@@ -296,6 +296,18 @@ def test_templates_of_one_task_each_are_no_clusters() -> None:
     )
 
 
+def test_far_out_the_test_is_the_one_that_the_interval_inverts() -> None:
+    """Mid-p alone rejects 19 against 5 of 57 for twelve comparisons, whose interval holds zero."""
+    new = {n: [float(n < 19)] for n in range(57)}
+    old = {n: [float(19 <= n < 24)] for n in range(57)}
+    found = compare(new, old, together=12)
+    assert (found.test, round(found.p_value, 5)) == ("McNemar score", 0.00427)
+    assert found.p_adjusted is not None
+    assert found.joint is not None
+    assert found.p_adjusted > 0.05
+    assert 0.0 in found.joint
+
+
 def test_only_shared_tasks_are_compared_and_the_rest_is_counted() -> None:
     new = {"a": [1.0], "b": [0.0], "c": [1.0], "d": []}
     old = {"a": [0.0], "b": [0.0], "d": [1.0], "e": [1.0]}

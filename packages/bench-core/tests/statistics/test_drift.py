@@ -51,7 +51,7 @@ def test_rates_are_given_by_trial_number_and_by_start() -> None:
         ("trial 2", 0.0, 10),
     ]
     assert [each.rate for each in found.by_time] == [1.0] * 5 + [0.0] * 5
-    # with two trials the trend is McNemar's (10 - 0)^2 / 10: by a fall alone, and a little by a shock
+    # with two trials the trend is McNemar's (10 - 0)^2 / 10, and a fall has most of the error
     falls = chi_square_tail(10.0, 1) / 2
     assert falls < found.p_value < 1.2 * falls
     assert found.change == -1.0  # a line through a step would fall by more
@@ -79,9 +79,19 @@ def test_one_trial_of_each_task_is_not_tested() -> None:
     assert "one trial per task" in found.refused
 
 
-def test_tasks_that_never_vary_show_no_drift() -> None:
-    found = drift_of([TimedOutcome(str(n), k, n < 5, BEGAN) for n in range(9) for k in (1, 2)])
-    assert "no task has trials that ended in both ways" in found.refused
+@pytest.mark.parametrize(("mixed", "said"), [(0, "there are none"), (9, "there are 9"), (10, None)])
+def test_a_drift_is_tested_where_ten_tasks_have_trials_that_differ(
+    mixed: int, said: str | None
+) -> None:
+    """Nine tasks that all fell are no evidence by a normal law, and ten are."""
+    found = drift_of(
+        [TimedOutcome(str(n), k, n >= mixed or k == 1, BEGAN) for n in range(20) for k in (1, 2)]
+    )
+    assert (said in found.refused) if said else (found.refused is None)
+    assert (found.p_value is None, found.alarm) == (bool(said), not said)
+
+
+def test_nothing_is_said_of_no_outcome() -> None:
     assert drift_of([]) is None
 
 

@@ -18,6 +18,7 @@ from bench_core.statistics.paired_tests import (
     PairedT,
     fisher_exact,
     mcnemar_mid_p,
+    mcnemar_score,
     paired_t,
     sign_flip,
     tango,
@@ -36,8 +37,9 @@ class Comparison(Record):
         difference: New minus baseline with its interval, on new tasks of this kind. It leaves out zero
             exactly if `p_value` is below 1 - level.
         p_value: Two-sided, of `test`.
-        test: `McNemar mid-p` (one trial each, independent tasks) or `paired t, sign-flip`: the
-            larger p-value of the two, as t's is too small where few clusters hardly differ.
+        test: `McNemar mid-p` (one trial each, independent tasks; `McNemar score` where its p-value is larger)
+            or `paired t, sign-flip`: the larger p-value of the two, as t's is too small where few clusters
+            hardly differ.
         p_sign_flip: Two-sided, of the sign-flip permutation test over clusters, which assumes no
             distribution.
         p_same_tasks: Two-sided and exact: that both are one agent on these tasks (`within_task`).
@@ -137,6 +139,9 @@ def compare(
     if plain:
         gained, lost = sum(each > 0 for each in shared), sum(each < 0 for each in shared)
         test, p_value = "McNemar mid-p", mcnemar_mid_p(gained, lost)
+        # far out the score test, whose inversion is Tango's interval, rejects later
+        if (score := mcnemar_score(gained, lost)) > p_value:
+            test, p_value = "McNemar score", score
     else:
         test = "paired t, sign-flip"
         p_value = max(t_test.p_value, flipped, _p_of_alike(t_test, pairs))

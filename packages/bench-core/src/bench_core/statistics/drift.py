@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from datetime import datetime  # a field of a record
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
 from bench_core.records import Record
-from bench_core.statistics.distributions import chi_square_tail, normal_cdf
+from bench_core.statistics.distributions import chi_square_tail, normal_cdf, normal_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,12 +19,15 @@ ALPHA = 0.057
 """How often a run without a drift shows one: 6%, less what a simulation is off by."""
 _PARTS = 10
 """By start time a run is shown in tenths."""
-_FALL, _SHOCK = 0.15, 0.5
-"""What the test is made for: the rate falls by so much over the run; trial numbers differ by so many logits (sd)."""
+_LEAST_TASKS = 10
+"""Of fewer tasks whose trials differ, tests whose variance is known err too often."""
+_FALL, _SHOCK = 0.15, 0.47
+"""What is looked for: the rate falls by so much over a run; trial numbers differ by half a logit (sd).
+
+Around a rate of 50% such shocks have the variance of a straight line with .47."""
 _LINE = 3
 """Two trial numbers differ along a line only."""
-_FURTHEST, _CELLS, _FEW_CELLS, _COARSE = 8.0, 3_200, 320, 64
-_STEPS, _LEAST_WEIGHT, _LARGEST_WEIGHT = 14, 0.1, 0.95
+_LEAST_SHARE, _LARGEST_SHARE, _STEPS, _FURTHEST = 0.3, 0.99, 20, 40.0
 
 
 class TimedOutcome(NamedTuple):
@@ -75,11 +77,12 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
     """Return how success develops over a run, with tests; `None` without an outcome.
 
     The test compares trials of one task with each other, so that it does not matter in which order
-    tasks run: if nothing changes, which of a task's trials succeeded is chance. It weighs how much likelier
-    the trend with the start and what trial numbers differ beyond it (Cochran 1950, Biometrika 37:256, over
-    tasks with all trials) are if the rate falls by 15 points over the run, or if every trial number has a
-    shock of half a logit, so that both are found equally often. What wears out makes success fall: a
-    rise is found as a shock only. Variances are those of permuting within tasks.
+    tasks run: if nothing changes, which of a task's trials succeeded is chance, which gives all variances.
+    There are three tests: that success falls with the start, that it rises, and that trial numbers differ beyond
+    that (Cochran 1950, Biometrika 37:256, over tasks with all trials). Each has a share of the error
+    (Bonferroni), chosen from what the tests do not look at, so that a fall by 15 points over the run and shocks of
+    half a logit of each trial number are found equally often. What wears out makes success fall: most of the
+    share is the fall's.
 
     Args:
         outcomes: Scored trials.
@@ -117,14 +120,15 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
             }
         )
     times = {id(e): n / len(known) for n, e in enumerate(timed)}
-    tested = _test(by_task.values(), times if len(timed) == len(known) else {})
-    if tested is None:
+    mixed = sum(len({each.success for each in trials}) > 1 for trials in by_task.values())
+    if mixed < _LEAST_TASKS:
         return found.model_copy(
             update={
-                "refused": "no task has trials that ended in both ways, which a drift would show in"
+                "refused": f"a drift shows in tasks with trials that ended in both ways, of which there are {mixed or 'none'}; "
+                f"{_LEAST_TASKS} are needed"
             }
         )
-    p_value, change = tested
+    p_value, change = _test(by_task.values(), times if len(timed) == len(known) else {}, alpha)
     return found.model_copy(
         update={"p_value": p_value, "change": change, "alarm": p_value <= alpha}
     )
@@ -145,12 +149,9 @@ def _part(name: str, outcomes: Sequence[TimedOutcome]) -> RatePart:
 
 
 def _test(
-    tasks: Iterable[Sequence[TimedOutcome]], times: dict[int, float]
-) -> tuple[float, float] | None:
-    """Return the p-value of any drift, and the change over the whole run that a line makes of it.
-
-    Under no drift each order of a task's outcomes is as likely, which gives all variances.
-    """
+    tasks: Iterable[Sequence[TimedOutcome]], times: dict[int, float], alpha: float
+) -> tuple[float, float]:
+    """Return the p-value of any drift, and the change over the whole run that a line makes of it."""
     tasks = [trials for trials in tasks if len(trials) > 1]
     numbers = sorted({each.trial for trials in tasks for each in trials})
     totals, pulls = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0.0)
@@ -170,14 +171,14 @@ def _test(
             for time, each in zip(at, trials, strict=True):
                 totals[each.trial] += each.success
                 pulls[each.trial] += noise * (time - middle)
-    if variance <= 0.0:
-        return None
     line = -trend / math.sqrt(variance)
     rest, kinds = _rest(list(totals.values()), list(pulls.values()), (trend, variance, mixed))
-    fall, shock = _FALL * spread / math.sqrt(variance), _SHOCK**2 * mixed
-    drifts = _Drifts(fall, shock, kinds, _weight(round(fall, 1), round(shock, 1), kinds))
-    p_value = drifts.chance(drifts.evidence(line, rest), _FEW_CELLS if kinds else _CELLS)
-    return p_value, max(-1.0, min(1.0, trend / spread))
+    share = _share_of_falls(_FALL * spread / math.sqrt(variance), _SHOCK**2 * mixed, kinds, alpha)
+    others = (1.0 - share) / (2 if kinds else 1)
+    p_values = [normal_cdf(-line) / share, normal_cdf(line) / others]
+    if kinds:
+        p_values.append(chi_square_tail(rest, kinds) / others)
+    return min(1.0, *p_values), max(-1.0, min(1.0, trend / spread))
 
 
 def _rest(
@@ -210,88 +211,27 @@ def _beyond_line(values: Sequence[float]) -> list[float]:
     return [value - mean - slope * place for place, value in zip(places, values, strict=True)]
 
 
-class _Drifts(NamedTuple):
-    """The two drifts that are looked for: how they show in a fall, in units of its noise, and in the rest.
+def _share_of_falls(fall: float, shock: float, kinds: int, alpha: float) -> float:
+    """Return the share of the error with which falls and shocks are found equally often.
 
-    Attributes:
-        fall: By how much a fall moves the trend.
-        shock: How much shocks add to its variance, and to that of the rest.
+    Args:
+        fall: By how much a fall moves the trend, in units of its noise.
+        shock: What shocks add to its variance, and to that of the rest.
         kinds: Degrees of freedom of the rest.
-        weight: Of the fall, against the shocks.
+        alpha: The error of all tests together.
     """
-
-    fall: float
-    shock: float
-    kinds: int
-    weight: float
-
-    def evidence(self, line: float, rest: float) -> float:
-        """Return the logarithm of how much likelier either drift makes such a fall and such a rest."""
-        return _log_sum(
-            self._of_fall(line),
-            self._of_shocks() + 0.5 * self.shock / (1.0 + self.shock) * (line**2 + rest),
-        )
-
-    def _of_fall(self, line: float) -> float:
-        return math.log(self.weight) + self.fall * line - self.fall**2 / 2.0
-
-    def _of_shocks(self) -> float:
-        return math.log1p(-self.weight) - 0.5 * (self.kinds + 1) * math.log1p(self.shock)
-
-    def chance(
-        self, evidence: float, cells: int, *, fall: float = 0.0, shock: float = 0.0
-    ) -> float:
-        """Return how likely so much evidence is: without a drift, or with one.
-
-        Args:
-            evidence: What is reached.
-            cells: Into how many the trend is cut.
-            fall: By how much the trend is moved.
-            shock: What is added to all variances.
-        """
-        wide = math.sqrt(1.0 + shock)
-        step = 2.0 * _FURTHEST / cells
-        ends = [normal_cdf(n * step - _FURTHEST) for n in range(cells + 1)]
-        total = ends[0] + 1.0 - ends[-1]
-        for n in range(cells):
-            line = fall + wide * ((n + 0.5) * step - _FURTHEST)
-            total += (ends[n + 1] - ends[n]) * self._beyond(evidence, line, 1.0 + shock)
-        return min(1.0, total)
-
-    def _beyond(self, evidence: float, line: float, wide: float) -> float:
-        """Return how likely the rest makes up for what a fall leaves open."""
-        of_fall = self._of_fall(line)
-        if of_fall >= evidence:
-            return 1.0
-        if self.shock <= 0.0:
-            return 0.0
-        missing = evidence + math.log(-math.expm1(of_fall - evidence)) - self._of_shocks()
-        least = 2.0 * (1.0 + self.shock) / self.shock * missing - line**2
-        if least <= 0.0:
-            return 1.0
-        return chi_square_tail(least / wide, self.kinds) if self.kinds else 0.0
-
-
-@lru_cache(maxsize=512)
-def _weight(fall: float, shock: float, kinds: int) -> float:
-    """Return the weight of falls with which both drifts are found equally often."""
-    low, high = _LEAST_WEIGHT, _LARGEST_WEIGHT
-    for _ in range(_STEPS // 2):
-        drifts = _Drifts(fall, shock, kinds, (low + high) / 2.0)
-        least, most = -20.0, 20.0
-        for _ in range(_STEPS):
-            middle = (least + most) / 2.0
-            if drifts.chance(middle, _COARSE) > ALPHA:
-                least = middle
-            else:
-                most = middle
-        of_fall = drifts.chance(most, _COARSE, fall=fall)
-        if of_fall < drifts.chance(most, _COARSE, shock=shock):
-            low = drifts.weight
-        else:
-            high = drifts.weight
-    return low
-
-
-def _log_sum(one: float, other: float) -> float:
-    return max(one, other) + math.log1p(math.exp(-abs(one - other)))
+    wide = math.sqrt(1.0 + shock)
+    share, low, high = _LARGEST_SHARE, 0.0, _FURTHEST
+    for _ in range(_STEPS):
+        limit = (low + high) / 2.0  # of the rest, from which its test raises an alarm
+        others = chi_square_tail(limit, kinds or 1)
+        share = min(_LARGEST_SHARE, 1.0 - others * (2 if kinds else 1) / alpha)
+        if share < _LEAST_SHARE:
+            low = limit
+            continue
+        falls, rises = normal_quantile(1.0 - alpha * share), normal_quantile(others)
+        missed = normal_cdf(falls / wide) - normal_cdf(rises / wide)
+        if kinds:
+            missed *= 1.0 - chi_square_tail(limit / wide**2, kinds)
+        low, high = (limit, high) if normal_cdf(fall - falls) < 1.0 - missed else (low, limit)
+    return max(_LEAST_SHARE, share)

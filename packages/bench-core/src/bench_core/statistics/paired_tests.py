@@ -14,6 +14,7 @@ from bench_core.statistics.clustering import Clusters, Key, reduce_tasks, task_m
 from bench_core.statistics.distributions import (
     binomial_cdf,
     binomial_pmf,
+    normal_cdf,
     normal_quantile,
     t_cdf,
 )
@@ -45,6 +46,17 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
     fewer, changed = min(gained, lost), gained + lost
     exact = 2.0 * binomial_cdf(fewer, changed, 0.5)
     return min(1.0, exact - binomial_pmf(fewer, changed, 0.5))
+
+
+def mcnemar_score(gained: int, lost: int) -> float:
+    """Return the two-sided p-value of McNemar's score test, whose inversion is `tango`.
+
+    >>> round(mcnemar_score(19, 5), 4)
+    0.0043
+    """
+    if gained + lost == 0:
+        return 1.0
+    return 2.0 * normal_cdf(-abs(gained - lost) / math.sqrt(gained + lost))
 
 
 def tango(gained: int, lost: int, n: int, *, level: float = 0.95) -> Interval:
