@@ -139,6 +139,8 @@ def test_the_body_of_a_private_key_is_removed_however_its_lines_end(lines: str) 
         "disk-usage-monitoring-service-name",
         "the bearer of good news",
         "a basic understanding",
+        "it mixes Economy and Basic Economy.",
+        "a Bearer Shares company; Basic Training.",
         "sk-1",
         "0 keys, 12 tokens, max_tokens=4096",
         "https://example.test/path?q=1",

@@ -177,9 +177,9 @@ SHAPES = (
     ),
     Shape(
         ("bearer", "basic"),
-        # a word of small letters only is the noun or adjective of a sentence
+        # a word without digits or capitals inside it is the noun or adjective of a sentence
         re.compile(
-            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[a-z.\-]*[A-Z0-9_~+/=])[A-Za-z0-9_\-.~+/=]{8,})"
+            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[A-Za-z.\-]*[0-9_~+/=]|[A-Za-z.\-][a-z.\-]*[A-Z])[A-Za-z0-9_\-.~+/=]{8,})"
         ),
     ),
     Shape(
