@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_vm import TREE, FakeVm
+from fake_vm import TREE, FakeVm, Reply
 
 from bench_core.agents import (
     Click,
@@ -280,3 +280,42 @@ async def test_a_click_on_a_simulated_desktop_says_what_it_went_to_where_no_elem
     async with VmClient(vm.url) as client:
         assert (await WaaDesktop(client, simulated=True).act(click)).text == "clicked button 'File'"
         assert (await WaaDesktop(client).act(click)).text != "clicked button 'File'"
+
+
+UNREADABLE = Reply(
+    500,
+    b'{"status": "error", "message": "All strings must be XML compatible: no control characters"}',
+)
+
+
+async def test_a_press_is_done_although_the_controls_cannot_be_read_meanwhile(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    vm.always["/accessibility"] = UNREADABLE
+    assert (await desktop.act(FILE)).ok
+    assert (await desktop.act(Click(target=Point(x=130, y=70)))).ok
+    assert vm.computer.clicks == [("left", 130, 70)] * 2
+    assert "tree_unknown" in desktop.flags
+
+
+async def test_a_control_is_not_pressed_where_neither_tree_nor_picture_show_it_again(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    vm.always["/accessibility"], vm.shade = UNREADABLE, 90
+    assert "cannot be read" in str((await desktop.act(FILE)).error)
+    assert vm.computer.clicks == []
+
+
+async def test_it_is_said_of_each_observation_whether_its_controls_could_be_read(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    for view in (View(elements=True), View(tree=True)):
+        desktop.view = view
+        vm.always["/accessibility"] = UNREADABLE
+        (told,) = (await desktop.observe()).notices
+        assert "cannot be read" in told
+        del vm.always["/accessibility"]
+        vm.tree = TREE.replace('st:visible="true"', 'st:visible="false"')
+        assert not any("cannot be read" in each for each in (await desktop.observe()).notices)

@@ -338,15 +338,17 @@ class WaaDesktop:
             active_tab=active,
             elements=elements if self.view.elements or self.view.marks else (),
             text=text if self.view.tree else None,
-            notices=self._missing(elements, window),
+            notices=self._missing(elements, window, unread=self.view.needs_tree and not text),
         )
 
-    def _missing(self, elements: tuple[Element, ...], window: WindowView | None) -> tuple[str, ...]:
+    def _missing(
+        self, elements: tuple[Element, ...], window: WindowView | None, *, unread: bool
+    ) -> tuple[str, ...]:
         """Say which controls are not in the list, so that no one takes an empty list for an empty window."""
+        if unread:
+            return ("The controls cannot be read now: act on points of the picture.",)
         if not (self.view.elements or self.view.marks):
             return ()
-        if "tree_unknown" in self.flags and not elements:
-            return ("The controls cannot be read: act on points of the picture.",)
         left, top, right, bottom = window.rect if window else (0, 0, *_EVERYWHERE)
         if not any(
             left <= x + width / 2 < right and top <= y + height / 2 < bottom
@@ -370,6 +372,7 @@ class WaaDesktop:
             return None
 
     async def _tree(self, picture: VmPicture) -> tuple[str, tuple[NestedElement, ...]]:
+        """Read the controls, as XML and as elements; no XML where they cannot be read."""
         began = self._clock.now()
         # what is read while windows change may be incomplete or fail; the next one is whole
         for _ in range(2):
@@ -450,9 +453,12 @@ class WaaDesktop:
         places += getattr(action, "path", ())
         named = [each.element for each in places if isinstance(each, ElementRef)]
         aimed = {each: self._controls[each] for each in named if each in self._controls}
-        if not aimed or await self._unmoved(aimed.values()):
+        if not aimed or (self._tree_s >= _QUICK_TREE_S and await self._unmoved(aimed.values())):
             return None
         xml, now = await self._tree(self._picture)
+        if not xml:
+            looks_the_same = await self._unmoved(aimed.values())
+            return None if looks_the_same else "the controls cannot be read now: act on a point"
         rects = dict(self._shown.rects)
         for name, control in aimed.items():
             found = same_control(control, now)
@@ -465,9 +471,7 @@ class WaaDesktop:
         return None
 
     async def _unmoved(self, controls: Iterable[NestedElement]) -> bool:
-        """Compare the picture where the controls were, if that is quicker than to read the tree again."""
-        if self._tree_s < _QUICK_TREE_S:
-            return False
+        """Compare the picture where the controls were."""
         picture = await self._ask(calls.screenshot())
         return all(
             looks_as_before(self._picture.data, picture.data, each.element.rect or _NOWHERE)
@@ -481,7 +485,8 @@ class WaaDesktop:
         if target is None or not self._reads_quickly:
             return None
         seen = self._shown.seen
-        return control_at(await self._xml(), seen, target.pixels(seen))
+        xml, _ = await self._tree(self._picture)
+        return control_at(xml, seen, target.pixels(seen)) if xml else None
 
     @property
     def _reads_quickly(self) -> bool:
@@ -600,10 +605,11 @@ class WaaDesktop:
             return f"the block did not end within {timeout_s:g} s"
         except VmUnreachableError:
             # the server catches `Exception` alone: what ends a thread ends the request without an answer
+            self.flags["block_ended_server"] = None  # until it is found to be the same process
             await self._ask(calls.probe())
             if not await self._knows_screen():
-                self.flags["block_ended_server"] = None
                 raise
+            del self.flags["block_ended_server"]
             return "the block ended its own request, as `sys.exit()` does"
         return None if outcome.ok else outcome.error or "the block failed"
 

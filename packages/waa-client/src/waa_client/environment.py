@@ -16,7 +16,7 @@ from pydantic import PositiveFloat, PositiveInt
 from bench_core.agents import serve_environment
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import Agent, DesktopHandle, TrialContext
-from bench_core.records import AgentEnding, Record, Status, Step, Task
+from bench_core.records import SUCCESS_SCORE, AgentEnding, Record, Status, Step, Task
 from bench_core.run_folder import TRAJECTORY, TrialArtifacts
 from bench_core.trial import TrialEnvironment
 from waa_client.desktop import Performed, View, WaaDesktop
@@ -145,15 +145,16 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
             flags = (*flags, "vm_not_restored")
         if settings.check_before and evaluator is not None:
             before = await evaluator.evaluate(config, [], key=new_key())
-            artifacts.write_json(BEFORE, before.raw)
-            if before.score:
+            if before.score is not None and before.score >= SUCCESS_SCORE:
                 flags = (*flags, "satisfied_before")
+        else:
+            before = None
         # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
         view = _view_of(given.agent, given.context)
         desktop = WaaDesktop(vm, view, given.timing, given.clock, simulated=simulated)
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
-        environment = DesktopEnvironment(given, desktop, evaluator, handle)
+        environment = DesktopEnvironment(given, desktop, evaluator, handle, before)
         environment.note_setup(report, flags)
         yield environment
 
@@ -201,6 +202,7 @@ class DesktopEnvironment(TrialEnvironment):
         desktop: WaaDesktop,
         evaluator: EvaluationClient | None,
         handle: DesktopHandle,
+        before: Verdict | None = None,
     ) -> None:
         demonstration = given.demonstration
         shown = [_DEMONSTRATION, demonstration.text] if demonstration else []
@@ -221,6 +223,7 @@ class DesktopEnvironment(TrialEnvironment):
         self._given = given
         self._desktop = desktop
         self._evaluator = evaluator
+        self._before = before
         self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
 
     def note_setup(self, report: SetupReport, flags: tuple[str, ...]) -> None:
@@ -294,6 +297,8 @@ class DesktopEnvironment(TrialEnvironment):
             raise
 
     async def _verdict(self, evaluator: EvaluationClient) -> Verdict:
+        if self._before is not None:  # not before the agent's part: it tells what is expected
+            self._artifacts.write_json(BEFORE, self._before.raw)
         history = self._desktop.history
         verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
         keep_verdict(self._artifacts, verdict, await evaluator.transcript(verdict))
