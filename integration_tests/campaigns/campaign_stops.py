@@ -1,13 +1,16 @@
 """Whether a run that is stopped for a while ever has a zero that the same run has not when it is left alone.
 
-The demonstration of each benchmark is run once at a stretch and then again and again, with all processes of its group
-stopped (SIGSTOP, as by Ctrl-Z) at a moment that is drawn and continued 5, 30 or 150 seconds later.
+The scripted agent solves tasks of each built-in world once at a stretch and then again and again, with all
+processes of the run's group stopped (SIGSTOP, as by Ctrl-Z) at a moment that is drawn and continued 5, 30 or
+150 seconds later: more and less than the time a trial may take. Only runs that had a trial under way while they were
+stopped are counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import signal
@@ -15,13 +18,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 
 from bench_core.run_folder import read_run
 
 COMMANDS = ("multireal-harness", "webarena-runner", "waa-client")
 PAUSES_S = (5.0, 30.0, 150.0)
+TASKS = 8
+LIMIT_S = 20.0
 LONGEST_S = 900.0
 
 
@@ -35,63 +40,90 @@ def main() -> int:
         "--pause", type=float, action="append", help="seconds, instead of 5, 30, 150"
     )
     options = parser.parse_args()
-    done = wrong = 0
+    done = again = wrong = 0
     for command in (each for each in COMMANDS if options.only in each):
         began = time.monotonic()
-        expected = demonstration(command, None)
+        expected = run(command, None)["zero"]
         lasted_s = time.monotonic() - began
         for pause_s, draw in product(options.pause or PAUSES_S, range(options.times)):
-            moment_s = random.Random(f"{options.seed} {command} {pause_s} {draw}").uniform(
-                0, lasted_s
-            )
-            found = demonstration(command, (moment_s, pause_s))
-            lost = sorted(found["zero"] - expected["zero"])
-            done, wrong = done + 1, wrong + bool(lost)
+            for redrawn in count():
+                drawn = random.Random(f"{options.seed} {command} {pause_s} {draw} {redrawn}")
+                moment_s = drawn.uniform(0, lasted_s)
+                found = run(command, (moment_s, pause_s))
+                if found["stopped"]:
+                    break
+            lost = sorted(found["zero"] - expected)
+            done, wrong, again = done + 1, wrong + bool(lost), again + bool(found["again"])
             print(
-                f"{command:18} stopped {pause_s:3g} s after {moment_s:5.1f} s: {len(found['zero'])} zeros, "
-                f"{len(found['suspended'])} attempts again  {f'LOST: {lost}' if lost else 'ok'}",
+                f"{command:18} stopped {pause_s:3g} s after {moment_s:5.1f} s in {', '.join(found['stopped'])}: "
+                f"{len(found['zero'])} zeros, {len(found['again'])} trials done again  "
+                f"{f'LOST: {lost}' if lost else 'ok'}",
                 flush=True,
             )
-    print(f"{done} runs were stopped: {wrong} have a zero that the run left alone has not")
+    print(
+        f"{done} runs were stopped in a trial, {again} did a trial again: "
+        f"{wrong} have a zero that the run left alone has not"
+    )
     return 1 if wrong or not done else 0
 
 
-def demonstration(command: str, stop: tuple[float, float] | None) -> dict[str, set[str]]:
-    """Run a demonstration, stopped once where `stop` says after how many seconds and for how many."""
+def run(command: str, stop: tuple[float, float] | None) -> dict[str, set[str]]:
+    """Run the built-in world, stopped once where `stop` says after how many seconds and for how many.
+
+    Returns:
+        Trials by name: those with a `zero`, those `stopped` while they were under way, those done `again`.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "demo"
-        line = [str(Path(sys.executable).with_name(command)), "demo", "--out", str(out)]
-        if command != "waa-client":
-            line += ["--workers", "2"]
+        out = Path(folder) / "run"
         process = subprocess.Popen(
-            line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+            [
+                str(Path(sys.executable).with_name(command)), "run", "--world", "built-in", "--agent", "scripted",
+                "--time-limit", f"{LIMIT_S:g}", "--workers", "2", "--limit", f"{TASKS}", "--out", str(out),
+            ],
+            start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         try:
-            if stop is not None:
-                _pause(process, *stop)
+            stopped = set() if stop is None else _pause(process, out, *stop)
             process.wait(LONGEST_S)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        found: dict[str, set[str]] = {"zero": set(), "suspended": set()}
-        for path in sorted(out.rglob("run.json")):
-            for key, result in read_run(path.parent).results.items():
-                name = f"{result.agent} {key.task_id} {key.trial}"
-                if result.score is not None and result.score < 1.0:
-                    found["zero"].add(name)
-                if len(result.attempts) > 1 or "suspended" in result.flags:
-                    found["suspended"].add(name)
-        return found
+        results = list(read_run(out).results.values())
+    return {
+        "zero": {each.task_id for each in results if each.score is not None and each.score < 1.0},
+        "again": {
+            each.task_id for each in results if len(each.attempts) > 1 or "suspended" in each.flags
+        },
+        "stopped": stopped,
+    }
 
 
-def _pause(process: subprocess.Popen[bytes], moment_s: float, pause_s: float) -> None:
+def _pause(
+    process: subprocess.Popen[bytes], out: Path, moment_s: float, pause_s: float
+) -> set[str]:
+    """Stop a run and return the tasks that it was at; it goes on at once where there was none."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(moment_s)
-        return  # it was faster than before
+        return set()  # it was faster than before
     os.killpg(process.pid, signal.SIGSTOP)
-    time.sleep(pause_s)
+    under_way = _under_way(out / "events.jsonl")
+    if under_way:
+        time.sleep(pause_s)
     os.killpg(process.pid, signal.SIGCONT)
+    return under_way
+
+
+def _under_way(path: Path) -> set[str]:
+    """Return the tasks whose attempts have begun and not ended."""
+    found = set()
+    for line in path.read_text().splitlines() if path.exists() else []:
+        event = json.loads(line)
+        if event["kind"] == "attempt_started":
+            found.add(event["task_id"])
+        elif event["kind"] == "attempt_finished":
+            found.discard(event["task_id"])
+    return found
 
 
 if __name__ == "__main__":

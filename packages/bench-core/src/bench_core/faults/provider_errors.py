@@ -38,8 +38,8 @@ _WRITTEN_CODE = re.compile(
 )
 """SDKs write the body into the text of their exceptions, and gateways into a field of their own."""
 
-_FIELD_NAME = re.compile(r"""(?<=[{,])\s*(['"])\w+\1\s*:""")
-"""What such a body calls its fields says nothing of the error."""
+_SAYS_NOTHING = re.compile(r"""(?<=[{,])\s*(['"])\w+\1\s*:|input validation error""", re.IGNORECASE)
+"""What such a body calls its fields and its kind says nothing of the error."""
 
 _CODES: dict[ErrorKind, str] = {
     "context_window": "context_length_exceeded exceed_context_size_error context_window_exceeded request_too_large "
@@ -84,14 +84,16 @@ _TOO_MUCH = (
     r"(?:over|above|beyond) (?:the|its|a|our)?\s*(?:\S+ )?(?:limit|maximum|window|length)|reduce (?:the|your)|shorten|"
     r"(?:not|n.?t|cannot) (?:\w+ )?fit|at most|up to \d|no more than|must (?:be|have|not be) (?:at most|less|fewer|below|under|"
     r"<|≤|within)|(?:below|under|within|above|over) \d[\d.,]* ?(?:[kmg]i?b|px|(?:mega)?pixels|tokens)\b|<=|≤|should be (?:\[|less|within|at most)|out of range|"
-    r"max[_ -]?length|limit\b[^.\n]{0,60}\bfound \d|(?:maximum|max\.?|limit(?:ed)?)(?: \w+){0,3}(?: length| size| tokens?| number| count| dimensions?| pixels?|:| is| of)|"
+    r"max[_ -]?length|limit\b[^.\n]{0,60}\b(?:found|given|got|passed|provided|received) \d|(?:maximum|max\.?|limit(?:ed)?)(?: \w+){0,3}(?: length| size| tokens?| number| count| dimensions?| pixels?|:| is| of)|"
     r"\d\s*>\s*\d)"
 )
 _INPUT = (
     r"\b(?:(?:prompt|input|total)_tokens|context(?:[ _](?:window|length|size))?|(?:decoder |chat )?prompts?|inputs?(?:[ _]ids)?|messages?|conversation|"
     r"(?:chat )?history|sequences?|tokens?(?: count)?|n_ctx|max_model_len|max_seq_len|request(?:ed)? (?:tokens|body|size|"
-    r"payload|length)|request entity|payload|request)\b"
+    r"payload|length)|request entity|payload)\b"
 )
+_LARGE_REQUEST = r"(?<!of this )(?<!of the )\brequests?\b(?: \([^)\n]*\))?(?: \w+)? (?:too (?:long|large|big)|exceed|(?:longer|larger|bigger) than)"
+"""Of all that may be wrong with a request, its size alone is the conversation's."""
 _PICTURE = r"(?:\b(?:images?|image_url|pictures?|screenshots?|photos?|(?:mega)?pixels?|media|data[- ]uri)\b|image\(s\))"
 
 
@@ -102,7 +104,7 @@ def _near(one: str, other: str, most: int = 120) -> str:
 _MONEY = (
     r"credit balance|(?:insufficient|not enough|no|any|out of|more|all|available|remaining) (?:\w+ )?(?:credits?|balance|funds)\b|"
     r"\b(?:credits?|balance|funds|free (?:tier|quota))\b[^.\n]{0,60}(?:insufficient|exhausted|depleted|too low|used up|"
-    r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|(?:spend(?:ing)?|\bkey) (?:limit|cap)\b|budget (?:has been |was )?exceeded|exceed\w* (?:its|the|your) (?:\w+ )?budget|"
+    r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|(?:spend(?:ing)?|\bkey) (?:limit|cap)\b|(?<!thinking )(?<!reasoning )budget (?:has been |was )?exceeded|exceed\w* (?:its|the|your) (?:\w+ )?budget|"
     r"past invoices?|in arrears|overdue[- ](?:payment|balance)|good standing|payment (?:is )?required|"
     r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance"
 )
@@ -134,7 +136,7 @@ _WORDS: dict[ErrorKind, str] = {
     "model_refusal": _REFUSAL,
     "no_money": f"{_MONEY}|{_MAYBE_MONEY}",
     "picture_limit": _near(_PICTURE, _TOO_MUCH),
-    "context_window": _near(_INPUT, _TOO_MUCH),
+    "context_window": f"{_near(_INPUT, _TOO_MUCH)}|{_LARGE_REQUEST}",
     "auth": _KEY,
     "not_found": _NO_MODEL,
     "rate_limit": _RATES,
@@ -152,8 +154,19 @@ _ABOUT_INPUT = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_FORM = re.compile(
-    r"\binput should be\b|\bschema\b|tool_(?:use|result|call)s?\b|\btools?\b|cache_control|roles?\b.{0,20}\b(?:must|alternate)|"
+    r"\binput should be\b|\bschema\b|tool_(?:use|result|call)s?\b|\btools?\b|cache_control|\bmetadata\b|stop sequences?\b|function declarations?\b|"
+    r"\b(?:system|developer) (?:message|prompt)s?\b|roles?\b.{0,20}\b(?:must|alternate)|"
     r"(?:unknown|unexpected|unsupported|unrecognized|missing|required|extra) (?:\w+ )?(?:parameter|argument|field|inputs?|key)",
+    re.IGNORECASE,
+)
+_ABOUT_OTHER_FIELD = re.compile(
+    r"invalid '(?:[\w.\[\]-]*\.)?(?!(?:messages|inputs?|content|text|output|prompt|arguments)\b)[a-z_]+(?:\[\d+\])?'",
+    re.IGNORECASE,
+)
+"""A field of a request that holds none of its conversation."""
+_ABOUT_SETTING = re.compile(
+    r"\b(?:parameter|setting|configuration|policy|filter|threshold)\b[^.\n]{0,60}"
+    r"(?:not valid|invalid|not supported|does not exist|not found|must be)",
     re.IGNORECASE,
 )
 _SURELY_TOO_LONG = re.compile(
@@ -222,7 +235,9 @@ def _holds(kind: ErrorKind, status: int | None, words: str) -> bool:
         about_output = _ABOUT_OUTPUT.search(words) and not _ABOUT_INPUT.search(words)
         failed = status is None or status >= 500  # a server's own words are read with more care
         plain = not failed and status not in {403, 404} and not _ABOUT_FORM.search(words)
-        return not about_output and (sure or plain)
+        return not about_output and not _ABOUT_OTHER_FIELD.search(words) and (sure or plain)
+    if kind == "model_refusal":
+        return _ABOUT_SETTING.search(words) is None
     if kind in {"auth", "not_found", "overloaded"}:
         return status in {400, 403, 404, 412, 422}
     return True
@@ -250,7 +265,7 @@ def _read(body: object, text: str) -> tuple[set[str], str, bool]:
     written += _WRITTEN_CODE.findall(words)
     # others have a class before a dot
     codes = {_plain(part) for code in written for part in (code, code.partition(".")[0])}
-    return codes, _FIELD_NAME.sub(" ", words), data is not None
+    return codes, _SAYS_NOTHING.sub(" ", words), data is not None
 
 
 def _json(body: object) -> Any:
