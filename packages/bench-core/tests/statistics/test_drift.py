@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bench_core.statistics import TimedOutcome, drift_of
 from bench_core.statistics.distributions import chi_square_tail
@@ -99,3 +101,42 @@ def test_nothing_is_said_of_no_outcome() -> None:
 def test_the_tail_of_chi_square_is_that_of_tables(x: float, df: int) -> None:
     assert chi_square_tail(x, df) == pytest.approx(0.05, abs=1e-6)
     assert chi_square_tail(0.0, df) == 1.0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 14),
+            st.integers(1, 4),
+            st.booleans(),
+            st.sampled_from([None, 0, 0, 1, 7]),
+        ),
+        min_size=1,
+        max_size=90,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_numbers_and_starts_trials_have_they_are_tested_or_refused(
+    drawn: list[tuple[int, int, bool, int | None]],
+) -> None:
+    """Numbers that repeat, and starts that do or are unknown, in whichever order results are listed."""
+    outcomes = [
+        TimedOutcome(f"{task}", trial, won, None if at is None else BEGAN + timedelta(hours=at))
+        for task, trial, won, at in drawn
+    ]
+    found, turned = drift_of(outcomes), drift_of(outcomes[::-1])
+    assert (found.p_value is None) == (found.refused is not None)
+    assert found.refused == turned.refused
+    assert (found.p_value or 0.0) == pytest.approx(turned.p_value or 0.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("start", [None, BEGAN])
+def test_trials_of_a_task_of_which_none_is_later_are_not_tested(start: datetime | None) -> None:
+    outcomes = [
+        TimedOutcome(str(task), 1 + task % 2, won, start)
+        for task in range(20)
+        for won in (True, False)
+    ]
+    found = drift_of(outcomes)
+    assert (found.p_value, found.alarm) == (None, False)
+    assert "none is the later one" in found.refused

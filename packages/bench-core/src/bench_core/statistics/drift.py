@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from datetime import datetime  # a field of a record
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
@@ -101,6 +102,8 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
         by_number[each.trial].append(each)
         by_task[each.task].append(each)
     timed = sorted((each for each in known if each.started), key=_start)
+    if len({each.started for each in timed}) == 1:
+        timed = []  # one start orders nothing
     tenths = [
         timed[n * len(timed) // _PARTS : (n + 1) * len(timed) // _PARTS] for n in range(_PARTS)
     ]
@@ -119,7 +122,10 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
                 "refused": "with one trial per task a drift looks like a difference between tasks"
             }
         )
-    times = {id(e): n / len(known) for n, e in enumerate(timed)}
+    ranks: defaultdict[datetime | None, list[float]] = defaultdict(list)
+    for n, each in enumerate(timed):
+        ranks[each.started].append(n / len(known))
+    times = {start: fmean(places) for start, places in ranks.items()}
     mixed = sum(len({each.success for each in trials}) > 1 for trials in by_task.values())
     if mixed < _LEAST_TASKS:
         return found.model_copy(
@@ -128,7 +134,14 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
                 f"{_LEAST_TASKS} are needed"
             }
         )
-    p_value, change = _test(by_task.values(), times if len(timed) == len(known) else {}, alpha)
+    tested = _test(by_task.values(), times if len(timed) == len(known) else {}, alpha)
+    if tested is None:
+        return found.model_copy(
+            update={
+                "refused": "all trials of a task have one number or one start, so that none is the later one"
+            }
+        )
+    p_value, change = tested
     return found.model_copy(
         update={"p_value": p_value, "change": change, "alarm": p_value <= alpha}
     )
@@ -149,28 +162,33 @@ def _part(name: str, outcomes: Sequence[TimedOutcome]) -> RatePart:
 
 
 def _test(
-    tasks: Iterable[Sequence[TimedOutcome]], times: dict[int, float], alpha: float
-) -> tuple[float, float]:
-    """Return the p-value of any drift, and the change over the whole run that a line makes of it."""
+    tasks: Iterable[Sequence[TimedOutcome]], times: dict[datetime | None, float], alpha: float
+) -> tuple[float, float] | None:
+    """Return the p-value of any drift, and the change over the whole run that a line makes of it.
+
+    `None` if no trial of a task with both outcomes is later than another.
+    """
     tasks = [trials for trials in tasks if len(trials) > 1]
     numbers = sorted({each.trial for trials in tasks for each in trials})
     totals, pulls = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0.0)
     trend = variance = spread = mixed = 0.0
     for trials in tasks:
         # without their starts trials count in the order of their numbers
-        at = [times.get(id(each), numbers.index(each.trial) / len(numbers)) for each in trials]
-        middle = math.fsum(at) / len(trials)
+        at = [times.get(each.started, numbers.index(each.trial) / len(numbers)) for each in trials]
+        middle = fmean(at)
         won = sum(each.success for each in trials)
         noise = won * (len(trials) - won) / (len(trials) * (len(trials) - 1))
         squares = math.fsum((time - middle) ** 2 for time in at)
         spread += squares
         variance += squares * noise
         trend += math.fsum((time - middle) * e.success for time, e in zip(at, trials, strict=True))
-        if len(trials) == len(numbers):
+        if sorted(each.trial for each in trials) == numbers:
             mixed += noise
             for time, each in zip(at, trials, strict=True):
                 totals[each.trial] += each.success
                 pulls[each.trial] += noise * (time - middle)
+    if variance <= 0.0:
+        return None
     line = -trend / math.sqrt(variance)
     rest, kinds = _rest(list(totals.values()), list(pulls.values()), (trend, variance, mixed))
     share = _share_of_falls(_FALL * spread / math.sqrt(variance), _SHOCK**2 * mixed, kinds, alpha)
