@@ -197,7 +197,7 @@ def _difference_ends(differences: Floats, weights: Floats, level: float, *, plai
     half = numpy.where(half > _NOTHING, half, alike)
     low, high = (estimate - half).clip(-1.0), (estimate + half).clip(None, 1.0)
     signs = (numpy.abs(differences) > _NOTHING).sum(axis=1)
-    few = 2.0 ** (1.0 - signs) >= 1.0 - level
+    few = 2.0**-signs >= 1.0 - level  # mid-p: of both ends half
     return numpy.where(few, low.clip(None, 0.0), low), numpy.where(few, high.clip(0.0), high)
 
 

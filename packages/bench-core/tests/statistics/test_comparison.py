@@ -213,7 +213,7 @@ def test_an_interval_leaves_out_zero_exactly_if_its_p_value_is_small(
 
 def test_clusters_that_differ_alike_are_no_surer_than_their_limits() -> None:
     found = compare({n: [1, 1, 1] for n in range(10)}, {n: [1, 0, 1] for n in range(10)})
-    assert found.p_sign_flip == 2**-9
+    assert found.p_sign_flip == 2**-10
     assert 0.0 in found.difference
     # by the limits' own chance: (1 / (1 + 1/3))^10 at either end
     assert found.p_value == pytest.approx(2 * 0.75**10)
@@ -229,7 +229,15 @@ def test_sign_flips_agree_with_scipy(scipy: Any, differences: list[float]) -> No
         permutation_type="samples",
         n_resamples=2_000,
     )
-    assert sign_flip(differences) == pytest.approx(expected.pvalue, abs=1e-12)
+    sums = abs(expected.null_distribution)
+    ties = (abs(sums - abs(expected.statistic)) < 1e-9).mean()
+    assert sign_flip(differences) == pytest.approx(expected.pvalue - 0.5 * ties, abs=1e-12)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(5, 0), (1, 8), (4, 4), (30, 17)])
+def test_sign_flips_of_outcomes_are_mcnemars_mid_p(gained: int, lost: int) -> None:
+    flipped = sign_flip([1.0] * gained + [-1.0] * lost)
+    assert flipped == pytest.approx(mcnemar_mid_p(gained, lost), abs=1e-12)
 
 
 def test_sign_flips_of_many_tasks_are_exact() -> None:
@@ -242,7 +250,8 @@ def test_sign_flips_of_many_tasks_are_exact() -> None:
             kernel[[0, -1]] = 0.5
             chances = numpy.convolve(chances, kernel)
     sums = numpy.arange(len(chances)) - len(chances) // 2
-    expected = chances[abs(sums) >= abs(sum(thirds))].sum()
+    seen = abs(sum(thirds))
+    expected = chances[abs(sums) > seen].sum() + chances[sums == seen].sum()
     assert sign_flip([third / 3 for third in thirds]) == pytest.approx(expected, abs=1e-12)
 
 
@@ -341,7 +350,7 @@ def test_ten_tasks_cannot_show_what_ten_signs_cannot() -> None:
     new = {n: [1.0, 1.0] for n in range(10)}
     old = {n: [0.0, float(n > 8)] for n in range(10)}
     found = compare(new, old)
-    assert found.p_value == found.p_sign_flip == 2**-9
+    assert found.p_value == found.p_sign_flip == 2**-10
 
 
 def test_the_interval_of_clusters_that_differ_alike_is_as_wide_as_their_number_demands() -> None:

@@ -40,7 +40,7 @@ class Comparison(Record):
         test: `McNemar mid-p` (one trial each, independent tasks; `McNemar score` where its p-value is larger)
             or `paired t, sign-flip`: the larger p-value of the two, as t's is too small where few clusters
             hardly differ.
-        p_sign_flip: Two-sided, of the sign-flip permutation test over clusters, which assumes no
+        p_sign_flip: Two-sided mid-p, of the sign-flip permutation test over clusters, which assumes no
             distribution.
         p_same_tasks: Two-sided and exact: that both are one agent on these tasks (`within_task`).
         p_adjusted: `p_value` for all comparisons made together (Bonferroni), where there were several.

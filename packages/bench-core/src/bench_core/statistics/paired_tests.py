@@ -186,7 +186,11 @@ def _alike(difference: float, clusters: int) -> tuple[float, float]:
 
 
 def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0) -> float:
-    """Return the two-sided p-value of the sign-flip permutation test that the mean is zero.
+    """Return the two-sided mid-p value of the sign-flip permutation test that the mean is zero.
+
+    Flips that come to just what was seen count half: means of a few trials tie often, and with all of
+    them the test errs in 2 to 3% and finds up to 10 points less. For outcomes of 0 and 1 it is
+    `mcnemar_mid_p`.
 
     Exact for differences that are fractions with small denominators, as means of a few trials are
     (the distribution of the flipped sum is built up magnitude by magnitude); otherwise by `draws`
@@ -201,7 +205,7 @@ def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0
         MissingExtraError: Random flips are needed and numpy is not installed.
 
     >>> sign_flip([1.0, 1.0, 1.0, 1.0, 0.0])
-    0.125
+    0.0625
     """
     moved = [difference for difference in differences if abs(difference) > _TIE]
     if not moved:
@@ -296,18 +300,20 @@ def _exact_flips(lattice: Counter[int]) -> float:
             for step, weight in flips:
                 following[total + step] = following.get(total + step, 0.0) + chance * weight
         chances = following
-    return min(1.0, math.fsum(c for total, c in chances.items() if abs(total) >= observed))
+    beyond = math.fsum(chance for total, chance in chances.items() if total > observed)
+    return min(1.0, chances[observed] + 2.0 * beyond)  # at both ends, and half of those just as far
 
 
 def _random_flips(differences: Sequence[float], draws: int, seed: int) -> float:
     numpy = load_numpy("a sign-flip test of fractional scores")
     generator = numpy.random.Generator(numpy.random.PCG64(seed))
     values = numpy.array(differences)
-    threshold = abs(float(values.sum())) - _TIE
-    extreme = 0
+    observed = abs(float(values.sum()))
+    extreme = 0.5
     for start in range(0, draws, _FLIPS_AT_ONCE):
         rows = min(_FLIPS_AT_ONCE, draws - start)
         signs = generator.integers(0, 2, size=(len(values), rows), dtype=numpy.uint8)
         sums = (values[:, None] * (2.0 * signs - 1.0)).sum(axis=0)
-        extreme += int(numpy.count_nonzero(abs(sums) >= threshold))
-    return (extreme + 1) / (draws + 1)
+        for threshold in (observed - _TIE, observed + _TIE):
+            extreme += 0.5 * int(numpy.count_nonzero(abs(sums) >= threshold))
+    return extreme / (draws + 1)
