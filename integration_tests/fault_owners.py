@@ -86,7 +86,8 @@ def trial_of(
     server = ModelServer(answer)
     with server, tempfile.TemporaryDirectory() as folder:
         if agent == "foreign":
-            return _foreign(server, Path(folder), endless=endless)
+            name = f"{__name__}:{'Patient' if endless else 'Caller'}"
+            return _run(name, server, Path(folder), _SHORT_S if endless else _LONG_S)
         return asyncio.run(_inline(agent, server, Path(folder), endless=endless))
 
 
@@ -117,14 +118,34 @@ async def _inline(name: str, server: ModelServer, folder: Path, *, endless: bool
             return await run_trial(_Picture(handle), task, context, BrowserUseAgent(settings, chat))
 
 
-def _foreign(server: ModelServer, folder: Path, *, endless: bool) -> TrialResult:
+def run_of(agent: str, reply: ProviderReply, *, attempts: int) -> tuple[TrialResult, int]:
+    """Run a whole run of one trial whose provider answers once, and then with `reply`; each agent has a key of its own.
+
+    Returns:
+        The trial's result, and how many requests the provider got.
+    """
+
+    def answer(_: object) -> Answer:
+        if len(server.requests) == 1:
+            return _FIRST[agent]
+        return Answer(status=reply.status, raw=reply.raw)
+
+    server = ModelServer(answer)
+    name = f"{__name__}:Caller" if agent == "foreign" else agent
+    with server, tempfile.TemporaryDirectory() as folder:
+        return _run(name, server, Path(folder), _LONG_S, attempts), len(server.requests)
+
+
+def _run(
+    agent: str, server: ModelServer, folder: Path, limit_s: float, attempts: int = 1
+) -> TrialResult:
     names = {"ANTHROPIC_API_KEY": _KEY, "ANTHROPIC_BASE_URL": server.base_url("anthropic")}
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(names)
     try:
         spec = RunSpec(
-            agent=f"{__name__}:{'Patient' if endless else 'Caller'}", model="anthropic:claude-test", attempts=1,
-            limits=Limits(time_limit_s=_SHORT_S if endless else _LONG_S), agent_process=AgentProcessSpec(model_proxy=True),
+            agent=agent, model="anthropic:claude-test", attempts=attempts, limits=Limits(time_limit_s=limit_s),
+            agent_process=AgentProcessSpec(model_proxy=":" in agent),
         )  # fmt: skip
         run_benchmark_sync(
             _Picture(), spec, folder / "run", run_environment=RunEnvironment(locks=NoLocks())

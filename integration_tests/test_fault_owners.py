@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from integration_tests.fault_owners import AGENTS, expected_of, trial_of
+from integration_tests.fault_owners import AGENTS, expected_of, run_of, trial_of
 from test_support.model_server import Answer
 from test_support.provider_replies import REPLIES
 
@@ -64,6 +64,24 @@ def test_time_that_ran_out_before_any_answer_is_the_providers(
     result = trial_of("tool-calling", Answer(hang_s=60), late=late, endless=True)
     assert result.status is (Status.TIME_LIMIT if late else Status.ENVIRONMENT_ERROR)
     assert (result.error and result.error.fault) == fault
+
+
+@pytest.mark.parametrize(
+    ("agent", "kind", "attempts"),
+    [
+        ("tool-calling", "context_window", 1),
+        ("foreign", "context_window", 1),
+        ("foreign", "bad_request", 1),
+        ("foreign", "server", 2),
+    ],
+)
+def test_a_run_pays_once_for_what_the_agent_asked_and_none_serves(
+    agent: str, kind: str, attempts: int
+) -> None:
+    result, requests = run_of(agent, REPLIES[of_kind(kind)], attempts=2)
+    assert len(result.attempts) == attempts
+    assert (result.score is not None) is (attempts == 1)
+    assert requests >= attempts + 1 if agent == "tool-calling" else requests == attempts + 1
 
 
 def test_each_kind_of_agent_is_asked() -> None:

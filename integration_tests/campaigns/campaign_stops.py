@@ -25,7 +25,7 @@ from bench_core.run_folder import read_run
 
 COMMANDS = ("multireal-harness", "webarena-runner", "waa-client")
 PAUSES_S = (5.0, 30.0, 150.0)
-TASKS = 8
+TASKS = 3
 LIMIT_S = 20.0
 LONGEST_S = 900.0
 
@@ -102,16 +102,20 @@ def run(command: str, stop: tuple[float, float] | None) -> dict[str, set[str]]:
 def _pause(
     process: subprocess.Popen[bytes], out: Path, moment_s: float, pause_s: float
 ) -> set[str]:
-    """Stop a run and return the tasks that it was at; it goes on at once where there was none."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(moment_s)
-        return set()  # it was faster than before
-    os.killpg(process.pid, signal.SIGSTOP)
-    under_way = _under_way(out / "events.jsonl")
-    if under_way:
-        time.sleep(pause_s)
-    os.killpg(process.pid, signal.SIGCONT)
-    return under_way
+    """Stop a run as soon as it is at a trial, and return the tasks that it was at; none where it was over before."""
+    wait_s = moment_s
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait_s)
+            return set()
+        os.killpg(process.pid, signal.SIGSTOP)
+        under_way = _under_way(out / "events.jsonl")
+        if under_way:
+            time.sleep(pause_s)
+        os.killpg(process.pid, signal.SIGCONT)
+        if under_way:
+            return under_way
+        wait_s = 0.5
 
 
 def _under_way(path: Path) -> set[str]:
