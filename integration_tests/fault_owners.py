@@ -7,14 +7,17 @@ import contextlib
 import io
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import urllib.request
+from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
-from test_support.model_server import Answer, ModelServer
+from test_support.model_server import Answer, ModelServer, Seen
 
 from bench_core.agents import (
     ActionResult,
@@ -134,6 +137,45 @@ def run_of(agent: str, reply: ProviderReply, *, attempts: int) -> tuple[TrialRes
     name = f"{__name__}:Caller" if agent == "foreign" else agent
     with server, tempfile.TemporaryDirectory() as folder:
         return _run(name, server, Path(folder), _LONG_S, attempts), len(server.requests)
+
+
+def in_world(
+    command: str, agent: str, replies: Sequence[ProviderReply], folder: Path
+) -> list[tuple[ProviderReply, TrialResult]]:
+    """Run the tasks of a benchmark's built-in world by its command; the model answers each trial once, and then fails.
+
+    Each trial gets another of `replies`, as far as there are tasks.
+    """
+    tasks: list[dict[str, Any]] = []
+    asked: Counter[int] = Counter()
+
+    def answer(seen: Seen) -> Answer:
+        if not tasks and (folder / "tasks.jsonl").exists():
+            tasks.extend(map(json.loads, (folder / "tasks.jsonl").read_text().splitlines()))
+        text = json.dumps(seen.body)
+        here = [n for n, each in enumerate(tasks) if json.dumps(each["goal"])[1:-1] in text]
+        if not here:
+            return Answer(text="yes")  # before the first trial
+        number = max(here, key=lambda n: len(tasks[n]["goal"]))
+        asked[number] += 1
+        reply = replies[number % len(replies)]
+        return _FIRST[agent] if asked[number] == 1 else Answer(status=reply.status, raw=reply.raw)
+
+    with ModelServer(answer) as server:
+        names = {"ANTHROPIC_API_KEY": _KEY, "ANTHROPIC_BASE_URL": server.base_url("anthropic")}
+        subprocess.run(
+            [
+                Path(sys.executable).with_name(command), "run", "--world", "built-in", "--agent", agent,
+                "--model", "anthropic:claude-sonnet-4-5", "--limit", str(len(replies)), "--attempts", "1",
+                "--max-consecutive-faults", "0", "--workers", "2", "--out", folder,
+            ],
+            env={**os.environ, **names}, capture_output=True, check=False,
+        )  # fmt: skip
+    results = read_run(folder).results
+    by_task = {each["task_id"]: number for number, each in enumerate(tasks)}
+    return [
+        (replies[by_task[key.task_id] % len(replies)], result) for key, result in results.items()
+    ]
 
 
 def _run(
