@@ -29,7 +29,7 @@ from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder, check_run, read_info, read_run
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
-from bench_core.statistics import summarise
+from bench_core.statistics import read_ended, summarise
 from bench_core.trial import Evaluation, TrialEnvironment
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ def check(folder: Path) -> None:
 
 def summary(folder: Path) -> None:
     """Read the run and compute its rates, intervals and costs."""
-    run = read_run(folder)
-    summarise(run.tasks, run.latest, trials=run.info.trials)
+    run, ended = read_ended(folder)
+    summarise(run.tasks, ended, trials=run.info.trials)
 
 
 def go_on(folder: Path) -> None:

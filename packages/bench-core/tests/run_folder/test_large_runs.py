@@ -14,7 +14,7 @@ from bench_core.files import add_checksum, open_inside
 from bench_core.records import Event, Spending, Status, TrialKey, TrialResult, Usage
 from bench_core.run_folder import RunFolder, StoredEvents, check_run, read_lines, read_run
 from bench_core.runs import spent_before
-from bench_core.statistics import EndedTrial, EndedTrials
+from bench_core.statistics import EndedTrials, read_ended
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
@@ -71,8 +71,23 @@ def test_lines_are_those_of_the_last_results(run_path: Path) -> None:
 def test_what_statistics_need_is_the_same_from_lines_and_from_results(run_path: Path) -> None:
     results = last_of_each(run_path).values()
     taken = EndedTrials.of(read_run(run_path).latest)
-    assert list(taken) == list(EndedTrials.of(results)) == list(map(EndedTrial.of, results))
+    assert list(taken) == list(EndedTrials.of(results)) == list(read_ended(run_path)[1])
+    assert [(each.task_id, each.trial, each.steps) for each in taken] == [
+        (each.task_id, each.trial, each.steps) for each in results
+    ]
     assert [taken[-1], *taken[1:3]] == [list(taken)[place] for place in (-1, 1, 2)]
+
+
+def test_lines_without_a_checksum_are_read_as_whole_results_for_statistics(tmp_path: Path) -> None:
+    results = list(make_results(TASKS, trials=2))
+    path = make_run(tmp_path / "run", tasks=TASKS, trials=2, results=results[:4], artifacts=False)
+    with RunFolder.resume(path) as folder:
+        folder.append(results[0].model_copy(update={"steps": 99}))
+    with (path / "results.jsonl").open("a") as file:
+        file.write(results[5].model_dump_json() + "\n")
+    run, ended = read_ended(path)
+    assert [each.steps for each in ended] == [each.steps for each in run.latest]
+    assert (len(ended), ended[0].steps) == (5, 99)
 
 
 def test_results_that_are_appended_meanwhile_are_not_among_those_that_were_read(

@@ -64,7 +64,7 @@ def export(
         raise InputError("--pdf is for `figures`; `html` prints from a browser")
     if template is not None and (what == "figures" or what in {*_OF_ONE_RUN, "results"}):
         raise InputError(f"--template is for `template`; {what!r} has none")
-    runs = read_runs(folders, tell=True)
+    runs = read_runs(folders, tell=True, statistics=what != "results")
     if what == "results":
         return [write_results(runs, out)]
     if what in _OF_ONE_RUN:

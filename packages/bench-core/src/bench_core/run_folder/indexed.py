@@ -106,14 +106,14 @@ class StoredRecords(Sequence[R], Generic[R]):
         """
         return self._lines(self._starts)
 
-    def parts(self, read: Callable[[bytes], Q], otherwise: Callable[[R], Q]) -> Iterator[Q]:
-        """Yield what `read` takes from each line, or `otherwise` from the record if that raises a `DecodeError`."""
+    def parts(self, read: Callable[[bytes], Q]) -> Iterator[Q | R]:
+        """Yield what `read` takes from each line, or the whole record if that raises a `DecodeError`."""
 
-        def part(line: bytes) -> Q:
+        def part(line: bytes) -> Q | R:
             try:
                 return read(line)
             except msgspec.DecodeError:  # an older bench-core wrote it
-                return otherwise(self._record(line))
+                return self._record(line)
 
         return map(part, self.lines())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -39,16 +39,21 @@ class ResultPart(msgspec.Struct, gc=False):
     schema_version: Literal[1] = 1
 
 
+P = TypeVar("P", bound=ResultPart)
 _RESULT = msgspec.json.Decoder(ResultPart)
 
 
-def result_part(line: bytes) -> ResultPart:
+def result_part(line: bytes, read: Callable[[bytes], P] = _RESULT.decode) -> P:  # type: ignore[assignment]  # a part by default
     """Return what is kept of a result's line that has a checksum, which says that it is a result that we wrote.
+
+    Args:
+        line: The line.
+        read: Reads it, or more of it than is kept.
 
     Raises:
         msgspec.DecodeError: It has none, or is no such line: all of it has to be looked at.
     """
-    part = _RESULT.decode(line)
+    part = read(line)
     success = None if part.score is None else part.score >= SUCCESS_SCORE
     if (
         part.checksum is None

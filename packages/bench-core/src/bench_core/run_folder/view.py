@@ -8,7 +8,7 @@ import math
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -26,7 +26,7 @@ from bench_core.files.inside import (
     refuse_linked,
     refuse_unusual,
 )
-from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
+from bench_core.records import ArtifactFile, Event, RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
 from bench_core.run_folder.checked_log import (
     LOGS,
@@ -41,7 +41,7 @@ from bench_core.run_folder.indexed import (
     StoredRecords,
 )
 from bench_core.run_folder.jsonl import BadLine, Lines, read_lines, refuse_damage
-from bench_core.run_folder.standings import TrialStandings, result_part
+from bench_core.run_folder.standings import ResultPart, TrialStandings, result_part
 
 _log = logging.getLogger(__name__)
 _SHOWN_TRIALS = 20
@@ -254,7 +254,7 @@ class RunView:
             )
 
 
-def read_run(path: Path) -> RunView:
+def read_run(path: Path, *, part: Callable[[bytes], ResultPart] = result_part) -> RunView:
     """Read the run folder `path`.
 
     Each line of its results is checked and none is kept: `latest` reads them again, one after another, so
@@ -263,17 +263,21 @@ def read_run(path: Path) -> RunView:
     A torn last line is left out and named in `problems`, as is all else that is not as it was written:
     damaged events, files that are shorter than another one says, files of trials that are gone.
 
+    Args:
+        path: The folder.
+        part: Takes from the line of each result what is looked at, for who wants more of it on the way.
+
     Raises:
         RunFolderError: There is no run, its tasks or results are damaged, or it holds a result of a
             trial that was never planned.
         SchemaVersionError: A newer bench-core wrote it.
     """
-    view = survey_run(path)
+    view = survey_run(path, part)
     view.refuse_damage()
     return view
 
 
-def survey_run(path: Path) -> RunView:
+def survey_run(path: Path, part: Callable[[bytes], ResultPart] = result_part) -> RunView:
     """Read the run folder `path` as `read_run` does, also where tasks or results of it are damaged.
 
     Raises:
@@ -283,7 +287,7 @@ def survey_run(path: Path) -> RunView:
     files = _identities(path)
     info = read_info(path)
     tasks = read_task_lines(path, info)
-    results = StoredResults(path, info, tasks.records)
+    results = StoredResults(path, info, tasks.records, part)
     now = read_info(path)  # it is given more trials before the first of them has a result
     results.standings.extend(now.trials)
     for key, after in _reruns(now).items():
@@ -301,7 +305,13 @@ class StoredResults:
         benchmarks: How many lines are of which benchmark.
     """
 
-    def __init__(self, path: Path, info: RunInfo, tasks: Sequence[Task]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        info: RunInfo,
+        tasks: Sequence[Task],
+        part: Callable[[bytes], ResultPart] = result_part,
+    ) -> None:
         """Go over the results of the run in `path`.
 
         Raises:
@@ -315,7 +325,7 @@ class StoredResults:
         self.log = CheckedLines(file, TrialResult, seals, written_by=self._written_by)
         self.unplanned: Counter[TrialKey] = Counter()
         self.benchmarks: Counter[str] = Counter()
-        for _, start, result in self.log.walk(result_part):
+        for _, start, result in self.log.walk(part):
             self.benchmarks[result.benchmark] += 1
             if not self.standings.note(result, start):
                 if not self.unplanned:
@@ -441,12 +451,7 @@ class _Left(msgspec.Struct, gc=False):
     trial: int = 1
     sequence: int | None = None
     artifacts: tuple[_File, ...] = ()
-    stored: msgspec.Raw = msgspec.Raw(b"null")
-
-    @classmethod
-    def of(cls, result: TrialResult) -> _Left:
-        """Take it from a record that an older bench-core wrote."""
-        return _LEFT.decode(result.model_dump_json())
+    stored: dict[str, str] | None = None
 
 
 class _File(msgspec.Struct, gc=False):
@@ -460,8 +465,8 @@ _LEFT = msgspec.json.Decoder(_Left)
 def missing_files(run: RunView) -> Iterator[str]:
     """Yield which files that trials left are gone or of another size, as far as a look at each tells."""
     found = 0
-    for left in run.latest.parts(_LEFT.decode, _Left.of):
-        if bytes(left.stored) == b"null" and left.artifacts:
+    for left in run.latest.parts(_LEFT.decode):
+        if left.stored is None and left.artifacts:
             problem = _problem_of(run.path, left)
             found += problem is not None
             if problem is not None and found <= _SHOWN_TRIALS:
@@ -473,7 +478,7 @@ def missing_files(run: RunView) -> Iterator[str]:
         )
 
 
-def _problem_of(run: Path, left: _Left) -> str | None:
+def _problem_of(run: Path, left: _Left | TrialResult) -> str | None:
     """Return what is wrong with the files of a result, in its own folder or where they were moved to."""
     key = TrialKey(task_id=left.task_id, trial=left.trial)
     folder = trial_path(run, key)
@@ -485,7 +490,7 @@ def _problem_of(run: Path, left: _Left) -> str | None:
     return f"{folder.relative_to(run).as_posix()} {problem}: restore it from a copy"
 
 
-def _problem_in(folder: Path, files: Sequence[_File]) -> str | None:
+def _problem_in(folder: Path, files: Sequence[_File | ArtifactFile]) -> str | None:
     for each in files:
         try:
             status = os.lstat(f"{folder}/{each.path}")

@@ -79,6 +79,7 @@ from .regression_gate import gate as gate
 from .scores import EndedTrial as EndedTrial
 from .scores import EndedTrials as EndedTrials
 from .scores import ended_trials as ended_trials
+from .scores import read_ended as read_ended
 from .scores import task_scores as task_scores
 from .summary import summarise as summarise
 from .summary_records import Bounds as Bounds

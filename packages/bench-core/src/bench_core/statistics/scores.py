@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -15,6 +16,8 @@ import msgspec
 from bench_core.errors import InputError
 from bench_core.records import SUCCESS_SCORE, ErrorInfo, Status, TrialResult, Usage
 from bench_core.run_folder.indexed import CountPart, StoredRecords, UsagePart
+from bench_core.run_folder.standings import ResultPart, result_part
+from bench_core.run_folder.view import RunView, read_run
 from bench_core.statistics.costs import duration_s
 
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
@@ -58,83 +61,52 @@ class EndedTrial(NamedTuple):
     time_s: float | None
     attempts: int
 
-    @classmethod
-    def of(cls, result: TrialResult) -> EndedTrial:
-        """Take from a result what statistics need."""
-        fields = vars(result)  # attributes of records take three times as long
-        usage = vars(fields["usage"])
-        took, gave = usage["input_tokens"], usage["output_tokens"]
-        time_s, attempts = duration_s(fields["timings_s"]), len(fields["attempts"])
-        counts, total = _COUNTS(usage), took + gave or None
-        return cls._make((*_TAKEN(fields), counts, took, gave, total, time_s, attempts))
 
-
-_AS_IT_IS = EndedTrial._fields[: EndedTrial._fields.index("usage")]
-_TAKEN = itemgetter(*_AS_IT_IS)
-"""What is taken from a result as it is."""
 _COUNTED = tuple(Usage.model_fields)
-_COUNTS = itemgetter(*_COUNTED)
-_WHOLE = ("trial", "steps", "attempts")
-_REAL = ("score", "confidence", "cost_usd", "time_s")
-_SHARED = tuple(each for each in _AS_IT_IS if each not in {*_WHOLE, *_REAL})
-"""What has few values in a run, together with the task."""
-_Row = tuple[tuple[Any, ...], tuple[float, ...]]
-_SHARED_OF, _REAL_OF = attrgetter(*_SHARED), attrgetter(*_REAL[:-1])
+_REAL = ("time_s", "score", "confidence", "cost_usd")
+_SHARED = (*IDENTITY, "task_id", "model_reported", "status", "success", "failure_mode", "method", "flags", "suspect", "error")  # fmt: skip
+"""What has few values in a run."""
+_SHARED_OF = attrgetter(*_SHARED)
+# what is taken from results, and from lines, which have fields of the same names
+_NUMBERS: dict[str, Callable[[Any], float | None]] = {
+    **{name: attrgetter(name) for name in ("trial", "steps")},
+    "attempts": lambda each: len(each.attempts),
+    "time_s": lambda each: duration_s(each.timings_s),
+    **{name: attrgetter(name) for name in _REAL[1:]},
+    **{name: attrgetter(f"usage.{name}") for name in _COUNTED},
+}
 
 
-class _Line(msgspec.Struct, gc=False):
+class _Line(ResultPart, gc=False, kw_only=True):
     """The part of a result's line that statistics need."""
 
-    benchmark: str
     agent: str
-    task_id: str
-    status: Status
     schema_version: Literal[1]  # of others, fields may have had another meaning
     model: str | None = None
     world: str = "real"
     profile: str = "official"
-    trial: CountPart = 1
     model_reported: str | None = None
-    score: float | None = None
-    success: bool | None = None
     confidence: float | None = None
     failure_mode: str | None = None
     method: str | None = None
     flags: tuple[str, ...] = ()
-    suspect: tuple[str, ...] = ()
     steps: CountPart = 0
     cost_usd: float | None = None
     error: dict[str, str | None] | None = None
     usage: UsagePart = msgspec.field(default_factory=UsagePart)
-    timings_s: dict[str, float] = {}
+    timings_s: dict[str, float] = msgspec.field(default_factory=dict)
     attempts: tuple[msgspec.Raw, ...] = ()
 
 
 _LINE = msgspec.json.Decoder(_Line)
 
 
-def _row(result: TrialResult) -> _Row:
-    ended = EndedTrial.of(result)
-    numbers = (_nan(ended.time_s), *map(_nan, _REAL_OF(ended)))
-    return _SHARED_OF(ended), (ended.trial, ended.steps, ended.attempts, *numbers, *ended.usage)
-
-
-def _row_of_line(text: bytes) -> _Row:
-    """Take from a line what `_row` takes from the result it is.
-
-    Raises:
-        msgspec.DecodeError: It is not of that form.
-    """
+def _line(text: bytes) -> _Line:
+    """Return what statistics need of a line; raises a `DecodeError` where it is not of that form."""
     line = _LINE.decode(text)
     if line.error is not None:
         line.error = ErrorInfo.model_validate(line.error)  # type: ignore[assignment]
-    numbers = (_nan(duration_s(line.timings_s)), *map(_nan, _REAL_OF(line)))
-    whole = line.trial, line.steps, len(line.attempts)
-    return _SHARED_OF(line), (*whole, *numbers, *msgspec.structs.astuple(line.usage))
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value
+    return line
 
 
 R = TypeVar("R", TrialResult, EndedTrial)
@@ -151,29 +123,27 @@ class EndedTrials(Sequence[EndedTrial]):
     """Ended trials, each once, in columns of some 130 bytes for each; `ended_trials` makes them."""
 
     def __init__(self) -> None:
-        self._shared: list[tuple[Any, ...]] = []
+        self._shared = _Numbers()
         self._which = array("L")
-        self._numbers: dict[str, array[Any]] = {
-            **{name: array("q") for name in _WHOLE},
-            **{name: array("d") for name in ("time_s", *_REAL[:-1])},
-            **{name: array("q") for name in _COUNTED},
-        }
+        self._numbers: dict[str, array[Any]]
+        self._numbers = {name: array("d" if name in _REAL else "q") for name in _NUMBERS}
 
     @classmethod
     def of(cls, results: Iterable[TrialResult]) -> EndedTrials:
         """Take them from results that are of a trial each; those of a run folder are not made for it."""
         stored = isinstance(results, StoredRecords)
-        rows = iter(results.parts(_row_of_line, _row) if stored else map(_row, results))  # type: ignore[attr-defined]  # stored
-        made, known = cls(), _Numbers()
-        while some := list(islice(rows, _AT_ONCE)):
-            shared, numbers = zip(*some, strict=True)
-            made._which.extend(map(known.__getitem__, shared))
-            for column, values in zip(
-                made._numbers.values(), zip(*numbers, strict=True), strict=True
-            ):
-                column.extend(values)
-        made._shared = list(known)
+        parts = iter(results.parts(_line) if stored else results)  # type: ignore[attr-defined]  # stored
+        made = cls()
+        while some := list(islice(parts, _AT_ONCE)):
+            made.extend(some)
         return made
+
+    def extend(self, some: Collection[TrialResult | _Line]) -> None:
+        """Add results of other trials."""
+        self._which.extend(map(self._shared.__getitem__, map(_SHARED_OF, some)))
+        for name, take in _NUMBERS.items():
+            unknown = math.nan if name in _REAL else 0
+            self._numbers[name].extend([unknown if v is None else v for v in map(take, some)])
 
     def column(self, name: str) -> Iterable[Any]:
         """Return one field of each."""
@@ -213,6 +183,51 @@ class EndedTrials(Sequence[EndedTrial]):
         if isinstance(place, slice):
             return self.taken(range(len(self))[place])
         return next(iter(self.taken([place])))
+
+
+class _Reading:
+    """Reads the parts of lines that `read_run` needs, and keeps of all lines what statistics need."""
+
+    def __init__(self) -> None:
+        self._ended, self._some = EndedTrials(), list[_Line]()
+        self._starts, self._place = array("q"), 0
+
+    def part(self, line: bytes) -> _Line:
+        """Read a line, of which each is given once, in order; raises a `DecodeError` as `result_part` does."""
+        start, self._place = self._place, self._place + len(line)
+        part = result_part(line, _line)
+        self._some.append(part)
+        self._starts.append(start)
+        if len(self._some) == _AT_ONCE:
+            self._flush()
+        return part
+
+    def taken(self, latest: StoredRecords[TrialResult]) -> EndedTrials:
+        """Return what was kept of the lines of some results."""
+        self._flush()
+        starts = latest.starts()
+        if starts == self._starts:
+            return self._ended
+        place_of = dict(zip(self._starts, range(len(self._starts)), strict=True))
+        try:
+            return self._ended.taken([place_of[start] for start in starts])
+        except KeyError:  # an older bench-core wrote some
+            return EndedTrials.of(latest)
+
+    def _flush(self) -> None:
+        self._ended.extend(self._some)
+        self._some.clear()
+
+
+def read_ended(path: Path) -> tuple[RunView, EndedTrials]:
+    """Do what `read_run` does, and return what statistics need of its last results, too: each line is read once.
+
+    Raises:
+        RunFolderError, SchemaVersionError: As `read_run`.
+    """
+    reading = _Reading()
+    view = read_run(path, part=reading.part)
+    return view, reading.taken(view.latest)
 
 
 def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:

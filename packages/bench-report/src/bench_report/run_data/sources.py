@@ -12,7 +12,7 @@ from bench_core.errors import InputError
 from bench_core.files import folder_name
 from bench_core.records import RunInfo, Task, TrialResult
 from bench_core.run_folder import RunView, read_run
-from bench_core.statistics import EndedTrial, EndedTrials
+from bench_core.statistics import EndedTrial, EndedTrials, read_ended
 from bench_report.text.untrusted import inline
 
 _LABEL_LENGTH = 120
@@ -28,10 +28,17 @@ class Source:
         store_problem: Why the object store that has its trials' files cannot be read.
     """
 
-    def __init__(self, label: str, view: RunView, address: str | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        view: RunView,
+        address: str | None = None,
+        ended: EndedTrials | None = None,
+    ) -> None:
         self.label = label
         self.view = view
         self.address = address
+        self._latest = ended
         self.store_problem: str | None = None
 
     @property
@@ -53,7 +60,7 @@ class Source:
     @cached_property
     def ended(self) -> EndedTrials:
         """The results without their evidence, in the same order."""
-        return self._ended.taken(self._order)
+        return self._in_file.taken(self._order)
 
     @cached_property
     def folders(self) -> list[str | None]:
@@ -77,8 +84,8 @@ class Source:
             return self.view.path.resolve().as_posix()
 
     @cached_property
-    def _ended(self) -> EndedTrials:
-        return EndedTrials.of(self.view.latest)
+    def _in_file(self) -> EndedTrials:
+        return self._latest or EndedTrials.of(self.view.latest)
 
     @cached_property
     def _order(self) -> list[int]:
@@ -87,7 +94,7 @@ class Source:
         keys = [
             (place.get(task, -1), trial)
             for task, trial in zip(
-                self._ended.column("task_id"), self._ended.column("trial"), strict=True
+                self._in_file.column("task_id"), self._in_file.column("trial"), strict=True
             )
         ]
         return sorted(range(len(keys)), key=keys.__getitem__)
@@ -119,7 +126,11 @@ class _FolderNames(dict[int, frozenset[str]]):
 
 
 def read_runs(
-    folders: Sequence[Path], *, addresses: Sequence[str] | None = None, tell: bool = False
+    folders: Sequence[Path],
+    *,
+    addresses: Sequence[str] | None = None,
+    tell: bool = False,
+    statistics: bool = True,
 ) -> list[Source]:
     """Read run folders and give each a short unique label, in the order given.
 
@@ -127,6 +138,7 @@ def read_runs(
         folders: Run folders.
         addresses: Where a page finds each of them, if not by its path.
         tell: Log what in them is not as it was written, for forms that have no place for it.
+        statistics: Keep on the way what statistics need, some 150 bytes of each result.
 
     Raises:
         InputError: No folder, or one twice.
@@ -139,11 +151,15 @@ def read_runs(
     twice = [path for path, n in Counter(each.resolve() for each in folders).items() if n > 1]
     if twice:
         raise InputError(f"{twice[0]} is given twice: name each run folder once")
-    views = [read_run(each) for each in folders]
+    read = [read_ended(each) if statistics else (read_run(each), None) for each in folders]
+    views = [view for view, _ in read]
     for view in views if tell else ():
         view.tell_damage()
     places: Sequence[str | None] = addresses or [None] * len(views)
-    return [Source(*each) for each in zip(_labels(views), views, places, strict=True)]
+    return [
+        Source(label, view, place, ended)
+        for label, (view, ended), place in zip(_labels(views), read, places, strict=True)
+    ]
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:
