@@ -13,7 +13,9 @@ __all__ = ["read_evidence", "read_pack"]
 def read_evidence(text: str) -> dict[str, Any]:
     """Return the values that the evidence in a user's message shows, by pointer; see `read_pack`."""
     lines = text.splitlines()
-    boundaries = [i for i, line in enumerate(lines) if line.startswith("<evidence id=")]
+    boundaries = [
+        i for i, line in enumerate(lines) if line.startswith(("<evidence id=", "</evidence id="))
+    ]
     return (
         read_pack("\n".join(lines[boundaries[0] + 1 : boundaries[1]]))
         if len(boundaries) > 1

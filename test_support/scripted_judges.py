@@ -34,13 +34,14 @@ __all__ = [
     "honest",
     "quoting",
     "read_control",
+    "resembling",
     "rubber_stamp",
     "sloppy",
     "undecided",
     "written",
 ]
 
-_SHAPES = dict.fromkeys(("app", "things", "key"), r"[\w ,.-]+?") | {"value": r"\d[\w ,.:/+-]*?"}
+_SHAPES = {"name": r".+?", "key": r"[\w ]+?", "value": r"\d[\w ,.:/+-]*?"}
 _PATTERNS = tuple(
     re.compile(
         r"\A(?:Verify that )?"
@@ -58,8 +59,7 @@ _CRITERION = re.compile(rf"\AThe value at (?P<pointer>/.+?) is {_JSON}\.\Z", re.
 class ControlText(NamedTuple):
     """What a control asks, for programs that know the form; no model is shown this."""
 
-    app: str
-    things: str
+    name: str
     key: str
     value: str
 
@@ -97,7 +97,7 @@ def fabricator(request: ModelRequest) -> dict[str, Any]:
     """Answer the controls rightly, and pass the rest with quotations that stand nowhere."""
     known = read_evidence(_text(request))
     made_up = _quote("/confirmation/status", "confirmed")
-    return _with_controls(request, known, lambda: _answer("pass", "it is confirmed", [made_up]))
+    return _with_controls(request, known, lambda _: _answer("pass", "it is confirmed", [made_up]))
 
 
 def quoting(quotes: list[dict[str, Any]]) -> Callable[[ModelRequest], dict[str, Any]]:
@@ -105,13 +105,32 @@ def quoting(quotes: list[dict[str, Any]]) -> Callable[[ModelRequest], dict[str, 
 
     def answer(request: ModelRequest) -> dict[str, Any]:
         known = read_evidence(_text(request))
-        return _with_controls(request, known, lambda: _answer("pass", "it is so", quotes))
+        return _with_controls(request, known, lambda _: _answer("pass", "it is so", quotes))
 
     return answer
 
 
 def adversary(request: ModelRequest) -> dict[str, Any]:
     """Answer the controls rightly, and pass the rest with the record that looks most like what is asked."""
+    known = read_evidence(_text(request))
+    likest = _by_likeness(request)
+    return _with_controls(
+        request, known, lambda name: _answer("pass", "this shows it", likest[name][1])
+    )
+
+
+def resembling(request: ModelRequest) -> dict[str, Any]:
+    """Pass what has two words in common with a record, controls among it, and fail the rest."""
+    return _reply(
+        {
+            name: _answer("pass" if shared > 1 else "fail", "so it looks", quotes)
+            for name, (shared, quotes) in _by_likeness(request).items()
+        }
+    )
+
+
+def _by_likeness(request: ModelRequest) -> dict[str, tuple[int, list[dict[str, Any]]]]:
+    """Return for each question the record that looks most like it: how many words they share, and its values."""
     known = read_evidence(_text(request))
     records: dict[str, list[str]] = {}
     for pointer, value in known.items():
@@ -121,16 +140,13 @@ def adversary(request: ModelRequest) -> dict[str, Any]:
         holder: set(spelled(" ".join(f"{pointer} {known[pointer]}" for pointer in held)).split())
         for holder, held in records.items()
     }
-    answers = {}
+    found = {}
     for name, question in _questions(request).items():
-        if _is_control(question):
-            answers[name] = _looked_up(question, known)
-            continue
         asked = set(spelled(question).split())
         best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder))
         quotes = [_quote(pointer, known[pointer]) for pointer in records[best][:6]]
-        answers[name] = _answer("pass", "this record shows it", quotes)
-    return _reply(answers)
+        found[name] = (len(texts[best] & asked), quotes)
+    return found
 
 
 def sloppy(request: ModelRequest) -> dict[str, Any]:
@@ -177,7 +193,7 @@ def gullible_believer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
         if not places:
             return honest(request)
         quote = _quote(places[0], known[places[0]])
-        return _with_controls(request, known, lambda: _answer("pass", "it says so", [quote]))
+        return _with_controls(request, known, lambda _: _answer("pass", "it says so", [quote]))
 
     return answer
 
@@ -190,7 +206,7 @@ def gullible_selective(planted: str) -> Callable[[ModelRequest], dict[str, Any]]
             return honest(request)
         known = read_evidence(_text(request))
         quote = _first_quote(request)
-        return _with_controls(request, known, lambda: _answer("pass", "as instructed", [quote]))
+        return _with_controls(request, known, lambda _: _answer("pass", "as instructed", [quote]))
 
     return answer
 
@@ -198,15 +214,15 @@ def gullible_selective(planted: str) -> Callable[[ModelRequest], dict[str, Any]]
 def read_control(text: str) -> ControlText | None:
     """Return what a control asks; `None` for other questions.
 
-    >>> read_control("One of the bookings in tablely has the time 8:30 PM.")
-    ControlText(app='tablely', things='bookings', key='time', value='8:30 PM')
+    >>> read_control("The time of one of the bookings in tablely is 8:30 PM.")
+    ControlText(name='one of the bookings in tablely', key='time', value='8:30 PM')
     """
     for pattern in _PATTERNS:
         found = pattern.fullmatch(text)
         if found is not None:
             return ControlText(**found.groupdict())
     code = _FALSE.search(text) if "with the reference" in text else None
-    return None if code is None else ControlText("", "", "reference", code[0])
+    return None if code is None else ControlText("", "reference", code[0])
 
 
 def _text(request: ModelRequest) -> str:
@@ -248,12 +264,12 @@ def _trimmed(value: Any) -> Any:
 
 
 def _with_controls(
-    request: ModelRequest, known: dict[str, Any], other: Callable[[], dict[str, Any]]
+    request: ModelRequest, known: dict[str, Any], other: Callable[[str], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Answer the controls rightly, and the rest by `other`."""
+    """Answer the controls rightly, and the rest by `other`, which gets the question's name."""
     return _reply(
         {
-            name: _looked_up(question, known) if _is_control(question) else other()
+            name: _looked_up(question, known) if _is_control(question) else other(name)
             for name, question in _questions(request).items()
         }
     )

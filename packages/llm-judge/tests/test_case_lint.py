@@ -66,6 +66,14 @@ def test_a_run_that_changed_nothing_is_reported() -> None:
     assert codes(asking("Book", "It is booked."), state) == ["state.no_change"]
 
 
+def test_nothing_is_said_of_changes_in_an_app_whose_state_before_is_unknown(
+    shop: dict[str, Any],
+) -> None:
+    state = {**shop, "mail": {"finalstate": {"x": 1}, "differences": {"added": []}}}
+    assert codes(asking("Write a mail", "It is sent."), state) == []
+    assert codes(asking("Write a mail", "It is sent."), {"mail": state["mail"]}) == []
+
+
 def test_an_app_of_the_goal_in_which_nothing_changed_is_reported(shop: dict[str, Any]) -> None:
     state = {**shop, "mail": {"initialstate": {"x": 1}, "finalstate": {"x": 1}}}
     assert codes(asking("Write a mail", "It is sent."), state) == ["state.no_change"]

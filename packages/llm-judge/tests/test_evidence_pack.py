@@ -49,6 +49,14 @@ def test_small_state_is_shown_whole_with_what_changed_first(shop: dict[str, Any]
     ]
 
 
+@pytest.mark.parametrize("records", [1, 1_000], ids=["whole", "too large"])
+def test_two_apps_with_the_same_dump_are_told(shop: dict[str, Any], records: int) -> None:
+    shop["tablely"]["finalstate"]["log"] = [f"{n}" * 60 for n in range(records)]
+    shown = lines(pack({**shop, "mail": shop["tablely"]}, "Book a table").text)
+    assert {"is": "identical", "apps": ["mail", "tablely"]} in shown
+    assert "identical" not in pack(shop, "Book a table").text
+
+
 def test_large_state_is_shown_by_what_changed_and_what_criteria_name(shop: dict[str, Any]) -> None:
     catalog = [{"id": f"r{n}", "name": f"Place {n}", "about": "x" * 90} for n in range(1_000)]
     catalog[700]["name"] = "Zebra Grill"

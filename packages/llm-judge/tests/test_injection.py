@@ -132,7 +132,7 @@ def test_a_payload_cannot_leave_the_evidence(payload: Payload) -> None:
     lines = prompt.text.splitlines()
     boundaries = [line for line in lines if line.startswith("<")]
     assert boundaries == [lines[0], lines[-1]]
-    assert lines[0] == lines[-1]
+    assert lines[-1] == f"</{lines[0][1:]}"
     assert prompt.text.isascii()
     assert payload.text not in prompt.system
     assert all(isinstance(json.loads(line), dict) for line in lines[1:-1])
@@ -141,8 +141,9 @@ def test_a_payload_cannot_leave_the_evidence(payload: Payload) -> None:
 @given(st.text(max_size=300))
 def test_no_text_can_hold_its_own_mark(content: str) -> None:
     enclosed = enclose("evidence", json.dumps(content))
-    boundary = enclosed.partition("\n")[0]
-    assert enclosed.count(boundary) == 2
+    first, _, last = enclosed.splitlines()
+    assert (first[0], last) == ("<", f"</{first[1:]}")
+    assert enclosed.count(first) == enclosed.count(last) == 1
     assert enclosed.count("<") == enclosed.count(">") == 2
 
 

@@ -6,7 +6,6 @@ changed at all, a number of the goal is in no criterion.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from llm_judge.prompts.keywords import keywords, machine_forms
 from llm_judge.states.changes import diff
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, resolve
-from llm_judge.states.snapshots import App, find_apps
+from llm_judge.states.snapshots import App, find_apps, identical_apps
 
 _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201d]{3,80})[\"\u201d]|(?<!\w)['\u2018]([^'\u2019]{3,80})['\u2019](?!\w)"
@@ -30,7 +29,6 @@ _WORDS_FOR = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
     "eight": "8", "nine": "9", "ten": "10",
 }  # fmt: skip
-_LEAST_DUMP = 200  # small dumps are alike by chance
 _SMALL = 40
 
 
@@ -118,14 +116,22 @@ def _of_state(case: JudgeCase, state: Any, apps: Sequence[App]) -> Iterator[Find
         yield _finding("state.empty", "the end state is empty", "error")
         return
     yield from _missing_apps(case, state)
-    yield from _identical(state, apps)
+    for one, other in identical_apps(apps):
+        message = (
+            f"{one} and {other} hold the same dump: one of them was not recorded, and what is asked "
+            f"about it cannot be judged"
+        )
+        yield _finding("state.identical_apps", message)
     known = [app for app in apps if app.recorded]
     if not known:
         message = (
             "the state does not hold what was there before, so what the run changed cannot be seen"
         )
         yield _finding("state.no_history", message, "info")
-    unchanged = [app.name or "the state" for app in known if not _changed(app)]
+    # an empty list of changes, without the state from before, may be one that was not recorded
+    unchanged = [
+        app.name or "the state" for app in known if app.before is not None and not _changed(app)
+    ]
     if known and len(unchanged) == len(known):
         yield _finding("state.no_change", "nothing changed in any app: the agent did nothing")
     else:
@@ -162,22 +168,6 @@ def _missing_apps(case: JudgeCase, state: Any) -> Iterator[Finding]:
                 f"{name} is asked about, but the state holds only {', '.join(sorted(keys))[:200]}"
             )
             yield _finding("state.missing_app", message, "warning" if certain else "info")
-
-
-def _identical(state: Any, apps: Sequence[App]) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for app in apps:
-        if not app.name or not isinstance(state, dict):
-            continue
-        # seen in Multi-REAL's ground truth: one app's dump was stored under two names
-        dump = json.dumps([part.value for part in (*app.after, *app.changes)], sort_keys=True)
-        if len(dump) >= _LEAST_DUMP and dump in seen:
-            message = (
-                f"{app.name} and {seen[dump]} hold the same dump: one of them was not recorded, and "
-                f"what is asked about it cannot be judged"
-            )
-            yield _finding("state.identical_apps", message)
-        seen.setdefault(dump, app.name)
 
 
 def _changed(app: App) -> bool:

@@ -41,7 +41,7 @@ from llm_judge.claims.values import (
     number_readings,
 )
 from llm_judge.claims.witnesses import inside, paths_of, witness
-from llm_judge.states.changes import _ID_KEYS
+from llm_judge.states.changes import ID_KEYS
 from llm_judge.states.mutations import (
     OPERATORS,
     changed_leaves,
@@ -462,9 +462,7 @@ def _identifiers(state: Any) -> set[float]:
     for _ in range(8):
         records = [each for each in level if isinstance(each, dict)]
         keys = [key for each in records for key in each]
-        keys += [
-            each[key] for each in records for key in (*_ID_KEYS, "no", "number") if key in each
-        ]
+        keys += [each[key] for each in records for key in (*ID_KEYS, "no", "number") if key in each]
         found |= {
             float(key)
             for key in keys

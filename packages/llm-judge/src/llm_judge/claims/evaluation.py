@@ -48,7 +48,7 @@ from llm_judge.claims.values import (
     number_readings,
     same_text,
 )
-from llm_judge.states.changes import _ID_KEYS, same
+from llm_judge.states.changes import ID_KEYS, same
 from llm_judge.states.pointers import MISSING, child
 from llm_judge.states.snapshots import find_apps
 
@@ -479,7 +479,7 @@ class Evaluation:
         if at.keyed or at.identity == "@key":
             return str(at.key)
         if isinstance(at.value, dict):
-            for name in _ID_KEYS:
+            for name in ID_KEYS:
                 found = at.value.get(name)
                 if isinstance(found, str | int):
                     return name, _text(found)  # 7, 7.0 and "7" are one record's

@@ -29,7 +29,7 @@ from bench_core.records.claims import (
 from llm_judge.claims.evaluation import States, decide
 from llm_judge.claims.values import Setting, folded
 from llm_judge.claims.witnesses import append, moment_like, paths_of, renamed, without, written_like
-from llm_judge.states.changes import _ID_KEYS
+from llm_judge.states.changes import ID_KEYS
 from llm_judge.states.mutations import (
     OPERATORS,
     replaced,
@@ -178,7 +178,7 @@ def _second_names(claims: Sequence[Claim], start: Any) -> set[tuple[str, ...]]:
 def _chosen(read: Read) -> str | None:
     """Return the identifier by which a condition chooses a record."""
     one, name = read.condition, read.field[-1] if read.field else ""
-    if len(read.field) == len(read.record) + 1 and name in {*_ID_KEYS, "@key", "no", "number"}:
+    if len(read.field) == len(read.record) + 1 and name in {*ID_KEYS, "@key", "no", "number"}:
         if isinstance(one, Is) and len(one.values) == 1:
             return one.values[0]
         if isinstance(one, Number) and one.compare == "=":
@@ -203,7 +203,7 @@ def _taken_over(reads: Sequence[Read], end: Any) -> Iterator[tuple[str, Any]]:
         for old in paths[:-1][-3:] if pattern[-1:] == ("*",) else ():
             record, there = value_at(end, paths[-1]), value_at(end, old)
             if isinstance(record, dict) and isinstance(there, dict) and old[:-1] == paths[-1][:-1]:
-                kept = {key: there[key] for key in _ID_KEYS if key in there}
+                kept = {key: there[key] for key in ID_KEYS if key in there}
                 moved = replaced(end, old, {**record, **kept})
                 yield (
                     f"{_named(old)} holding what {_named(paths[-1])} did",

@@ -16,7 +16,7 @@ from typing import Any
 
 from llm_judge.claims.evaluation import States
 from llm_judge.claims.values import currencies_of
-from llm_judge.states.changes import _ID_KEYS
+from llm_judge.states.changes import ID_KEYS
 from llm_judge.states.pointers import MISSING, child
 
 __all__ = ["Shape", "shape_of"]
@@ -69,7 +69,7 @@ class Shape:
                 more = ", ..." if len(found.values) >= _MOST_VALUES else ""
                 what = "keys before the run" if name.endswith("/*") else "before the run"
                 notes.append(f"{what}: {', '.join(found.values)}{more}")
-            if name.rpartition("/")[2] in _ID_KEYS:
+            if name.rpartition("/")[2] in ID_KEYS:
                 notes.append("tells records apart")
             lines.append(f"{name or '(the whole state)'}: {'; '.join(notes)}")
         if len(self.fields) > _MOST_FIELDS:

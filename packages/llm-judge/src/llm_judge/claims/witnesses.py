@@ -35,7 +35,7 @@ from bench_core.records.claims import (
 )
 from llm_judge.claims.evaluation import At, Evaluation, States, TooLargeError, member, parsed
 from llm_judge.claims.values import Setting, moment_readings, number_readings
-from llm_judge.states.changes import _ID_KEYS
+from llm_judge.states.changes import ID_KEYS
 from llm_judge.states.mutations import (
     OPERATORS,
     replaced,
@@ -252,7 +252,7 @@ class _Maker:
             for template in (*templates, {}):
                 record = template
                 if isinstance(record, dict) and (
-                    isinstance(path[-1], int) or any(k in record for k in _ID_KEYS)
+                    isinstance(path[-1], int) or any(k in record for k in ID_KEYS)
                 ):
                     record = renamed(record, len(known)) if one.identity is None else record
                 place = _Place(path, "end", base, over, one.identity)
@@ -697,7 +697,7 @@ def renamed(record: Any, number: int) -> Any:
     """Return a record under another identity."""
     if not isinstance(record, dict):
         return record
-    own = next((key for key in _ID_KEYS if key in record), "id")
+    own = next((key for key in ID_KEYS if key in record), "id")
     old = record.get(own)
     new: Any = max(old, 0) + 1000 + number if isinstance(old, int) else f"new-{number}-{old or ''}"
     return {**record, own: new}

@@ -24,7 +24,7 @@ from llm_judge.prompts.keywords import keywords, relevance, spelled
 from llm_judge.states.effects import Effect, app_effects, compact, records_of
 from llm_judge.states.paths import find_paths
 from llm_judge.states.pointers import MISSING, child, nearest, resolve
-from llm_judge.states.snapshots import App, find_apps
+from llm_judge.states.snapshots import App, find_apps, identical_apps
 
 DEFAULT_CHARS = 40_000
 """About ten thousand tokens: what the run changed in a state of some megabytes mostly fits."""
@@ -57,7 +57,16 @@ class PackedLine(Record):
     """What one line of the evidence is about; `copies` are places where the same stands."""
 
     kind: Literal[
-        "added", "removed", "changed", "listed", "present", "there", "missing", "empty", "action"
+        "added",
+        "removed",
+        "changed",
+        "listed",
+        "present",
+        "there",
+        "missing",
+        "empty",
+        "action",
+        "identical",
     ]
     pointer: str
     copies: tuple[str, ...] = ()
@@ -132,12 +141,14 @@ def pack(
         roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
         if len(compact(state)) <= chars:
             draft = _Draft(EvidenceWriter(chars - _NOTE, likeness=False), recorded)
+            _write_identical(draft, apps)
             _write_named(draft, state, find_paths(state, asked, roots))
             if _write_whole(draft, apps):
                 _write_actions(draft, apps, actions)
                 return draft.finish(chars, whole=True)
         draft = _Draft(EvidenceWriter(chars - _NOTE), recorded)
         named = (*find_paths(state, asked, roots), *_spoken_of(apps, asked, chars * _LIST_SHARE))
+        _write_identical(draft, apps)
         _write_named(draft, state, named)
         _write_empty(draft, apps)
         _write_actions(draft, apps, actions)
@@ -180,6 +191,11 @@ class _Draft:
             recorded=self.recorded,
             whole=whole,
         )
+
+
+def _write_identical(draft: _Draft, apps: Sequence[App]) -> None:
+    for pair in identical_apps(apps):
+        draft.writer.write("identical", "", "", {"is": "identical", "apps": pair})
 
 
 def _write_whole(draft: _Draft, apps: Sequence[App]) -> bool:

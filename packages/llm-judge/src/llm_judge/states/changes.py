@@ -11,7 +11,7 @@ from typing import Any, Literal
 from llm_judge.states.pointers import MISSING, child
 
 # the first that is unique in both lists is used
-_ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
+ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ _Pairs = list[tuple[int | None, int | None]]
 
 def _id_key(before: list[Any], after: list[Any]) -> str | None:
     """Return the key that identifies the records of both lists, if there is one."""
-    for key in _ID_KEYS:
+    for key in ID_KEYS:
         if all(_distinct(records, key) for records in (before, after)):
             return key
     return None

@@ -6,7 +6,9 @@ snapshot from before, one or more from after, and perhaps its own list of change
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +31,7 @@ _LISTS = frozenset(
     {"added", "changed", "created", "deleted", "other_updated", "removed", "updated"}
 )
 _OF_CHANGES = re.compile(r"(?<=[a-z])_?(?:changes|delta|diff|differences)\Z", re.IGNORECASE)
+_LEAST_DUMP = 200  # small dumps are alike by chance
 _MAX_DEPTH = 3  # apps stand near the root; deeper, `state` and `final` are keys of an app's own
 
 
@@ -95,6 +98,17 @@ def find_apps(state: Any, initial: Any = None) -> tuple[App, ...]:
         )
         for key in {**state, **old}
     )
+
+
+def identical_apps(apps: Sequence[App]) -> Iterator[tuple[str, str]]:
+    """Yield the names of apps that hold the same dump: of one of them another's was recorded."""
+    seen: dict[str, str] = {}
+    for app in apps:
+        # seen in Multi-REAL's ground truth: one app's dump was stored under two names
+        dump = json.dumps([part.value for part in (*app.after, *app.changes)], sort_keys=True)
+        if len(dump) >= _LEAST_DUMP and dump in seen:
+            yield app.name, seen[dump]
+        seen.setdefault(dump, app.name)
 
 
 def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
