@@ -115,8 +115,51 @@ def test_successes_alone_correct_nothing_and_the_report_says_why(
     assert "judge_lifted" not in told
 
 
-def check(by: str | None, *, passed: Read) -> dict[str, Any]:
-    return {"criterion": "it was sent", "passed": passed, "decided_by": by}
+def check(by: str | None, *, passed: Read, kind: str | None = None) -> dict[str, Any]:
+    return {"criterion": "it was sent", "passed": passed, "decided_by": by, "kind": kind}
+
+
+BY_KIND: tuple[tuple[list[tuple[Read, str]], Read], ...] = (
+    # checks of the judge with their kinds, and the truth
+    ([(True, "proven"), (True, "supported")], False),  # a pass is of its weakest kind
+    ([(True, "proven")], True),
+    ([(False, "opinion"), (False, "proven"), (True, "supported")], True),  # a fail of its strongest
+    ([(False, "supported")], None),
+    ([(True, "supported"), (None, "unknown")], True),
+    ([(None, "unknown")], False),
+)
+
+
+def test_a_judges_verdicts_are_counted_by_what_they_rest_on(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = [
+        scored_result(
+            f"t{n}", 1, 0.0,
+            checks=[check("judge", passed=passed, kind=kind) for passed, kind in judged],
+            details={} if truth is None else {"ground_truth": truth},
+        )
+        for n, (judged, truth) in enumerate(BY_KIND)
+    ]  # fmt: skip
+    built = build(scored_run({f"t{n}": [1] for n in range(6)}, results=results))
+
+    audit = built.report.runs[0].audit
+    assert audit is not None
+    assert [tuple(each.model_dump().values()) for each in audit.kinds] == [
+        # passed, failed, undecided, wrong passes, refused right ones, truth known
+        ("proven", 1, 1, 0, 0, 1, 2),
+        ("supported", 1, 1, 0, 1, 0, 1),
+        ("unknown", 0, 0, 2, 0, 1, 2),
+    ]
+    assert "| supported | 1 | 1 | 0 | 1 | 0 | 1 |" in built.markdown
+    assert "Refused right ones" in built.html
+
+
+def test_checks_that_name_no_kind_give_no_table_of_kinds(judged_run: Runs, build: Builds) -> None:
+    built = build(judged_run())
+    assert built.report.runs[0].audit is not None
+    assert built.report.runs[0].audit.kinds == ()
+    assert "Refused right ones" not in built.html
 
 
 CHECKS = {

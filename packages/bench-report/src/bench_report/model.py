@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from bench_core.records import IntegrityFinding, Record, RunInfo, Status, TrialKey
+from bench_core.records.vocabulary import VerdictKind
 from bench_core.statistics import (
     Accuracy,
     Calibration,
@@ -130,11 +131,35 @@ class ReadRate(Record):
     refused: str | None = None
 
 
+class JudgedKind(Record):
+    """What a judge decided on one kind of ground; `None` without a trial whose truth is known.
+
+    Attributes:
+        kind: `proven`, `supported`, `opinion` or `unknown`: of a pass that of its weakest criterion, of a fail that of
+            its strongest failed one. Where it decided nothing: `unknown`.
+        passed: Trials that it passed.
+        failed: Trials that it failed.
+        undecided: Trials that it left undecided.
+        wrong_passed: Of those whose truth is known, failures that it passed.
+        right_refused: Likewise, successes that it failed or left undecided.
+        known: Trials whose truth is known.
+    """
+
+    kind: VerdictKind
+    passed: NonNegativeInt = 0
+    failed: NonNegativeInt = 0
+    undecided: NonNegativeInt = 0
+    wrong_passed: NonNegativeInt = 0
+    right_refused: NonNegativeInt = 0
+    known: NonNegativeInt = 0
+
+
 class JudgeAudit(Record):
     """The decisions of query and judge apart, and how right they are where the truth is known.
 
     Attributes:
         outcomes: Trials by the judge's outcome.
+        kinds: The same by what its verdicts rest on; empty if its checks do not say.
         query_only: Rate by the query alone, over trials that have it.
         judge_only: Rate by the judge alone, over trials with a pass or fail of it.
         combined: The rate as it was reported.
@@ -150,6 +175,7 @@ class JudgeAudit(Record):
     """
 
     outcomes: dict[str, NonNegativeInt]
+    kinds: tuple[JudgedKind, ...] = ()
     query_only: ReadRate
     judge_only: ReadRate
     combined: ReadRate

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from pydantic import JsonValue
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import TrialResult
+from bench_core.records import Check, TrialResult
+from bench_core.records.vocabulary import VerdictKind
 from bench_core.statistics import accuracy, calibration, corrected_rate, success_rate_interval
-from bench_report.model import JudgeAudit, MethodRow, ReadRate
+from bench_report.model import JudgeAudit, JudgedKind, MethodRow, ReadRate
 from bench_report.run_data.sources import Source
 
 HIGH_CONFIDENCE = 0.85
@@ -37,6 +38,7 @@ class _Decisions(NamedTuple):
     query: bool | None
     judge: bool | None
     outcome: str | None
+    kind: VerdictKind | None
     truth: bool | None
 
 
@@ -106,6 +108,7 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     lifted = [e for e in read if e.query is False and e.judge and e.result.success]
     return JudgeAudit(
         outcomes=dict(Counter(e.outcome for e in read if e.outcome).most_common()),
+        kinds=_by_kind(read),
         query_only=read_rate(run, ((e.result.task_id, e.query) for e in read), level),
         judge_only=read_rate(run, ((e.result.task_id, e.judge) for e in read), level),
         combined=read_rate(run, ((e.result.task_id, e.result.success) for e in read), level),
@@ -136,27 +139,57 @@ def read_rate(run: Source, outcomes: Iterable[tuple[str, bool | None]], level: f
 
 
 def _decisions_of(result: TrialResult) -> _Decisions:
-    query, outcome = _from_checks(result)
+    # without a judge's check the score is the rules' own
+    judged = [each for each in result.checks if each.decided_by in _BY_JUDGE]
+    ruled = [each.passed for each in result.checks if each.decided_by not in _BY_NO_RULE]
+    outcome = None
+    if judged:
+        undecided = "error" if "judge_error" in result.flags else "abstain"
+        passed = _all_passed([each.passed for each in judged])
+        outcome = undecided if passed is None else "pass" if passed else "fail"
     truth = result.details.get("ground_truth")
     return _Decisions(
         result,
-        query,
+        _all_passed(ruled) if judged else result.success,
         _OUTCOMES.get(outcome) if outcome else None,
         outcome,
+        _kind_of(judged, outcome),
         truth if isinstance(truth, bool) else None,  # only a yes or no is a truth
     )
 
 
-def _from_checks(result: TrialResult) -> tuple[bool | None, str | None]:
-    """Return whether the benchmark's rules passed, and the judge's outcome."""
-    judged = [each.passed for each in result.checks if each.decided_by in _BY_JUDGE]
-    if not judged:  # then the score is the rules' own
-        return result.success, None
-    ruled = [each.passed for each in result.checks if each.decided_by not in _BY_NO_RULE]
-    passed = _all_passed(judged)
-    if passed is None:
-        return _all_passed(ruled), "error" if "judge_error" in result.flags else "abstain"
-    return _all_passed(ruled), "pass" if passed else "fail"
+def _kind_of(judged: Sequence[Check], outcome: str | None) -> VerdictKind | None:
+    """Return what a judge's outcome rests on: a pass on its weakest check, a fail on its strongest failed one."""
+    if outcome not in _OUTCOMES:
+        return None if outcome is None or all(each.kind is None for each in judged) else "unknown"
+    passed = _OUTCOMES[outcome]
+    kinds = [each.kind for each in judged if each.passed is passed and each.kind]
+    return (max if passed else min)(kinds, key=get_args(VerdictKind).index, default=None)
+
+
+def _by_kind(read: Sequence[_Decisions]) -> tuple[JudgedKind, ...]:
+    """Count what a judge decided by what it rests on, and its errors where the truth is known."""
+    seen = Counter((e.kind, e.judge, e.truth) for e in read if e.kind and e.outcome != "error")
+
+    def count(
+        kind: VerdictKind, judged: Sequence[bool | None], truth: Sequence[bool | None]
+    ) -> int:
+        return sum(seen[kind, one, true] for one in judged for true in truth)
+
+    every = (True, False, None)
+    return tuple(
+        JudgedKind(
+            kind=kind,
+            passed=count(kind, [True], every),
+            failed=count(kind, [False], every),
+            undecided=count(kind, [None], every),
+            wrong_passed=count(kind, [True], [False]),
+            right_refused=count(kind, [False, None], [True]),
+            known=count(kind, every, [True, False]),
+        )
+        for kind in get_args(VerdictKind)
+        if any(each == kind for each, *_ in seen)
+    )
 
 
 def _all_passed(passed: Sequence[bool | None]) -> bool | None:

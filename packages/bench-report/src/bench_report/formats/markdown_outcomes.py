@@ -8,7 +8,7 @@ from bench_core.statistics import Interval
 from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 from bench_report.text.numbers import NONE, count, interval, percent
-from bench_report.text.phrases import check_rows
+from bench_report.text.phrases import KIND_COLUMNS, check_rows, kind_rows
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
 
@@ -72,6 +72,8 @@ def _audit(label: str, audit: JudgeAudit) -> Iterator[str]:
             ("Query failed", count(audit.only_judge), count(audit.both_fail)),
         ),
     )
+    if audit.kinds:
+        yield markdown_table(KIND_COLUMNS, kind_rows(audit), words=1)
     for name, found_ in (("query", audit.query_accuracy), ("judge", audit.judge_accuracy)):
         if found_:
             yield (

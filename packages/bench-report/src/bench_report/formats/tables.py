@@ -50,6 +50,10 @@ _CHECKS = {
     "run": str, "criterion": str, "trials": int, "tasks": int, "example_task": str,
     "example_trial": int,
 }  # fmt: skip
+_KINDS = {
+    "run": str, "kind": str, "passed": int, "failed": int, "undecided": int, "wrong_passed": int,
+    "right_refused": int, "known": int,
+}  # fmt: skip
 _COUNTS = {"run": str, "kind": str, "name": str, "trials": int}
 _TRIALS = {
     "run": str, "benchmark": str, "task_id": str, "trial": int, "template": str, "groups": str,
@@ -61,7 +65,7 @@ _TRIALS = {
 
 
 def tables_of(report: Report) -> list[Table]:
-    """Return the tables of a report: rates, differences, pairs, effort, counts, checks and trials."""
+    """Return the tables of a report: rates, differences, pairs, effort, counts, checks, kinds of verdict and trials."""
     makers: tuple[tuple[str, Mapping[str, type], Callable[[Report], Iterator[Row]]], ...] = (
         ("rates", _RATES, _rates),
         ("differences", _DIFFERENCES, _differences),
@@ -69,6 +73,7 @@ def tables_of(report: Report) -> list[Table]:
         ("effort", _EFFORT, _effort),
         ("counts", _COUNTS, _counts),
         ("checks", _CHECKS, _checks),
+        ("kinds", _KINDS, _kinds),
         ("trials", _TRIALS, _trials),
     )
     return [Table(name, columns, list(rows(report))) for name, columns, rows in makers]
@@ -225,6 +230,12 @@ def _effort(report: Report) -> Iterator[Row]:
             found = run.cost
             figures = {"mean": found.mean, "low": found.low, "high": found.high}
             yield row | figures | {"known": found.known, "unknown": found.trials - found.known}
+
+
+def _kinds(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for each in run.audit.kinds if run.audit else ():
+            yield {"run": run.label, **each.model_dump()}
 
 
 def _counts(report: Report) -> Iterator[Row]:

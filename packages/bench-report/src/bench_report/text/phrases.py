@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bench_core.statistics import Interval, RankSet
     from bench_report.model import (
         Difference,
+        JudgeAudit,
         Ranking,
         Report,
         RunComparison,
@@ -28,6 +29,10 @@ LOOKS_NOTE = (
     "run stops; an estimate at an early stop lies beyond the truth by about a point in the mean."
 )
 
+KIND_COLUMNS = (
+    "Judge's verdict", "Passed", "Failed", "Undecided", "Wrong passes", "Refused right ones", "Truth known",
+)  # fmt: skip
+"""Heads of `kind_rows`."""
 _LEAST_DRIFT = 20
 """Of so many trials a tenth has two."""
 DIFFERENCE_COLUMNS = (
@@ -261,6 +266,22 @@ def check_rows(report: Report) -> list[tuple[str, ...]]:
         )
         for run in report.runs
         for each in run.failed_checks
+    ]
+
+
+def kind_rows(audit: JudgeAudit) -> list[tuple[str, ...]]:
+    """Write how many trials a judge decided on each kind of ground, and its errors where the truth is known."""
+    return [
+        (
+            each.kind,
+            *map(numbers.count, (each.passed, each.failed, each.undecided)),
+            *(
+                numbers.count(number) if each.known else numbers.NONE
+                for number in (each.wrong_passed, each.right_refused)
+            ),
+            numbers.count(each.known),
+        )
+        for each in audit.kinds
     ]
 
 
