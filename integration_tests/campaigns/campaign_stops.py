@@ -2,7 +2,7 @@
 
 The scripted agent solves tasks of each built-in world once at a stretch and then again and again, with all
 processes of the run's group stopped (SIGSTOP, as by Ctrl-Z) at a moment that is drawn and continued 5, 30 or
-150 seconds later: more and less than the time a trial may take. Only runs that had a trial under way while they were
+150 seconds later. A trial may take five times what the slowest agent took alone. Only runs that had a trial under way while they were
 stopped are counted.
 """
 
@@ -18,15 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 
+from bench_core.records import TrialResult
 from bench_core.run_folder import read_run
 
 COMMANDS = ("multireal-harness", "webarena-runner", "waa-client")
 PAUSES_S = (5.0, 30.0, 150.0)
 TASKS = 3
-LIMIT_S = 20.0
 LONGEST_S = 900.0
 
 
@@ -43,21 +44,22 @@ def main() -> int:
     done = again = wrong = 0
     for command in (each for each in COMMANDS if options.only in each):
         began = time.monotonic()
-        expected = run(command, None)["zero"]
+        alone = run(command, LONGEST_S, None)
         lasted_s = time.monotonic() - began
+        limit_s = 5 * max(result.timings_s["agent"] for result in alone.results.values())
+        print(f"{command:18} left alone: {lasted_s:.1f} s, zeros: {alone.zeros()}", flush=True)
         for pause_s, draw in product(options.pause or PAUSES_S, range(options.times)):
             for redrawn in count():
                 drawn = random.Random(f"{options.seed} {command} {pause_s} {draw} {redrawn}")
                 moment_s = drawn.uniform(0, lasted_s)
-                found = run(command, (moment_s, pause_s))
-                if found["stopped"]:
+                found = run(command, limit_s, (moment_s, pause_s))
+                if found.stopped:
                     break
-            lost = sorted(found["zero"] - expected)
-            done, wrong, again = done + 1, wrong + bool(lost), again + bool(found["again"])
+            lost = {n: why for n, why in found.zeros().items() if n not in alone.zeros()}
+            done, wrong, again = done + 1, wrong + bool(lost), again + bool(found.again())
             print(
-                f"{command:18} stopped {pause_s:3g} s after {moment_s:5.1f} s in {', '.join(found['stopped'])}: "
-                f"{len(found['zero'])} zeros, {len(found['again'])} trials done again  "
-                f"{f'LOST: {lost}' if lost else 'ok'}",
+                f"{command:18} stopped {pause_s:3g} s after {moment_s:5.1f} s in {', '.join(found.stopped)}: "
+                f"{len(found.zeros())} zeros, {found.again()} trials done again  {f'LOST: {lost}' if lost else 'ok'}",
                 flush=True,
             )
     print(
@@ -67,18 +69,36 @@ def main() -> int:
     return 1 if wrong or not done else 0
 
 
-def run(command: str, stop: tuple[float, float] | None) -> dict[str, set[str]]:
-    """Run the built-in world, stopped once where `stop` says after how many seconds and for how many.
+@dataclass(frozen=True)
+class Run:
+    """The results of a run by task, and the tasks that it was at while it was stopped."""
 
-    Returns:
-        Trials by name: those with a `zero`, those `stopped` while they were under way, those done `again`.
-    """
+    results: dict[str, TrialResult]
+    stopped: set[str]
+
+    def zeros(self) -> dict[str, str]:
+        """Return what is said of each trial that failed."""
+        return {
+            name: f"{each.status.value} {each.timings_s}, {each.flags}"
+            for name, each in self.results.items()
+            if each.score is not None and each.score < 1.0
+        }
+
+    def again(self) -> int:
+        """Return how many trials were done more than once."""
+        return sum(
+            len(each.attempts) > 1 or "suspended" in each.flags for each in self.results.values()
+        )
+
+
+def run(command: str, limit_s: float, stop: tuple[float, float] | None) -> Run:
+    """Run the built-in world, stopped once where `stop` says after how many seconds and for how many."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         process = subprocess.Popen(
             [
                 str(Path(sys.executable).with_name(command)), "run", "--world", "built-in", "--agent", "scripted",
-                "--time-limit", f"{LIMIT_S:g}", "--workers", "2", "--limit", f"{TASKS}", "--out", str(out),
+                "--time-limit", f"{limit_s:g}", "--workers", "2", "--limit", f"{TASKS}", "--out", str(out),
             ],
             start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -89,14 +109,8 @@ def run(command: str, stop: tuple[float, float] | None) -> dict[str, set[str]]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        results = list(read_run(out).results.values())
-    return {
-        "zero": {each.task_id for each in results if each.score is not None and each.score < 1.0},
-        "again": {
-            each.task_id for each in results if len(each.attempts) > 1 or "suspended" in each.flags
-        },
-        "stopped": stopped,
-    }
+        results = read_run(out).results
+        return Run({key.task_id: result for key, result in results.items()}, stopped)
 
 
 def _pause(

@@ -179,6 +179,15 @@ def test_a_paid_check_fails_in_one_sentence(status: int) -> None:
     assert f"HTTP {status}" in shown.detail
 
 
+def test_a_paid_check_says_that_the_account_has_no_money() -> None:
+    with ModelServer([Answer(status=402, message="no")]) as server:
+        (check,) = paid_checks("", paid=True, open_model=lambda: opened(MODELS[0], server))
+        shown = check.run()
+    assert shown.status == "fail"
+    assert "has no money left" in shown.detail
+    assert "later" not in shown.fix
+
+
 def test_nothing_is_paid_unless_it_is_asked_for() -> None:
     assert paid_checks("openai:gpt-5.4", paid=False) == []
     with pytest.raises(InputError, match="add --model"):

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-from bench_core.faults import error_kind
+from bench_core.faults import FAULTS, error_kind
 from bench_core.models.errors import ModelError
 from bench_core.models.factory import PROVIDERS, model_of, refuse_missing_key_of
 from bench_core.models.records import Message, ModelRequest, TextPart
@@ -31,7 +31,7 @@ _ABOUT_LOOKING_UP = re.compile(
 
 
 class UnusableModelError(InputError):
-    """The provider refuses the key, or does not know the model."""
+    """The provider refuses the key, does not know the model or wants money first."""
 
 
 def check_model_of(context: TrialContext) -> None:
@@ -96,7 +96,7 @@ async def pay_for_one_token(model: Model) -> Reply:
     """Make the cheapest call there is and return its reply, with what it used and cost.
 
     Raises:
-        UnusableModelError: The provider refuses the key or does not know the model.
+        UnusableModelError: The provider refuses the key, does not know the model or wants money first.
         ModelError: It gave no usable reply for another reason.
     """
     fewest = _LEAST_TOKENS.get(model.name.partition(":")[0], 1)
@@ -106,7 +106,7 @@ async def pay_for_one_token(model: Model) -> Reply:
     try:
         return await model.complete(request, deadline_s=_PAID_S)
     except ModelError as error:
-        if error.kind in {"auth", "not_found"}:
+        if FAULTS[error.kind].owner == "user":
             raise UnusableModelError(_in_words(error, model.name)) from error
         raise
 
@@ -137,6 +137,8 @@ def _in_words(error: ModelError, name: str) -> str:
     provider, _, model = name.partition(":")
     status = f"HTTP {error.status}: " if error.status else ""
     reason = f"{status}{' '.join(error.message.split())[:_SHORT]}"
+    if error.kind == "no_money":
+        return f"the account at {provider} has no money left ({reason})"
     if error.kind != "not_found" and not _refuses_model(error, name):
         known = PROVIDERS.get(provider)
         where = f" in {' or '.join(known.keys)}" if known else ""

@@ -67,7 +67,9 @@ def _pay(open_model: Callable[[], Model]) -> CheckResult:
     try:
         found = asyncio.run(pay())
     except InputError as error:
-        return failed(str(error), "set the provider's key, and a model that it may use")
+        return failed(
+            str(error), "set the key of an account with money, and a model that it may use"
+        )
     except EnvironmentFaultError as error:
         return failed(str(error), "try again later; see the provider's status page")
     usage = found.usage
