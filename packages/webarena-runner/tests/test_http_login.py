@@ -151,11 +151,16 @@ async def test_health_names_the_site_that_is_down(forum: str, silent: str, close
         gitlab=silent,
         shopping_admin=f"{forum}/broken",
     )
-    faults = await check_sites(config, config.sites, timeout_s=5.0)
-    assert faults["reddit"] is None
-    assert "cannot be reached" in faults["shopping"]
-    assert "did not answer" in faults["gitlab"]
-    assert "status 500" in faults["shopping_admin"]
+    found = await check_sites(config, config.sites, timeout_s=5.0)
+    down = {
+        name: " ".join(map(str, each))
+        for name, each in found.items()
+        if any(f.is_down for f in each)
+    }
+    assert set(down) == {"shopping", "gitlab", "shopping_admin"}
+    assert "cannot be reached" in down["shopping"]
+    assert "did not answer" in down["gitlab"]
+    assert "status 500" in down["shopping_admin"]
 
 
 def test_endless_redirects_are_a_fault(forum: str) -> None:
@@ -231,3 +236,13 @@ def test_cookies_for_the_browser_keep_what_chromium_needs(forum: str) -> None:
 
 def test_cookie_values_do_not_show_in_reprs(forum: str) -> None:
     assert "s1" not in repr(log_in(sites(reddit=forum).site("reddit"), "reddit").cookies)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_sent"),
+    [("http://shop.test/", False), ("https://shop.test/", True), ("http://shop.localhost/", True)],
+)
+def test_secure_cookies_go_where_a_browser_sends_them(url: str, *, is_sent: bool) -> None:
+    cookie = parse_cookie("a=1; Secure", url)
+    assert cookie is not None
+    assert cookie.goes_to(url) == is_sent

@@ -17,6 +17,7 @@ from bench_core.errors import InputError
 from bench_core.providers import EngineRoom
 from webarena_runner.cli import main
 from webarena_runner.config import EnvironmentConfig
+from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.site_needs import SiteNeeds, site_needs
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ def test_what_is_needed_stands_beside_what_is_free(needs: SiteNeeds) -> None:
     there = {"am1n3e/webarena-verified-reddit"}
     assert with_room(needs, there=there).text() == (
         "gitlab: 2 x, image 31.6 GB, 8.0 GB of memory\n"
-        "map: 1 x, image 3.3 GB, about 60 GB of data, from `webarena-verified env setup init`\n"
+        "map: 1 x, image 3.3 GB, about 116 GB of data, from `webarena-verified env setup init`, "
+        f"{SITE_FACTS['map'].data_note}\n"
         "reddit: 1 x, image 8.4 GB, which is there\n"
-        "together: 94.9 GB of disk, 8.0 GB of memory; "
+        "together: 150.9 GB of disk, 8.0 GB of memory; "
         "free: 200.0 GB of disk in /var/lib/docker, 16.0 GB of memory"
     )
 
@@ -66,16 +68,16 @@ def test_what_is_there_needs_no_disk(needs: SiteNeeds) -> None:
     }
     full = with_room(needs, there=there, disk_free=0)
     assert (full.disk_gb, full.check()) == (0.0, [])
-    with pytest.raises(InputError, match=r"map: what is not on the disk yet takes 60\.0 GB"):
+    with pytest.raises(InputError, match=r"map: what is not on the disk yet takes 116\.0 GB"):
         with_room(needs, there={*there} - {"webarena_verified_map_tile_db"}, disk_free=0).check()
 
 
 def test_images_for_which_the_disk_has_no_room_are_refused(needs: SiteNeeds) -> None:
-    assert with_room(needs, disk_free=104 * GB).check() == []
+    assert with_room(needs, disk_free=160 * GB).check() == []
     with pytest.raises(
-        InputError, match=r"gitlab, map, reddit: .* 103\.3 GB at least, and 103\.0 GB"
+        InputError, match=r"gitlab, map, reddit: .* 159\.3 GB at least, and 159\.0 GB"
     ):
-        with_room(needs, disk_free=103 * GB).check()
+        with_room(needs, disk_free=159 * GB).check()
 
 
 def test_memory_that_others_hold_is_a_warning_and_what_there_is_not_a_refusal(

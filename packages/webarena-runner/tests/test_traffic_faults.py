@@ -7,13 +7,20 @@ import pytest
 
 from bench_core.records import Status
 from webarena_runner.config import default_config
-from webarena_runner.evaluation import evaluate
+from webarena_runner.evaluation import evaluate, write_answer
 from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.failures import classify_failure
 from webarena_runner.reference_solutions.traffic import navigation
 from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.site_checks import SiteFault
 from webarena_runner.tasks import load_tasks
-from webarena_runner.traffic_faults import decisive_fault, recorded_requests, traffic_fault_in
+from webarena_runner.traffic_faults import (
+    HEALTH_FILE,
+    decisive_fault,
+    note_health,
+    recorded_requests,
+    traffic_fault_in,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,3 +167,134 @@ def test_right_state_with_a_wrong_declaration_is_told_apart(tmp_path: Path) -> N
     found = classify_failure(Status.COMPLETED, evaluate(TASK, folder), steps=3)
     assert found is not None
     assert found[0] == "wrong_declaration"
+
+
+ELSEWHERE = "http://www.forum.test:9999"
+MOVED = answered("/f/space", 302, redirectURL=f"{ELSEWHERE}/f/space")
+THERE = navigation(f"{ELSEWHERE}/f/space")
+
+
+def fault_of(*entries: Any, wanted: Any = (), health: Any = ()) -> Any:
+    return decisive_fault(recorded_requests(entries, CONFIG, ["reddit"]), wanted, health)
+
+
+def test_page_that_the_site_moved_to_a_host_that_is_not_listed_is_told_with_the_line_to_add() -> (
+    None
+):
+    found = fault_of(START, MOVED, THERE)
+    assert (found.kind, found.on) == ("unlisted_host", "page")
+    assert f"add `aliases: [{ELSEWHERE}]` to reddit" in found.evidence
+    missed = fault_of(START, MOVED, THERE, wanted=[expected()])
+    assert (missed.kind, missed.on) == ("unlisted_host", "expected")
+    assert fault_of(START, MOVED, THERE, wanted=[expected(passed=True)]).on == "page"
+    assert fault_of(START, THERE) is None  # the agent's own way
+
+
+def came(url: str, referer: str) -> dict[str, Any]:
+    entry = navigation(url)
+    entry["request"]["headers"].append({"name": "Referer", "value": referer})
+    return entry
+
+
+def test_page_that_leaves_for_the_same_path_at_another_host_was_moved_by_its_site() -> None:
+    page, here = answered("/f/space", 200), f"{FORUM}/"
+    moved = came(f"{ELSEWHERE}/f/space", here)
+    assert fault_of(page, moved).kind == "unlisted_host"
+    assert fault_of(START, moved) is None  # a link to another site
+    assert fault_of(page, came(f"{ELSEWHERE}/f/space", "http://news.test/")) is None
+    assert fault_of(START, came("http://news.test/", here)) is None
+    assert fault_of(START, came("http://www.reddit.localhost:80/", here)).kind == "unlisted_host"
+
+
+def test_move_to_a_listed_alias_is_no_fault() -> None:
+    alias = CONFIG.site("reddit").urls[1]
+    assert fault_of(answered("/f/space", 302, redirectURL=f"{alias}/f/space")) is None
+
+
+def test_expected_request_at_a_host_that_is_not_listed_is_told() -> None:
+    found = fault_of(START, navigation(f"{ELSEWHERE}/f/space"), wanted=[expected()])
+    assert (found.kind, found.on) == ("unlisted_host", "expected")
+    assert f"add `aliases: [{ELSEWHERE}]` to reddit" in found.evidence
+    here = answered("/f/space", 200)
+    assert fault_of(navigation(f"{ELSEWHERE}/f/space"), here, wanted=[expected()]) is None
+    assert fault_of(START, navigation(f"{ELSEWHERE}/f/other"), wanted=[expected()]) is None
+
+
+def unwell(concern: Any, request: str = "search") -> SiteFault:
+    return SiteFault(site="reddit", request=request, concern=concern, detail="broken")
+
+
+@pytest.mark.parametrize(
+    ("concern", "kind"),
+    [("answer", "site_error"), ("page", "wrong_page"), ("speed", "site_slow")],
+)
+def test_health_of_a_site_counts_where_the_trial_needed_it(concern: Any, kind: str) -> None:
+    fault, search = unwell(concern), answered("/search?q=x", 200)
+    found = fault_of(START, search, health=[fault])
+    assert (found.kind, found.on, found.evidence) == (kind, "page", "broken")
+    assert fault_of(START, health=[fault]) is None
+    wanted = ExpectedRequest("GET", ("__REDDIT__/search",), {}, passed=False)
+    assert fault_of(START, wanted=[wanted], health=[fault]).kind == kind
+    assert fault_of(START, health=[unwell(concern, "language")]).kind == kind
+
+
+def test_address_of_a_site_counts_where_requests_are_scored() -> None:
+    assert fault_of(START, health=[unwell("address")]) is None
+    assert fault_of(START, wanted=[expected()], health=[unwell("address")]).kind == "unlisted_host"
+
+
+def test_what_scripts_need_of_a_site_is_dead_where_no_request_was_answered() -> None:
+    dead, alive = answered("/search?a", 502), answered("/search?b", 200)
+    for each in (dead, alive):
+        each["request"]["headers"] = [{"name": "Accept", "value": "*/*"}]
+    assert (fault_of(START, dead).kind, fault_of(START, dead).on) == ("site_error", "page")
+    assert fault_of(START, dead, alive).on == "other"
+
+
+def test_page_in_the_way_or_of_another_type_is_not_the_sites() -> None:
+    def page(**content: Any) -> dict[str, Any]:
+        return answered("/f/space", 200, content=content)
+
+    title = "<title>Down for maintenance</title>"
+    assert fault_of(START, page(mimeType="text/html", text=title)).kind == "wrong_page"
+    assert fault_of(START, page(mimeType="application/octet-stream")).kind == "wrong_page"
+    assert fault_of(START, page(mimeType="text/html", text="<title>Space</title>")) is None
+    script = page(mimeType="text/html", text=title)
+    script["request"]["headers"] = [{"name": "Accept", "value": "*/*"}]
+    assert fault_of(START, script) is None
+
+
+def test_late_page_explains_only_a_lack_of_time() -> None:
+    late = {**answered("/f/space", 200), "time": 12_000}
+    found = fault_of(START, late)
+    assert (found.kind, found.on) == ("site_slow", "page")
+    assert "took 12 s" in found.evidence
+    assert fault_of(START, {**late, "time": 9_000}) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "mode"),
+    [(Status.COMPLETED, "missing_action"), (Status.TIME_LIMIT, "site_slow")],
+)
+def test_slow_site_is_the_cause_of_a_time_limit_alone(
+    tmp_path: Path, status: Status, mode: str
+) -> None:
+    late = {**answered("/f/space", 200), "time": 12_000}
+    folder = write_trial(tmp_path, TASK, CONFIG, answer=DONE, entries=[START, late])
+    if status is not Status.COMPLETED:
+        write_answer(folder, None)
+    found = classify_failure(status, evaluate(TASK, folder))
+    assert found is not None
+    assert found[0] == mode
+
+
+def test_health_is_noted_once_beside_the_traffic(tmp_path: Path) -> None:
+    folder = write_trial(tmp_path, TASK, CONFIG, entries=[START, answered("/search?q=x", 200)])
+    note_health(folder, [])
+    assert not (folder / HEALTH_FILE).exists()
+    note_health(folder, [unwell("answer")])
+    note_health(folder, [unwell("answer"), unwell("page")])
+    assert len(json.loads((folder / HEALTH_FILE).read_text())) == 2
+    found = traffic_fault_in(folder / "network.har", CONFIG, ["reddit"])
+    assert found is not None
+    assert found.kind == "site_error"

@@ -28,11 +28,10 @@ from bench_core.protocols import TrialContext
 from bench_core.run_folder import package_versions
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import EnvironmentConfig, shared_cookie_hosts
-from webarena_runner.login.http_login import log_in
 from webarena_runner.provenance import PACKAGES
 from webarena_runner.recording import HarRecorder
 from webarena_runner.reference_solutions.scorability import dataset_checksum, shipped_notes
-from webarena_runner.site_checks import site_fault
+from webarena_runner.site_checks import site_faults
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import load_tasks
@@ -93,7 +92,7 @@ def checks(
             return [*found, Check("sites", partial(warned, str(error), way_out))]
         way_out = "`webarena-runner config init` writes a file to be edited"
         return [*found, Check("sites", partial(failed, str(error), way_out))]
-    found += [Check(f"site {name}", partial(_site, config, name)) for name in config.sites]
+    found += [Check(f"site {name}", partial(site_check, config, name)) for name in config.sites]
     return [*found, Check("session cookies", partial(_cookies, config))]
 
 
@@ -186,24 +185,20 @@ def _model(model: str) -> CheckResult:
     return ok("its adapter loads and its key is set")
 
 
-def _site(config: EnvironmentConfig, name: str) -> CheckResult:
-    site, facts = config.site(name), SITE_FACTS[name]
-    if facts.base_path and not site.url.endswith(facts.base_path):
-        return failed(
-            f"{site.url} does not end with {facts.base_path}, which the tasks expect",
-            f"write the URL as {site.origin}{facts.base_path}",
-        )
-    if fault := site_fault(config, name, _SITE_S):
-        return failed(
-            fault, f"start the site, e.g. `webarena-runner sites start --config FILE --site {name}`"
-        )
-    if facts.login_path is None:
-        return ok(f"{site.url} answers; it has no accounts")
-    try:
-        session = log_in(site, name, _SITE_S)
-    except BenchError as error:
-        return failed(str(error), "check username, password and that the image is the right one")
-    return ok(f"{site.url} answers, {session.username} is logged in")
+def site_check(config: EnvironmentConfig, name: str) -> CheckResult:
+    """Check one site by its known requests and its login."""
+    site, faults = config.site(name), list(site_faults(config, name, _SITE_S))
+    if faults:
+        fixes = dict.fromkeys(filter(None, (each.fix for each in faults)))
+        details = "; ".join(each.detail for each in faults)
+        # before anything is downloaded
+        if (note := SITE_FACTS[name].data_note) and any(each.is_down for each in faults):
+            details = f"{details}; {note}"
+        return failed(details, "; ".join(fixes) or f"look at the log of {name}")
+    asked = ", ".join(each.name for each in SITE_FACTS[name].known)
+    if site.credentials is None:
+        return ok(f"{site.url} answers ({asked}); it has no accounts")
+    return ok(f"{site.url} answers ({asked}), {site.credentials.username} is logged in")
 
 
 def _cookies(config: EnvironmentConfig) -> CheckResult:
@@ -221,7 +216,7 @@ def _cookies(config: EnvironmentConfig) -> CheckResult:
 def _built_in() -> CheckResult:
     with built_in_world() as world:
         config = environment_of(world).config
-        answers = {name: _site(config, name) for name in config.sites}
+        answers = {name: site_check(config, name) for name in config.sites}
     wrong = [f"{name}: {each.detail}" for name, each in answers.items() if each.status == "fail"]
     if wrong:
         return failed("; ".join(wrong), "report this as a bug")

@@ -38,10 +38,11 @@ from webarena_runner.site_checks import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
+from webarena_runner.traffic_faults import note_health
 from webarena_runner.unserved import Served, unserved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -129,8 +130,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
     urls = config.render(start_urls(given.task), given.sites)
     # over HTTP where that works; at the other sites the browser must log in
     sessions, live = await enter_all(config, given.sites, settings.site_s, settings.auth_folder)
-    reached = {session.site for session in sessions}
-    await _require_sites(config, set(given.sites) - reached, settings.site_s)
+    await _require_sites(given)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     watch = IntegrityWatch(watched=True)
     options = replace(settings.chromium, hidden=context.hidden)
@@ -199,12 +199,18 @@ async def _answered(work: Awaitable[None]) -> None:
         raise EnvironmentFaultError(f"Chromium does not answer: {error!r}") from error
 
 
-async def _require_sites(config: EnvironmentConfig, sites: Iterable[str], timeout_s: float) -> None:
-    """Raise EnvironmentFaultError, naming the site, unless all of `sites` answer."""
-    faults = await check_sites(config, sites, timeout_s)
-    for name, fault in faults.items():
-        if fault is not None:
-            raise EnvironmentFaultError(f"the site {name!r} is down: {fault}")
+async def _require_sites(given: Conditions) -> None:
+    """Note in the trial's folder what is wrong with its sites.
+
+    Raises:
+        EnvironmentFaultError: One of them cannot be used at all.
+    """
+    found = await check_sites(given.config, given.sites, given.settings.site_s, accounts=False)
+    for name, faults in found.items():
+        down = next((each for each in faults if each.is_down), None)
+        if down is not None:
+            raise EnvironmentFaultError(f"the site {name!r} is down: {down.detail}")
+        note_health(given.context.folder, faults)
 
 
 class SiteEnvironment(TrialEnvironment):
@@ -313,8 +319,7 @@ class SiteEnvironment(TrialEnvironment):
 
     async def check(self) -> None:
         """Raise EnvironmentFaultError where a site is down: a failure on it is not the agent's."""
-        given = self._given
-        await _require_sites(given.config, given.sites, given.settings.site_s)
+        await _require_sites(self._given)
 
     def _without_secrets(self, text: str) -> str:
         given = self._given

@@ -16,8 +16,11 @@ It is derived from the statuses, the evaluator's details and the agent's own dec
     login_lost              a site sent the agent to its login page
     site_error              a site answered with a server error
     navigation_blocked      a page could not be opened
+    unlisted_host           a page of a site is at a host that the configuration does not list
+    wrong_page              a page is not the site's: about maintenance, a captcha, another language
+    site_slow               pages took long, and the agent ran out of steps or time
 
-The last three are faults in the traffic, and go with the suspect cause of the same name. On a request
+The last six are faults in the traffic, and go with the suspect cause of the same name. On a request
 that the task expects they take precedence over mistakes of the agent that they may have caused; on
 another page they take precedence where the agent made no other mistake. A malformed answer, a wrong
 declaration and a forbidden request are the agent's own acts in any case.
@@ -92,6 +95,8 @@ def _explains(fault: TrafficFault, mode: str, evaluation: Evaluation) -> bool:
     wrong_type = _word(actual, "task_type") != _word(expected, "task_type")
     if fault.on == "other" or (wrong_type and not evaluation.malformed):
         return False
+    if fault.kind == "site_slow":
+        return mode in {"step_limit", "time_limit", "gave_up"}
     return mode in _MAY_BE_FAULT or (fault.on == "expected" and mode == "wrong_action")
 
 

@@ -15,7 +15,7 @@ from bench_core.run_spec import RunSpec, select_tasks
 from webarena_runner.config import EnvironmentConfig, shared_cookie_hosts
 from webarena_runner.extraction import NO_MODEL
 from webarena_runner.reference_solutions.scorability import Kind, installed_notes
-from webarena_runner.site_checks import check_sites
+from webarena_runner.site_checks import SiteFault, check_sites
 from webarena_runner.site_copies import copy_configs
 from webarena_runner.tasks import load_tasks, task_sites
 
@@ -72,9 +72,11 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         check_model_of(_trial_of(spec).model_copy(update={"model": name}))
     find_chromium()
     down = [
-        f"the site {site!r} is down, its trials will end without a score: {fault}"
-        for site, fault in asyncio.run(_faults(config, sites, timeout_s))
-        if fault is not None
+        f"the site {site!r} is down, its trials will end without a score: {fault.detail}"
+        if fault.is_down
+        else f"the site {site!r} is not as the tasks need it: {fault}"
+        for site, faults in asyncio.run(_faults(config, sites, timeout_s))
+        for fault in faults
     ]
     # planned tasks whose scores mean little; none is left out for that
     noted = installed_notes().count(task.task_id for task in tasks)
@@ -87,8 +89,8 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
 
 async def _faults(
     config: EnvironmentConfig, sites: Sequence[str], timeout_s: float
-) -> list[tuple[str, str | None]]:
-    """Return why each site, and each copy of one, cannot be used."""
+) -> list[tuple[str, list[SiteFault]]]:
+    """Return what is wrong with each site, and each copy of one."""
     first = await check_sites(config, sites, timeout_s)
     others = [(name, each) for name in sites for each in copy_configs(config, name)[1:]]
     found = await asyncio.gather(*(check_sites(each, [name], timeout_s) for name, each in others))

@@ -19,8 +19,7 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
 from bench_core.serving import address_of, is_loopback
 from webarena_runner.evaluator_loader import evaluator_module
-from webarena_runner.login.http_login import log_in
-from webarena_runner.site_checks import site_fault
+from webarena_runner.site_checks import site_faults
 from webarena_runner.site_copies import (
     data_folder,
     image_volumes,
@@ -85,7 +84,7 @@ def site_status(config: EnvironmentConfig, name: str, timeout_s: float = _PROBE_
         site=name,
         url=config.site(name).url,
         container=container,
-        fault=site_fault(config, name, timeout_s),
+        fault="; ".join(map(str, site_faults(config, name, timeout_s))) or None,
         reset_by=method,
     )
 
@@ -149,12 +148,8 @@ def _timed(
     while True:
         left = deadline - time.monotonic()
         within = min(_PROBE_S, max(1.0, left))
-        fault = site_fault(config, name, within)
-        if fault is None and SITE_FACTS[name].login_path is not None:
-            try:
-                log_in(config.site(name), name, within)
-            except EnvironmentFaultError as error:  # it does not accept its user
-                fault = str(error)
+        found = site_faults(config, name, within)
+        fault = next((each.detail for each in found if each.is_down), None)
         if fault is None:
             return time.monotonic() - began
         if left <= _POLL_S:

@@ -13,6 +13,27 @@ SITES: tuple[SiteName, ...] = get_args(SiteName)
 
 
 @dataclass(frozen=True)
+class KnownRequest:
+    """A request that the site of an image answers in a known way.
+
+    Attributes:
+        name: What of the site it needs.
+        path: Below the site's URL, or below its host.
+        from_root: Whether it is below the host.
+        type: How the Content-Type of the answer begins.
+        shows: A pattern of what the answer contains.
+        below: How the paths of a trial's requests begin that need the same.
+    """
+
+    name: str
+    path: str
+    from_root: bool = False
+    type: str = "text/html"
+    shows: str | None = None
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SiteFacts:
     """One site of the benchmark as its image serves it.
 
@@ -23,11 +44,12 @@ class SiteFacts:
         account: Public user name and password documented with the image.
         login_path: The page with the login form, below the site's URL; None where there are no accounts.
         private_path: A page that only a logged-in user sees; `{username}` is filled in.
-        health_path: A page that answers below 500 when the site is up.
+        known: Requests whose answers show its health; the front page is the first.
         login_header: The header that logs in without a form; its value is `user:password`.
         logout_path: The path below which a user logs out.
         image_gb: Size of its image, as its registry has it.
         data_gb: Size of the volumes that webarena-verified's set-up fills.
+        data_note: What is known of that set-up.
         memory_gb: Memory of a container, where it is known to need much.
         shm_mb: Shared memory that the image's compose file asks for.
         login_field: A field of the login form, where the image shows the form at any address.
@@ -39,12 +61,13 @@ class SiteFacts:
     account: tuple[str, str] | None = None
     login_path: str | None = None
     private_path: str = "/"
-    health_path: str = "/"
+    known: tuple[KnownRequest, ...] = (KnownRequest("front page", "/"),)
     login_header: str | None = None
     logout_path: str | None = None
     login_field: str | None = None
     image_gb: float = 0.0
     data_gb: float = 0.0
+    data_note: str | None = None
     memory_gb: int | None = None
     shm_mb: int | None = None
 

@@ -117,6 +117,8 @@ class SiteNeeds(Record):
                 else "from `webarena-verified env setup init`"
             )
             parts.append(f"about {site.data_gb:.0f} GB of data, {known}")
+            note = SITE_FACTS[site.name].data_note
+            parts += [note] if note and not self._has_data(site) else []
         if site.memory_gb is not None:
             parts.append(f"{site.memory_gb:.1f} GB of memory")
         return ", ".join(parts)

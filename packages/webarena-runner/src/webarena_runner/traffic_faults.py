@@ -2,31 +2,39 @@
 
 Only requests to the task's sites count, and pages to which a site redirected. The place of a fault
 decides its consequence (`failures`): on a request that the task expects, on a page that did not open
-later either, or elsewhere, where faults also happen on working sites.
+later either, or elsewhere, where faults also happen on working sites. What the known requests of
+`site_checks` showed before and after the trial counts where the trial made requests that need the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 from urllib.parse import urldefrag, urljoin, urlsplit
+
+from pydantic import TypeAdapter
 
 from bench_core.records import Record
 from bench_core.records.codec import decode_json
 from bench_core.serving import address_of
+from webarena_runner.config import EnvironmentConfig
+from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.recording.entries import UNFINISHED
+from webarena_runner.site_checks import Concern, SiteFault, foreign_page, told, unlisted_root
 from webarena_runner.site_facts import SITE_FACTS, SiteFacts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+Kind = Literal[
+    "unlisted_host", "login_lost", "site_error", "wrong_page", "navigation_blocked", "site_slow"
+]
 
-    from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.expectations import ExpectedRequest
-
-Kind = Literal["login_lost", "site_error", "navigation_blocked"]
-
-_GRAVEST: tuple[Kind, ...] = ("login_lost", "site_error", "navigation_blocked")
+_GRAVEST: tuple[Kind, ...] = get_args(Kind)
+_KIND_OF: dict[Concern, Kind] = {
+    "address": "unlisted_host", "answer": "site_error", "page": "wrong_page", "speed": "site_slow"
+}  # fmt: skip
+HEALTH_FILE = "site_health.json"
+"""What was wrong with the sites of a trial before it or after it; absent if nothing was."""
 _REFUSAL, _UNAUTHORIZED, _TOO_MANY, _SITE_ERROR = 400, 401, 429, 500
 # They count as a lost login only where the site also asks for a login elsewhere.
 _REFUSALS = (403, 419, 422)
@@ -34,6 +42,7 @@ _REFUSALS = (403, 419, 422)
 _STALLED_MS = 10_000
 # Failures that the page or the agent's browser caused; all others are the network's or the site's.
 _LEFT = ("ERR_ABORTED", "was left before")
+_HEALTH = TypeAdapter(list[SiteFault])
 _REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
 
 
@@ -55,7 +64,10 @@ class RecordedRequest:
 
     Attributes:
         url: With `__SITE__`, as in a definition, where it is below the site's URL.
+        path: Its path at the site's host.
+        elsewhere: What `url` would be if its host were a site's, with the site and the root to list.
         is_refused: Whether the site refused it, possibly because there was no login.
+        slow: A page that was answered, but late.
     """
 
     site: str | None
@@ -64,6 +76,9 @@ class RecordedRequest:
     is_page: bool
     is_refused: bool
     fault: TrafficFault | None
+    path: str = ""
+    elsewhere: tuple[tuple[str, str, str], ...] = ()
+    slow: TrafficFault | None = None
 
 
 def traffic_fault_in(
@@ -79,17 +94,38 @@ def traffic_fault_in(
         requests = recorded_requests(readable, config, sites)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # the evaluator's own result names what is wrong with such a recording
-    return decisive_fault(requests, expected)
+    health = har.with_name(HEALTH_FILE)
+    known = _HEALTH.validate_json(health.read_bytes()) if health.is_file() else []
+    return decisive_fault(requests, list(expected), known)
+
+
+def note_health(folder: Path, faults: Iterable[SiteFault]) -> None:
+    """Add what is wrong with the sites of a trial to what its folder says of them."""
+    path = folder / HEALTH_FILE
+    known = _HEALTH.validate_json(path.read_bytes()) if path.is_file() else []
+    if found := list(dict.fromkeys([*known, *faults])):
+        path.write_bytes(_HEALTH.dump_json(found, indent=1))
 
 
 def decisive_fault(
-    requests: Sequence[RecordedRequest], expected: Iterable[ExpectedRequest]
+    requests: Sequence[RecordedRequest],
+    expected: Sequence[ExpectedRequest],
+    health: Sequence[SiteFault] = (),
 ) -> TrafficFault | None:
     """Return the fault that explains most: on an expected request, on a page, on any request."""
+    needed = [
+        TrafficFault(kind=_KIND_OF[each.concern], evidence=str(each))
+        for each in health
+        if _is_needed(each, requests, expected)
+    ]
+    seen = [each.fault for each in requests]
+    moved = [each for each in (*seen, *needed) if each is not None and each.kind == "unlisted_host"]
+    missed = any(not each.passed for each in expected)
     for on, found in (
-        ("expected", [_met(each, requests) for each in expected]),
-        ("page", [each.fault for each in _unopened(requests)]),
-        ("other", [each.fault for each in requests]),
+        ("expected", [*(_met(each, requests) for each in expected), *(moved if missed else ())]),
+        ("page", [*(each.fault for each in _unopened(requests)), *_dead(requests), *needed]),
+        ("page", [each.slow for each in requests]),
+        ("other", seen),
     ):
         for kind in _GRAVEST:
             first = next((each for each in found if each is not None and each.kind == kind), None)
@@ -98,12 +134,39 @@ def decisive_fault(
     return None
 
 
+def _is_needed(
+    fault: SiteFault, requests: Sequence[RecordedRequest], expected: Sequence[ExpectedRequest]
+) -> bool:
+    """Return whether a trial needed what is wrong with a site."""
+    if fault.concern == "address":  # it matters where requests are scored
+        return bool(expected)
+    known = (each for each in SITE_FACTS[fault.site].known if each.name == fault.request)
+    below = next((each.below for each in known), ())
+    wanted = (url for each in expected for url in each.urls)
+    return (
+        not below
+        or any(e.site == fault.site and e.path.startswith(below) for e in requests)
+        or any(f"__{fault.site.upper()}__{path}" in url for path in below for url in wanted)
+    )
+
+
+def _dead(requests: Sequence[RecordedRequest]) -> Iterator[TrafficFault]:
+    """Yield the faults of what a page's scripts need of a site, where no such request was answered."""
+    for site in {each.site for each in requests if each.site is not None}:
+        for known in SITE_FACTS[site].known:
+            of_it = [
+                e for e in requests if e.site == site and e.path.startswith(known.below or ("//",))
+            ]
+            if of_it and all(each.fault is not None for each in of_it):
+                yield of_it[-1].fault  # type: ignore[misc]  # all have one
+
+
 def recorded_requests(
     entries: Iterable[dict[str, Any]], config: EnvironmentConfig, sites: Sequence[str]
 ) -> list[RecordedRequest]:
-    """Return the requests of a HAR that went to `sites` or to where one of them redirected."""
+    """Return the requests of a HAR, and of those to `sites` or to where one redirected the faults."""
     reader = _Reader(config, sites)
-    return [found for entry in entries if (found := reader.read(entry)) is not None]
+    return [reader.read(entry) for entry in entries]
 
 
 def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> TrafficFault | None:
@@ -113,6 +176,11 @@ def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> Traf
     fault: a site that asks for a new login answers 302, which many tasks expect.
     """
     asked = [each for each in requests if expected.matches(each.method, each.url)]
+    for each in () if asked else requests:
+        for url, name, root in each.elsewhere:
+            if expected.matches(each.method, url):
+                evidence = ": ".join(told(name, "what the task expects", each.url, root))
+                return TrafficFault(kind="unlisted_host", evidence=evidence)
     if not asked or (expected.passed and expected.is_any and any(not e.fault for e in asked)):
         return None
     last = asked[-1]
@@ -143,11 +211,13 @@ class _Reader:
             if not config.missing([name])
             for url in sorted(config.site(name).urls, key=len, reverse=True)
         ]
-        self._sent_to: set[str] = set()
+        self._config = config
+        self._sent_to: dict[str, TrafficFault | None] = {}
         self._logged_out: set[str] = set()
+        self._pages: dict[str, str] = {}
 
-    def read(self, entry: dict[str, Any]) -> RecordedRequest | None:
-        """Return the request, None where it did not go to one of the sites."""
+    def read(self, entry: dict[str, Any]) -> RecordedRequest:
+        """Return the request; one that no site sent the browser to has no fault."""
         request, response = entry["request"], entry["response"]
         url = urldefrag(request["url"]).url
         # Its site, and which of the site's URLs it is below.
@@ -155,21 +225,56 @@ class _Reader:
         here = [(name, root) for name, root in self._roots if address_of(root) == host]
         below = [(name, root) for name, root in here if _is_below(url, root)]
         name, root = next(iter([*below, *here]), (None, ""))
-        if name is None and url not in self._sent_to:
-            return None
         if name is not None and response.get("redirectURL"):
-            self._sent_to.add(urldefrag(urljoin(url, response["redirectURL"])).url)
+            self._redirected(name, url, urldefrag(urljoin(url, response["redirectURL"])).url)
         lost = None if name is None else self._login_lost(name, root, entry)
+        if name is None:
+            self._moved_itself(url, request)
+        elif _is_page(request):
+            self._pages[_after_host(url)] = name
+        if name is None and url not in self._sent_to:
+            fault = None  # the agent went there by itself
+        else:
+            moved = self._sent_to.get(url) if response["status"] >= 0 else None
+            fault = lost or moved or _site_error(entry) or _unanswered(entry) or _foreign(entry)
+        path = _after_host(url)
+        elsewhere = [
+            (f"__{site.upper()}__{path[len(base) :]}", site, "/".join(url.split("/")[:3]) + base)
+            for site, base in sorted({(n, urlsplit(r).path.rstrip("/")) for n, r in self._roots})
+            if name is None and path.startswith(base)
+        ]
         return RecordedRequest(
             site=name,
             method=request["method"],
-            url=f"__{name.upper()}__{_after_host(url)[len(urlsplit(root).path) :]}"
-            if name and below
-            else url,
+            url=f"__{name.upper()}__{path[len(urlsplit(root).path) :]}" if name and below else url,
+            path=path,
+            elsewhere=tuple(elsewhere),
             is_page=_is_page(request),
             is_refused=response["status"] in _REFUSALS,
-            fault=lost or _site_error(entry) or _unanswered(entry),
+            fault=fault,
+            slow=_late(entry) if name is not None and fault is None else None,
         )
+
+    def _moved_itself(self, url: str, request: dict[str, Any]) -> None:
+        """Find a page that its site left for the same path at another host, by a script or a `<meta>`."""
+        name, headers = self._pages.get(_after_host(url)), _headers(request)
+        asked = headers.get("referer", "")
+        if name is None or not _is_page(request) or url in self._sent_to:
+            return
+        from_here = any(address_of(root) == address_of(asked) for _, root in self._roots)
+        # every site has a page at "/", to which links lead
+        ends = {".".join(str(urlsplit(each).hostname).split(".")[-2:]) for each in (asked, url)}
+        if from_here and (urlsplit(url).path != "/" or len(ends) == 1):
+            self._redirected(name, asked, url)
+
+    def _redirected(self, name: str, url: str, target: str) -> None:
+        site = self._config.site(name)
+        root = unlisted_root(site, target)
+        moved = None
+        if root is not None:
+            evidence = ": ".join(told(name, url, target, root))
+            moved = TrafficFault(kind="unlisted_host", evidence=evidence)
+        self._sent_to[target] = moved
 
     def _login_lost(self, name: str, root: str, entry: dict[str, Any]) -> TrafficFault | None:
         facts, request, response = SITE_FACTS[name], entry["request"], entry["response"]
@@ -220,6 +325,25 @@ def _unanswered(entry: dict[str, Any]) -> TrafficFault | None:
     return _fault("navigation_blocked", entry, f"{how}: {why}")
 
 
+def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
+    """Find a page that stands in the site's way, such as one about maintenance, or that is none."""
+    content = entry["response"].get("content") or {}
+    kind = str(content.get("mimeType") or "").partition(";")[0].lower()
+    if not _is_page(entry["request"]) or entry["response"]["status"] not in {200, 403}:
+        return None
+    if kind == "application/octet-stream":
+        return _fault("wrong_page", entry, f"was answered as {kind} instead of a page")
+    title = foreign_page(str(content.get("text") or ""))
+    return None if title is None else _fault("wrong_page", entry, f"shows a page titled {title!r}")
+
+
+def _late(entry: dict[str, Any]) -> TrafficFault | None:
+    took = entry.get("time", 0)
+    if not _is_page(entry["request"]) or took < _STALLED_MS:
+        return None
+    return _fault("site_slow", entry, f"took {took / 1000:.0f} s")
+
+
 def _fault(kind: Kind, entry: dict[str, Any], how: str) -> TrafficFault:
     request = entry["request"]
     return TrafficFault(kind=kind, evidence=f"{request['method']} {request['url']} {how}")
@@ -243,7 +367,11 @@ def _after_host(url: str) -> str:
 
 
 def _is_page(request: dict[str, Any]) -> bool:
-    headers = {each["name"].lower(): each["value"] for each in request["headers"]}
-    return headers.get("sec-fetch-dest", "document") == "document" and str(
-        headers.get("accept", "")
+    headers = _headers(request)
+    return headers.get("sec-fetch-dest", "document") == "document" and headers.get(
+        "accept", ""
     ).startswith("text/html")
+
+
+def _headers(request: dict[str, Any]) -> dict[str, str]:
+    return {each["name"].lower(): str(each["value"]) for each in request["headers"]}

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from bench_core.errors import EnvironmentFaultError
+from bench_core.serving import is_loopback
 
 __all__ = ["Cookie", "FetchedPage", "WebClient", "parse_cookie"]
 
@@ -50,7 +51,9 @@ class Cookie:
         below = not self.host_only and host.endswith("." + self.domain)
         base = self.path.rstrip("/") + "/"
         in_path = (parts.path or "/") == self.path or (parts.path or "/").startswith(base)
-        return (same_host or below) and in_path
+        # as browsers do: they send these to this machine in clear text, too
+        safe = not self.secure or parts.scheme == "https" or is_loopback(host)
+        return (same_host or below) and in_path and safe
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class FetchedPage:
     url: str
     status: int
     text: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def header(self, name: str) -> str:
+        """Return a header's value in any spelling of its name; "" where there is none."""
+        return next((v for k, v in self.headers.items() if k.lower() == name), "")
 
 
 class WebClient:
@@ -68,12 +76,16 @@ class WebClient:
     Args:
         timeout_s: Longest time one call may take, redirects and slow bodies included.
         headers: Sent with every request beside the client's own.
+
+    Attributes:
+        at: The URL of the last request.
     """
 
     def __init__(self, timeout_s: float = 20.0, headers: Mapping[str, str] | None = None) -> None:
         self.timeout_s = timeout_s
         self._extra = dict(headers or {})
         self.cookies: list[Cookie] = []
+        self.at = ""
 
     def get(self, url: str) -> FetchedPage:
         """Fetch a page, following redirects.
@@ -91,17 +103,17 @@ class WebClient:
         deadline = time.monotonic() + self.timeout_s
         first = url
         for _ in range(_MAX_HOPS + 1):
-            status, location, text = self._exchange(method, url, body, deadline)
-            if status not in _REDIRECTS or not location:
-                return FetchedPage(url, status, text)
+            self.at = url
+            page = self._exchange(method, url, body, deadline)
+            location = page.header("location")
+            if page.status not in _REDIRECTS or not location:
+                return page
             url = urljoin(url, location)
-            if status not in _KEEPS_METHOD:
+            if page.status not in _KEEPS_METHOD:
                 method, body = "GET", None
         raise EnvironmentFaultError(f"{first} redirects more than {_MAX_HOPS} times")
 
-    def _exchange(
-        self, method: str, url: str, body: bytes | None, deadline: float
-    ) -> tuple[int, str | None, str]:
+    def _exchange(self, method: str, url: str, body: bytes | None, deadline: float) -> FetchedPage:
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
@@ -111,7 +123,7 @@ class WebClient:
                 for line in response.msg.get_all("Set-Cookie") or []:
                     self._keep(parse_cookie(line, url))
                 text = _read(response, connection, deadline)
-                return response.status, response.getheader("Location"), text
+                return FetchedPage(url, response.status, text, dict(response.getheaders()))
         except TimeoutError as error:
             raise EnvironmentFaultError(
                 f"{url} accepted the connection but did not answer within {self.timeout_s:g} s"

@@ -74,6 +74,44 @@ def test_notes_are_derived_from_definitions(tmp_path: Path) -> None:
     )
 
 
+_FORUM = CONFIG.site("reddit").url
+_FILTER = "?state=opened&label_name%5B%5D=bug"
+_READ_ME = "project%5Binitialize_with_readme%5D=0"
+
+
+@pytest.mark.parametrize(
+    ("task_id", "old", "new", "score"),
+    [
+        ("339", "/-/issues/1", f"/-/issues/{_FILTER}", 1.0),
+        ("339", "/-/issues/1", f"/-/issues{_FILTER}", 0.0),
+        ("339", "state=opened&", "", 0.0),
+        ("475", "", "", 1.0),
+        ("475", f"&{_READ_ME}", "", 0.0),
+        ("600", f"{_FORUM}/submit", f"{_FORUM}/submit/consoles", 1.0),
+        ("600", f"{_FORUM}/submit", f"{_FORUM}/submit/gaming", 0.0),
+        ("625", f"{_FORUM}/submit", f"{_FORUM}/submit/deeplearning", 1.0),
+        ("625", f"{_FORUM}/submit", f"{_FORUM}/submit/technology", 0.0),
+    ],
+)
+def test_reported_tasks_score_as_their_notes_say(
+    tmp_path: Path, task_id: str, old: str, new: str, score: float
+) -> None:
+    task = TASKS[task_id]
+    written = json.dumps(traffic_for(task, CONFIG))
+    assert old in written
+    entries = json.loads(written.replace(old, new) if old else written)
+    assert evaluate(task, write_trial(tmp_path, task, CONFIG, entries=entries)).score == score
+    (note,) = (each for each in NOTES.of(task_id) if each.kind == "reported")
+    assert note.source == "https://github.com/ServiceNow/webarena-verified/pull/46"
+
+
+def test_report_about_another_revision_of_a_task_is_left_out() -> None:
+    task = TASKS["475"]
+    assert derive_notes([task]).notes == NOTES.of("475")
+    newer = task.model_copy(update={"config": {**task.config, "revision": 3}})
+    assert derive_notes([newer]).notes == ()
+
+
 def test_notes_are_counted_by_kind() -> None:
     assert NOTES.count(["319", "356", "44"]) == {"never": ["319"], "free": ["356"]}
 

@@ -68,6 +68,9 @@ class FailureMode(Word):
     LOGIN_LOST = "login_lost"
     SITE_ERROR = "site_error"
     NAVIGATION_BLOCKED = "navigation_blocked"
+    UNLISTED_HOST = "unlisted_host"
+    WRONG_PAGE = "wrong_page"
+    SITE_SLOW = "site_slow"
     UNCLASSIFIED = "unclassified"
 
 
@@ -77,6 +80,9 @@ class SuspectCause(Word):
     LOGIN_LOST = "login_lost"
     SITE_ERROR = "site_error"
     NAVIGATION_BLOCKED = "navigation_blocked"
+    UNLISTED_HOST = "unlisted_host"
+    WRONG_PAGE = "wrong_page"
+    SITE_SLOW = "site_slow"
     ENVIRONMENT_FAULT = "environment_fault"
     SETUP_INCOMPLETE = "setup_incomplete"
     REQUEST_REFUSED = "request_refused"
@@ -108,10 +114,16 @@ MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
         FailureMode.LOGIN_LOST: "a site sent the agent to its login page",
         FailureMode.SITE_ERROR: "a site answered with a server error",
         FailureMode.NAVIGATION_BLOCKED: "a page could not be opened",
+        FailureMode.UNLISTED_HOST: "a page of a site is at a host that the configuration does not list",
+        FailureMode.WRONG_PAGE: "a site answered with a page that is not its own",
+        FailureMode.SITE_SLOW: "pages of a site took long",
         FailureMode.UNCLASSIFIED: "nothing more is known",
         SuspectCause.LOGIN_LOST: "what the task needs was answered with the login page",
         SuspectCause.SITE_ERROR: "what the task needs was answered with a server error",
         SuspectCause.NAVIGATION_BLOCKED: "what the task needs could not be opened",
+        SuspectCause.UNLISTED_HOST: "what the task needs is at a host that the configuration does not list",
+        SuspectCause.WRONG_PAGE: "what the task needs was answered with a page that is not the site's",
+        SuspectCause.SITE_SLOW: "pages took long, and the agent ran out of steps or time",
         SuspectCause.ENVIRONMENT_FAULT: "the environment failed while the agent worked",
         SuspectCause.SETUP_INCOMPLETE: "cleaning up or a step of the set-up failed, and the trial went on",
         SuspectCause.REQUEST_REFUSED: "the provider refused a conversation for a reason that is not known",

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import JsonValue  # in an annotation that is only read
+from pydantic import JsonValue, TypeAdapter
 
 from bench_core.records import Record, Task
 from webarena_runner.config import EnvironmentConfig, default_config
@@ -22,13 +22,17 @@ from webarena_runner.reference_solutions.traffic import traffic_for
 from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import dataset_path, load_tasks, task_type
 
-Kind = Literal["never", "no-browser", "contact-probe", "free", "visit-only", "answer-only"]
+Kind = Literal[
+    "never", "no-browser", "contact-probe", "free", "visit-only", "answer-only", "reported"
+]
 """`never`: no traffic and no answer satisfy the definition (13 tasks of webarena-verified 1.2.3);
 `no-browser`: only traffic that no ordinary browser sends does; `contact-probe`: needs a script that
 current images do not contain; `free`: passes without any action; `visit-only`: a change is asked for, a
-visit is enough; `answer-only`: only the declared type and status are checked."""
+visit is enough; `answer-only`: only the declared type and status are checked; `reported`: right traffic may
+fail, as a report to the project says whose source the note names."""
 
 _SHIPPED = Path(__file__).with_name("scorability.json")
+_REPORTED = Path(__file__).with_name("reported.json")
 _UNRENDERED = re.compile(r"/TASK_\d+_")
 _CALLED_BY_SCRIPTS = re.compile(r"/mui/index/render/|/route/v1/")
 """Addresses that pages call in the background; NAVIGATE tasks are scored by documents alone."""
@@ -36,11 +40,18 @@ _IDLE: dict[str, JsonValue] = {"task_type": "NAVIGATE", "status": "SUCCESS", "re
 
 
 class Note(Record):
-    """A note on a task's score."""
+    """A note on a task's score.
+
+    Attributes:
+        source: Where it was reported; None for what the evaluator alone shows.
+        revision: The revision of the task that the report is about.
+    """
 
     task_id: str
     kind: Kind
     reason: str
+    source: str | None = None
+    revision: int | None = None
 
 
 class Scorability(Record):
@@ -92,11 +103,14 @@ def derive_notes(tasks: Iterable[Task]) -> Scorability:
     """Derive the notes from the installed evaluator's scores of each task's reference solution."""
     from importlib.metadata import version  # with the evaluator
 
-    config = default_config()
+    config, tasks = default_config(), list(tasks)
+    reported = TypeAdapter(list[Note]).validate_json(_REPORTED.read_bytes())
+    revisions = {task.task_id: task.config["revision"] for task in tasks}
     with tempfile.TemporaryDirectory(prefix="proctor-scorability-") as folder:
         notes = [
             note for task in tasks for note in _notes(task, config, Path(folder) / task.task_id)
         ]
+    notes += [each for each in reported if revisions.get(each.task_id) == each.revision]
     return Scorability(
         dataset=dataset_checksum(), evaluator=version("webarena-verified"), notes=tuple(notes)
     )

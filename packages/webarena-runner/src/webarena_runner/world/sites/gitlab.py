@@ -90,10 +90,12 @@ class GitLab(StandInSite):
             text = f"None is {role} {visit.user}."
         return self._page(visit, "Merge requests", tag("p", text))
 
-    @routes.get("/explore")
+    @routes.get("/explore", "/search")
     def explore(self, visit: Visit) -> Response:
-        """List projects; task 258 is scored by the filter."""
-        ranked = sorted(self.projects.values(), key=lambda each: -each.stars)
+        """List projects, or those that are searched for; task 258 is scored by the filter."""
+        word = visit.query.get("search", "")
+        found = (each for each in self.projects.values() if word in each.path)
+        ranked = sorted(found, key=lambda each: -each.stars)
         chosen = "Public" if visit.query.get("visibility_level") == "20" else "Any"
         bar = tag("nav", tag("span", f"Visibility: {chosen}. Most stars first."), link("Any", "/explore"),
                   link("Public", "/explore?visibility_level=20"), class_="sections")  # fmt: skip

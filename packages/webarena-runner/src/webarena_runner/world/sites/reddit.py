@@ -82,9 +82,10 @@ class Reddit(StandInSite):
         refusal = "Invalid credentials."
         return self.log_in(visit, "_username", "_password", home="/", refusal=refusal)
 
-    @routes.get("/forums")
+    @routes.get("/forums", "/search")
     def forum_list(self, visit: Visit) -> Response:
-        """List all forums."""
+        """List all forums, or those whose title has the word that is searched for."""
+        word = visit.query.get("q", "").lower()
         items = [
             tag(
                 "li",
@@ -93,6 +94,7 @@ class Reddit(StandInSite):
                 tag("span", each.name, class_="muted"),
             )
             for each in self.forums.values()
+            if word in each.title.lower()
         ]
         return self._page(visit, "Forums", tag("ul", *items))
 

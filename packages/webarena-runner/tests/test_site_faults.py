@@ -1,0 +1,99 @@
+"""Faults of sites: found by `doctor` and before a run, or the trial is marked with its cause; never a silent zero.
+
+With `SITE_FAULTS=all` every fault has a trial of its own in a real Chromium.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from site_faults import AUTHORITY, DEFECTS, FURTHER, TASKS, fronted, honest_trial
+
+from bench_core.errors import EnvironmentFaultError
+from bench_core.run_spec import RunSpec, TaskFilter
+from webarena_runner import site_checks, traffic_faults
+from webarena_runner.doctor import site_check
+from webarena_runner.preflight import preflight
+from webarena_runner.world.launch import built_in_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from site_faults import SiteDefect
+
+    from webarena_runner.world import BuiltInWorld
+
+EVERY = os.environ.get("SITE_FAULTS") == "all"
+CHEAP = ("redirect by host", "redirect by host, late", "router is dead")
+"""The trials of each run of the tests: one for each way in which a trial is marked."""
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[BuiltInWorld]:
+    with built_in_world() as world:
+        yield world
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A page that takes a second is slow here, and the certificates of tests are trusted."""
+    monkeypatch.setattr(site_checks, "_SLOW_S", 0.8)
+    monkeypatch.setattr(traffic_faults, "_STALLED_MS", 2500)
+    authority = tmp_path / "authority.pem"
+    AUTHORITY.cert_pem.write_to_path(str(authority))
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+
+
+def found_before(config: Any, site: str) -> tuple[bool, list[str]]:
+    """Return whether `doctor` finds something wrong, and what the checks before a run say of the site."""
+    doctor = site_check(config, site)
+    spec = RunSpec(tasks=TaskFilter(ids=(str(TASKS[site]),)), agent="do-nothing")
+    said = [each for each in preflight(spec, config, timeout_s=5.0) if f"site {site!r}" in each]
+    return doctor.status != "ok", said
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("defect", [*DEFECTS, *FURTHER], ids=str)
+def test_fault_is_found_before_a_run(
+    world: BuiltInWorld, defect: SiteDefect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if defect.name == "self-signed TLS":
+        monkeypatch.delenv("SSL_CERT_FILE")
+    with fronted(world, defect.site, defect) as (_, config):
+        doctor, preflighted = found_before(config, defect.site)
+    expected = defect.certain and not defect.late
+    assert (doctor, bool(preflighted)) == (expected, expected), preflighted
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "defect", [each for each in (*DEFECTS, *FURTHER) if EVERY or each.name in CHEAP], ids=str
+)
+async def test_no_trial_of_an_honest_agent_is_a_silent_zero(
+    world: BuiltInWorld, defect: SiteDefect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if defect.name == "self-signed TLS":
+        monkeypatch.delenv("SSL_CERT_FILE")
+    with fronted(world, defect.site, defect) as (front, config):
+        try:
+            result = await honest_trial(world, tmp_path, front, config, defect.site)
+        except EnvironmentFaultError:  # before the agent began; a runner tries again
+            return
+    evidence = result.details.get("suspect_evidence")
+    assert result.score != 0.0 or (result.suspect and evidence), result
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("site", ["gitlab", "map"] if not EVERY else sorted(TASKS))
+async def test_healthy_site_is_not_suspected(
+    world: BuiltInWorld, site: str, tmp_path: Path
+) -> None:
+    with fronted(world, site, None) as (front, config):
+        assert await asyncio.to_thread(found_before, config, site) == (False, [])
+        result = await honest_trial(world, tmp_path, front, config, site)
+    assert result.score == (0.0 if site == "map" else 1.0)  # nobody knows the answer there
+    assert result.suspect == ()
