@@ -37,7 +37,7 @@ from hostile_files import (  # noqa: E402  # needs the path above
 from sums import Sums  # noqa: E402  # as above
 
 from bench_core.files import remove_folder  # noqa: E402  # as above
-from bench_core.records import Status  # noqa: E402  # as above
+from bench_core.records import Limits, Status  # noqa: E402  # as above
 from bench_core.redaction import Redactor  # noqa: E402  # as above
 from bench_core.run_folder import check_run, read_run, seal_of  # noqa: E402  # as above
 from bench_core.run_spec import AgentProcessSpec, RunSpec  # noqa: E402  # as above
@@ -56,6 +56,7 @@ def campaign(place: Path, kinds: list[str], process: str, workers: int) -> list[
     spec = RunSpec(
         agent="hostile_files:Leaver",
         workers=workers,
+        limits=Limits(time_limit_s=1_200),  # a million files take minutes beside other work
         agent_process=AgentProcessSpec(process=process, variables=("HOSTILE_OUTSIDE", "HOSTILE_MANY", "HOSTILE_LARGE")),
     )  # fmt: skip
     environment = RunEnvironment(locks=NoLocks(), redactor=Redactor([SECRET]))

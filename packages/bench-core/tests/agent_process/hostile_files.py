@@ -158,7 +158,7 @@ KINDS: dict[str, Callable[[Path, Path], object]] = {
     "link to a folder": lambda f, o: (f / "link").symlink_to(o),
     "link to itself": lambda f, _: (f / "loop").symlink_to("loop"),
     "link nowhere": lambda f, _: (f / "log.txt.bak").symlink_to("/nowhere"),
-    "hard link": lambda f, o: os.link(o / BEFORE, f / "hard.txt"),
+    "hard link": lambda f, o: _linked(o / BEFORE, f / "hard.txt"),
     "hard link with a secret": lambda f, o: _linked(o / "secret.txt", f / "hard.txt"),
     "pipe": lambda f, _: _fifo(f),
     "socket": lambda f, _: _socket(f),

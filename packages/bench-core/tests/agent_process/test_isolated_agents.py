@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from bench_core.agent_process.launcher import ForkLauncher, SpawnLauncher
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, HarnessFaultError, InputError
 from bench_core.faults import HARNESS_ERROR, FaultEvidence, fault_of
+from bench_core.process_table import pids
+from bench_core.processes import is_below
 from bench_core.protocols import TextHandle, TrialContext
 from bench_core.records import AgentTask, LeftOut, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
@@ -323,6 +326,32 @@ def test_an_agent_that_kills_what_it_was_forked_from_stops_no_later_one(
     os.kill(launcher._server.pid, signal.SIGKILL)
     launcher._server.wait()
     assert work("solves").outcome.status is Status.COMPLETED
+
+
+def test_a_supervisor_that_its_agent_stops_goes_on_and_ends_it_with_the_trial(
+    work: Any, launcher: ForkLauncher
+) -> None:
+    told: list[AgentWork] = []
+    trial = threading.Thread(
+        target=lambda: told.append(work("stops-its-supervisor", time_limit_s=1)), daemon=True
+    )
+    trial.start()
+    trial.join(60)  # it is for ever where the supervisor is not continued
+    assert [each.outcome.status for each in told] == [Status.TIME_LIMIT]
+    assert launcher._server is not None
+    assert [each for each in pids() if is_below(each, launcher._server.pid)] == [
+        launcher._server.pid
+    ]
+
+
+def test_what_forks_goes_on_where_an_agent_stopped_it(work: Any, launcher: ForkLauncher) -> None:
+    work("raises")
+    assert launcher._server is not None
+    launcher._server.send_signal(signal.SIGSTOP)
+    trial = threading.Thread(target=lambda: work("solves"), daemon=True)
+    trial.start()
+    trial.join(60)
+    assert not trial.is_alive()
 
 
 @pytest.mark.parametrize(
