@@ -9,9 +9,11 @@ import jsonschema
 import pytest
 
 from bench_core.errors import InputError, RunFolderError, SchemaVersionError
+from bench_core.records import AgentCode
 from bench_core.run_folder import schema_text
 from bench_core.testing import make_tasks
 from bench_report import IncomparableRunsError, Report, read_runs, report_of
+from bench_report.run_data.sources import told_apart
 
 if TYPE_CHECKING:
     from conftest import Builds, Built, Results, Runs
@@ -102,6 +104,30 @@ def test_runs_of_one_agent_and_model_get_unique_labels(run: Runs, build: Builds)
     labels = [each.label for each in build(run("a", seed=1), run("b", seed=2)).report.runs]
 
     assert labels == ["scripted · openai:gpt-5.2 (a)", "scripted · openai:gpt-5.2 (b)"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "folders", "told"),
+    [
+        ("a:Mine b:Mine", "x x", "mine (a:Mine)|mine (b:Mine)"),
+        ("a:Mine a:Mine", "x y", "mine (x)|mine (y)"),
+        ("a:Mine a:Mine", "x x", "mine #1|mine #2"),
+        ("a:Mine=1 a:Mine=2", "x y", "mine (program 11111111, x)|mine (program 22222222, y)"),
+        ("a:Mine=1 b:Mine=2", "x y", "mine (a:Mine, x)|mine (b:Mine, y)"),
+        ("a:Mine -", "x x", "mine (a:Mine)|mine"),
+    ],
+)
+def test_agents_of_one_name_that_are_two_programs_do_not_look_like_one(
+    run: Runs, codes: str, folders: str, told: str
+) -> None:
+    (source,) = read_runs([run("a")])
+    infos = []
+    for each in codes.split():
+        place, _, digit = each.partition("=")
+        code = None if place == "-" else AgentCode(place=place, sha256=digit * 64 or None)
+        infos.append(source.info.model_copy(update={"agent_code": code}))
+
+    assert told_apart(["mine", "mine"], infos, folders.split()) == told.split("|")
 
 
 def test_runs_of_several_benchmarks_are_named_after_theirs(run: Runs, build: Builds) -> None:

@@ -188,7 +188,7 @@ def locate_plugin(
         UnknownPluginError: No installed distribution offers it.
         InputError: Two distributions offer it.
     """
-    if _REFERENCE.fullmatch(name):
+    if is_reference(name):
         _look_here(name.partition(":")[0].partition(".")[0])
         return None
     by_name = defaultdict(list)
@@ -204,6 +204,11 @@ def locate_plugin(
             f"the {kind} {name!r} is offered by {owners}: uninstall one, or ask for {ways}"
         )
     return offers[0]
+
+
+def is_reference(name: str) -> bool:
+    """Return whether a plugin is asked for by where it is, `module:attribute`, and not by its name."""
+    return _REFERENCE.fullmatch(name) is not None
 
 
 def load_agent(name: str) -> Agent:

@@ -100,7 +100,7 @@ def test_what_the_agent_reports_itself_is_not_counted_twice(
 ) -> None:
     server.say(FOUR)
     (result,) = run("reports").results.values()
-    own = 7 if result.agent == "callers:Caller" else 0  # of a call that did not come by the proxy
+    own = 7 if result.agent == "caller" else 0  # of a call that did not come by the proxy
     assert result.usage.total_tokens == 120 + own
     assert len(server.requests) == 1
 

@@ -198,9 +198,26 @@ def test_an_agent_without_a_digest_between_does_not_hide_a_change(
         async def run(self, *_: object) -> AgentOutcome:
             return AgentOutcome()
 
-    spec = RunSpec(agent="my_agent:Agent", tasks=TaskFilter(ids=IDS), attempts=1)
+    spec = RunSpec(agent="mine", tasks=TaskFilter(ids=IDS), attempts=1)
     by_object = RunEnvironment(locks=NoLocks(), agent_for=lambda *_: Object())
     run_benchmark_sync(toys, spec, out, run_environment=by_object)
     change(agent)
     with pytest.raises(RunFolderError, match="has changed since 4 trials"):
         run()
+
+
+def test_an_agent_of_ones_own_goes_by_its_name(run: Callable[..., RunOutcome], out: Path) -> None:
+    run()
+    view = read_run(out)
+    assert {view.info.agent, *(each.agent for each in view.latest)} == {"mine"}
+    assert view.info.agent_code is not None
+    assert view.info.agent_code.place == "my_agent:Agent"
+
+
+def test_another_agent_of_the_same_file_and_name_is_a_change(
+    run: Callable[..., RunOutcome], agent: Path
+) -> None:
+    agent.write_text(f"{agent.read_text()}\nclass Other(Agent):\n    pass\n")
+    run()
+    with pytest.raises(RunFolderError, match=r"was my_agent:Agent, .* now it is my_agent:Other, "):
+        run(agent="my_agent:Other")

@@ -72,7 +72,7 @@ def opened_agent(
     code, trusted = AgentCode(process="shared"), False
     if program is None:
         found = survey_agent(name)
-        trusted = is_proctors(found.pop("place"))
+        trusted = is_proctors(found["place"])
         code = AgentCode(process="shared", **found)
         if process == "shared" or (process is None and trusted):
             yield lambda: load_agent(name), code

@@ -86,7 +86,7 @@ def is_proctors(place: str) -> bool:
 
 
 def survey_agent(name: str) -> dict[str, Any]:
-    """Return `place`, and the fields of `AgentCode` that say which program an agent is, without importing it.
+    """Return the fields of `AgentCode` that say which program an agent is, without importing it.
 
     Args:
         name: An installed agent's, or `module:attribute`.
@@ -120,6 +120,7 @@ def code_of_foreign(
             "sha256": hashlib.sha256("\0".join(parts).encode()).hexdigest(),
             "files": (*map(str, found.get("files") or ()), *foreign.files),
             "git": GitState.model_validate(found["git"]) if found.get("git") else None,
+            "place": found.get("place"),
             "distribution": found.get("distribution"),
             "program": program,
         }

@@ -56,8 +56,13 @@ class SharedChromium:
         return self._users > 0
 
     def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Any] = ()) -> bool:
-        """Whether it runs, or is about to, on this event loop, and sees none of the `hidden` files."""
-        if loop is not self._loop or self._task.done() or not self._hidden.issuperset(hidden):
+        """Whether it runs, or is about to, on this event loop, takes trials, and sees none of the `hidden` files."""
+        if (
+            self._retired
+            or loop is not self._loop
+            or self._task.done()
+            or not self._hidden.issuperset(hidden)
+        ):
             return False
         return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
 
@@ -113,13 +118,19 @@ class SharedChromium:
         try:
             context = await asyncio.wait_for(self.browser.new_context(**options), _CONNECT_S)
         except (Error, asyncio.TimeoutError) as error:
+            self.retire()
             raise BrowserError(f"Chromium gives no new context: {error}") from error
         try:
             yield context
         finally:
-            if not await _closed(context):
+            try:
+                await asyncio.wait_for(context.close(), _CLOSE_S)
+            except asyncio.TimeoutError:
                 # Chromium hangs, and would in every later trial; the next one starts another
                 await self.chromium.close()
+            except Error:
+                # it has ended, or Playwright's driver has, which nothing else shows while Chromium runs
+                self.retire()
 
     async def _run(self, options: ChromiumOptions) -> None:
         try:
@@ -165,16 +176,3 @@ async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chr
         except Error as error:
             raise BrowserError(f"Playwright cannot attach to Chromium: {error}") from error
         yield chromium, browser
-
-
-async def _closed(context: Any) -> bool:
-    """Close a context; return False where its Chromium does not answer."""
-    from playwright.async_api import Error
-
-    try:
-        await asyncio.wait_for(context.close(), _CLOSE_S)
-    except asyncio.TimeoutError:
-        return False
-    except Error:  # its Chromium has ended already
-        pass
-    return True

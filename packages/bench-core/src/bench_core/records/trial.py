@@ -360,6 +360,7 @@ class AgentCode(Record):
 
     Attributes:
         process: `own` for a process of its own, `shared` for that of the run.
+        place: Where it is, `module:attribute`; agents at two places are two, whatever they are called.
         sha256: Digest of its files (`bench_core.agent_process.program`); None where they were not found,
             or where a program made the agent itself.
         files: In `run.json` only: of each of its files the first 16 digits of its SHA-256, a space and its
@@ -373,6 +374,7 @@ class AgentCode(Record):
     """
 
     process: Literal["own", "shared"] = "shared"
+    place: str | None = None
     sha256: str | None = None
     files: tuple[str, ...] = ()
     git: GitState | None = None

@@ -35,9 +35,9 @@ from bench_core.runs.event_sources import connected_sources
 from bench_core.runs.executors import opened_executor
 from bench_core.runs.opening import (
     OpenedRun,
+    checked_agent,
     opened_agents,
     opened_run,
-    refuse_agent,
     timeouts_of,
 )
 from bench_core.runs.sealing import SealedRun, sealed_run
@@ -137,8 +137,8 @@ async def run_benchmark(
         sealed = stack.enter_context(sealed_run(benchmark, spec, out))
         agents = opened_agents(spec, run_environment, sealed)
         agent_for, code = stack.enter_context(agents)
-        await refuse_agent(benchmark, spec, out, run_environment, agent_for)
-        run = opened_run(benchmark, spec, out, run_environment, code)
+        name = await checked_agent(benchmark, spec, out, run_environment, agent_for)
+        run = opened_run(benchmark, spec, out, run_environment, name, code)
         redactor = run_environment.redactor
         opened = RunFolder.open(
             out, run.info, run.tasks, redactor=redactor, now=clock.now, known=run.known
@@ -336,7 +336,7 @@ def _context(
     return TrialContext(
         run_id=info.run_id,
         folder=out,
-        agent=spec.agent,
+        agent=info.agent,
         model=spec.model,
         world=spec.world,
         profile=spec.profile,

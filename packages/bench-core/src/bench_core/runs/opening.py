@@ -12,6 +12,7 @@ from pathlib import Path
 from bench_core.agent_process.foreign import foreign_program
 from bench_core.agent_process.placement import opened_agent
 from bench_core.budgets import require_price
+from bench_core.discovery import is_reference
 from bench_core.errors import InputError
 from bench_core.protocols import Agent
 from bench_core.records import AgentCode, RunInfo, Task, TrialKey
@@ -78,33 +79,41 @@ async def _check(benchmark: Benchmark, spec: RunSpec, out: Path, with_: RunEnvir
         sealed_run(benchmark, spec, Path(scratch)) as sealed,
         opened_agents(spec, with_, sealed) as (agent_for, code),
     ):
-        await refuse_agent(benchmark, spec, out, with_, agent_for)
-        opened = opened_run(benchmark, spec, out, with_, code)
+        name = await checked_agent(benchmark, spec, out, with_, agent_for)
+        opened = opened_run(benchmark, spec, out, with_, name, code)
     refuse_unusable_folder(out, opened.info, opened.tasks, redactor=with_.redactor)
 
 
-async def refuse_agent(
+async def checked_agent(
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,
     with_: RunEnvironment,
     agent_for: Callable[..., Agent],
-) -> None:
-    """Refuse an agent that works elsewhere, or whose model cannot be used; not one that a program made.
+) -> str:
+    """Return the name of the run's agent: its own, if it is asked for by its place.
 
     Raises:
-        InputError: It is refused.
+        InputError: It works elsewhere, or its model cannot be used; one that a program made is not checked.
     """
-    if with_.agent_for is None:
-        agent = agent_for(None, None)
-        refuse_misfit(benchmark, agent)
-        refuse_unknown_options(benchmark, agent, spec)
-        await refuse_environment(benchmark, agent, spec, out)
-        await refuse_unusable_model(agent, spec, out, with_.open_model)
+    if with_.agent_for is not None:
+        return spec.agent
+    agent = agent_for(None, None)
+    refuse_misfit(benchmark, agent)
+    refuse_unknown_options(benchmark, agent, spec)
+    await refuse_environment(benchmark, agent, spec, out)
+    await refuse_unusable_model(agent, spec, out, with_.open_model)
+    own = " ".join(str(agent.name).split()) if is_reference(spec.agent) else ""
+    return own or spec.agent
 
 
 def opened_run(
-    benchmark: Benchmark, spec: RunSpec, out: Path, with_: RunEnvironment, code: AgentCode
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    with_: RunEnvironment,
+    name: str,
+    code: AgentCode,
 ) -> OpenedRun:
     """Return the run that `spec` asks for, with what is in its folder; nothing is written.
 
@@ -120,7 +129,7 @@ def opened_run(
     price = with_.price_of(spec.model) if with_.price_of and spec.model else None
     info = describe_run(
         benchmark=benchmark.name,
-        agent=spec.agent,
+        agent=name,
         tasks=tasks,
         model=spec.model,
         trials=spec.trials,

@@ -91,8 +91,8 @@ def agent_changed(
 ) -> bool:
     """Return whether the agent is another program than in earlier sessions.
 
-    Programs are distinguished by the digest of their files alone: the same files at another commit, or in
-    another place, are the same program. Results without a digest are those of an older bench-core, or of
+    Programs are distinguished by the digest of their files, and by their place in them: the same files at
+    another commit, or in another folder, are the same program. Results without a digest are those of an older bench-core, or of
     agents that a program made itself; they are taken as they are.
 
     Args:
@@ -134,8 +134,10 @@ def _unfinished(run: RunView, asked: Sequence[str]) -> bool:
 
 
 def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
-    known = [each.sha256 for each in (before, now) if each is not None and each.sha256 is not None]
-    return len(set(known)) > 1
+    if before is None or now is None:
+        return False
+    facts = ((before.sha256, now.sha256), (before.place, now.place))
+    return any(None not in each and len(set(each)) > 1 for each in facts)
 
 
 def _changed_files(before: AgentCode | None, now: AgentCode) -> str:
@@ -172,4 +174,5 @@ def _in_words(code: AgentCode | None) -> str:
     if code is None or code.sha256 is None:
         return "unknown"
     commit = "" if code.git is None else f" at commit {code.git.commit[:_DIGITS]}"
-    return f"sha256 {code.sha256[:_DIGITS]}{commit}{' with changes' if code.git and code.git.dirty else ''}"
+    place = f"{code.place}, " if code.place else ""
+    return f"{place}sha256 {code.sha256[:_DIGITS]}{commit}{' with changes' if code.git and code.git.dirty else ''}"

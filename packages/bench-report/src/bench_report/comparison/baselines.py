@@ -17,7 +17,7 @@ from bench_core.run_folder import StoredRun, read_baseline
 from bench_report.__about__ import __version__
 from bench_report.model import Effort, TaskEntry  # fields of a record
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
-from bench_report.run_data.sources import Source, read_runs
+from bench_report.run_data.sources import Source, read_runs, told_apart
 
 
 class Baseline(StoredRun):
@@ -123,12 +123,10 @@ def read_sides(paths: Sequence[Path]) -> list[ComparedRun]:
     folders = [path for path in paths if not path.is_file()]
     runs = dict(zip(folders, read_runs(folders), strict=True)) if folders else {}
     sides = [side_of(runs[path]) if path in runs else read_side(path) for path in paths]
-    names = [str(path) for path in paths]
-    labels = [side.label for side in sides]
-    return [
-        side._replace(label=f"{side.label} ({name})") if labels.count(side.label) > 1 else side
-        for side, name in zip(sides, names, strict=True)
-    ]
+    labels = told_apart(
+        [side.label for side in sides], [side.info for side in sides], list(map(str, paths))
+    )
+    return [side._replace(label=label) for side, label in zip(sides, labels, strict=True)]
 
 
 def read_side(path: Path) -> ComparedRun:

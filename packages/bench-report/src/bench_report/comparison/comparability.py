@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 from bench_core.errors import InputError
-from bench_core.records import RunInfo
+from bench_core.records import AgentCode, RunInfo
 from bench_report.comparison.baselines import ComparedRun
 from bench_report.model import Mismatch
 
@@ -82,8 +82,10 @@ def repeated(infos: Mapping[str, RunInfo]) -> str | None:
     """Return how the trials of runs of one agent, as in `infos` by label, could be pooled; None if there are none."""
     labels: dict[tuple[str | None, ...], list[str]] = {}
     for label, info in infos.items():
-        code = None if info.agent_code is None else info.agent_code.sha256
-        alike = (info.benchmark, info.agent, info.model, code, info.config_hash, info.task_set_hash)
+        code = info.agent_code or AgentCode()
+        alike = (
+            info.benchmark, info.agent, info.model, code.place, code.sha256, info.config_hash, info.task_set_hash
+        )  # fmt: skip
         labels.setdefault(alike, []).append(label)
     several = [" and ".join(each) for each in labels.values() if len(each) > 1]
     if not several:

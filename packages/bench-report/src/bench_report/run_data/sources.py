@@ -10,12 +10,13 @@ from pathlib import Path
 
 from bench_core.errors import InputError
 from bench_core.files import folder_name
-from bench_core.records import RunInfo, Task, TrialResult
+from bench_core.records import AgentCode, RunInfo, Task, TrialResult
 from bench_core.run_folder import RunView, read_run
 from bench_core.statistics import EndedTrial, EndedTrials, read_ended
 from bench_report.text.untrusted import inline
 
 _LABEL_LENGTH = 120
+_DIGITS = 8
 
 
 class Source:
@@ -163,22 +164,36 @@ def read_runs(
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:
-    """Name runs by agent and model, and by benchmark where there are several.
-
-    Those that share all of it get the names of their folders as a suffix, then a number.
-    """
+    """Name runs by agent and model, and by benchmark where there are several."""
     several = len({view.info.benchmark for view in views}) > 1
     parts = [
         (view.info.benchmark if several else None, view.info.agent, view.info.model)
         for view in views
     ]
     names = [inline(" · ".join(filter(None, each)), _LABEL_LENGTH) for each in parts]
-    names = _with_suffixes(names, [f"({view.path.resolve().name})" for view in views])
-    return _with_suffixes(names, [f"#{number}" for number in range(1, len(views) + 1)])
+    folders = [view.path.resolve().name for view in views]
+    return told_apart(names, [view.info for view in views], folders)
 
 
-def _with_suffixes(names: Sequence[str], suffixes: Sequence[str]) -> list[str]:
-    """Add a suffix to the names that occur more than once."""
-    times = Counter(names)
-    pairs = zip(names, suffixes, strict=True)
-    return [f"{name} {suffix}" if times[name] > 1 else name for name, suffix in pairs]
+def told_apart(
+    labels: Sequence[str], infos: Sequence[RunInfo], folders: Sequence[str]
+) -> list[str]:
+    """Add to labels that occur more than once what these runs differ in, so that each is unique.
+
+    That is the place of the agent, or else the digest of its program, as agents of one name may be two; then
+    the folder, or else a number.
+    """
+    codes = [info.agent_code or AgentCode() for info in infos]
+    facts = [
+        (code.place or "", f"program {code.sha256[:_DIGITS]}" if code.sha256 else "", folder)
+        for code, folder in zip(codes, folders, strict=True)
+    ]
+    found = []
+    for label, (place, program, folder) in zip(labels, facts, strict=True):
+        alike = [each for other, each in zip(labels, facts, strict=True) if other == label]
+        places, programs, names = map(set, zip(*alike, strict=True))
+        agent = place if len(places) > 1 else program if len(programs) > 1 else ""
+        differs = ", ".join(filter(None, (agent, folder if len(names) > 1 else "")))
+        found.append(f"{label} ({inline(differs, _LABEL_LENGTH)})" if differs else label)
+    times = Counter(found)
+    return [f"{each} #{n}" if times[each] > 1 else each for n, each in enumerate(found, start=1)]
