@@ -20,6 +20,8 @@ from bench_core.records import ErrorInfo, Status, TrialResult
 from bench_core.testing.faults import FAULTS as MATRIX
 
 DOWN = EnvironmentFaultError("down")
+NO_FILES = InputError("answer.json is not readable")
+NO_FILES.__cause__ = OSError(errno.EMFILE, "too many open files")
 
 
 class LastingError(EnvironmentFaultError):
@@ -59,6 +61,10 @@ def model(kind: Any, *, answered: bool = False) -> ModelError:
         (OSError(errno.ENOSPC, "no room"), {}, "harness_fault"),
         (OSError(errno.ENOENT, "no file"), {}, "agent_error"),
         (MemoryError(), {}, "harness_fault"),
+        (NO_FILES, {"origin": "benchmark", "phase": "evaluation"}, "harness_fault"),
+        (NO_FILES, {"origin": "benchmark", "phase": "capture"}, "harness_fault"),
+        (NO_FILES, {"believed": False}, "agent_error"),
+        (MemoryError(), {"origin": "benchmark", "phase": "evaluation"}, "evaluation_error"),
         (model("bad_request"), {}, "bad_request"),
         (model("bad_request", answered=True), {}, "request_refused"),
         (model("bad_request"), {"answered": True}, "request_refused"),

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 from bench_core.__about__ import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "SuspendedError",
     "UnknownPluginError",
     "UnknownTaskError",
+    "causes",
     "pip_install",
 ]
 
@@ -79,6 +80,13 @@ _OWN = frozenset(
         "webarena-runner",
     )
 )
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def pip_install(*requirements: str) -> str:

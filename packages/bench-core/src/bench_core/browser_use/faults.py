@@ -7,12 +7,11 @@ be read from the cause and the words. Whose fault a failing call is, `bench_core
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from bench_core.errors import BenchError
+from bench_core.errors import BenchError, causes
 from bench_core.faults import ErrorKind, error_kind
 from bench_core.models.errors import ModelError, answer_was_lost, was_sent
 from bench_core.models.wire import provider_error
@@ -65,14 +64,6 @@ def judge_failure(error: Exception, model: str) -> CallFault:
         message = f"the model server of {model} {how} (status {status}): {_short(error)}"
     known = ModelError(kind, message, provider=provider, status=status)
     return CallFault(known, known.retryable, message)
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it was raised from."""
-    current: BaseException | None = error
-    while current is not None:
-        yield current
-        current = current.__cause__
 
 
 def _short(error: BaseException, limit: int = 300) -> str:

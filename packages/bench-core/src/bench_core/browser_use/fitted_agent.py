@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench_core.browser_use.faults import causes
+from bench_core.errors import causes
 
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)

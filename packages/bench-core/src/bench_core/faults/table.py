@@ -17,6 +17,7 @@ from bench_core.errors import (
     EnvironmentFaultError,
     EvaluationError,
     InputError,
+    causes,
 )
 from bench_core.faults.provider_errors import error_kind
 from bench_core.records import Status
@@ -260,6 +261,8 @@ def _name_of(evidence: FaultEvidence) -> str:
     elif agents and not (evidence.believed and (fault or misused)):
         ours = not evidence.own_process and _is_exhausted(error)
         name = "harness_fault" if ours else _agents_own(evidence)
+    elif not fault and _ran_out(error):
+        name = "harness_fault"
     elif phase == "evaluation":
         name = "evaluator_down" if fault else "evaluation_error"
     elif isinstance(error, EnvironmentFaultError):
@@ -305,6 +308,14 @@ def _is_exhausted(error: BaseException | None) -> bool:
         return error.errno in _EXHAUSTED
     text = str(error) if isinstance(error, RuntimeError) else ""
     return isinstance(error, MemoryError) or text.startswith("can't start new thread")
+
+
+def _ran_out(error: BaseException | None) -> bool:
+    """Return whether an error, however it was told, began where the system had no thread, file or room left.
+
+    Memory may have been filled by what an agent left to be evaluated.
+    """
+    return any(_is_exhausted(each) and not isinstance(each, MemoryError) for each in causes(error))
 
 
 def before_acting(result: TrialResult) -> FaultKind | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.errors import EnvironmentFaultError, InputError, causes
 from bench_core.faults import FAULTS, ErrorKind, error_kind
 
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
@@ -107,11 +107,9 @@ class ModelError(EnvironmentFaultError):
 
 def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
     """Turn whatever an SDK raised into a `ModelError` without secrets."""
-    own: BaseException | None = error  # an SDK may have wrapped one of ours in its own
-    while own is not None and not isinstance(own, ModelError):
-        own = own.__cause__
-    if own is not None:
-        return own
+    for each in causes(error):  # an SDK may have wrapped one of ours in its own
+        if isinstance(each, ModelError):
+            return each
     status = _status(error)
     return ModelError(
         _kind(error, status),
