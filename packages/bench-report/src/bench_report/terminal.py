@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _MOST_TASKS = 20
 _ALONE, _TOGETHER, _DETECTABLE, _SHARED = (0, 1, 2), (3, 4), 6, 7
 """Places in `DIFFERENCE_COLUMNS`."""
+_TASKS_NOTE = (
+    "p: by Fisher's exact test of each task, which errs in at most 5% of tasks that do not differ. "
+    "q: of the tasks with a q of at most 5%, some 5% are there by chance (Benjamini and Hochberg)."
+)
 _VERDICTS = {
     "fine": "FINE",
     "regression": "REGRESSION",
@@ -93,7 +97,7 @@ def _heads(places: Iterable[int]) -> list[str]:
 
 def _task_table(found: Difference) -> str:
     table = render_table(
-        ("task", "new", "baseline", "p", "q"),
+        ("task", "new", "baseline", "p, alone", "q, together"),
         [
             (
                 each.task_id,
@@ -106,7 +110,8 @@ def _task_table(found: Difference) -> str:
         ],
     )
     more = len(found.tasks) - _MOST_TASKS
-    return f"{table}\n... and {more:,} more (--json has all)" if more > 0 else table
+    rest = f"... and {more:,} more (--json has all)\n" if more > 0 else ""
+    return f"{table}\n{rest}{_TASKS_NOTE}"
 
 
 def _damage_lines(damage: Sequence[str]) -> Iterator[str]:
