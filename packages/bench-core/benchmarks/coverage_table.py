@@ -25,8 +25,11 @@ from simulations.gate import (
 )
 from simulations.looks import simulate_looks
 from simulations.populations import Population, simulate_coverage, simulate_uneven_trials
+from simulations.quoted import quoted
 from simulations.ranks import simulate_ranks
 from simulations.unequal import METHODS, Design, simulate_cells
+from simulations.unlike import UNLIKE, simulate_unlike
+from simulations.widths import least_widths
 
 from bench_core.statistics import wilson
 from bench_core.statistics.one_trial import critical_mid_p, mid_p
@@ -214,6 +217,72 @@ def comparisons() -> Iterator[str]:
         f"Equal agents: {NULL_REPLICATIONS:,} pairs of runs, of which `compare` finds a difference in {errs:.1%} at most. "
         f"Others: {COMPARED_REPLICATIONS:,}; beside ties that count whole it finds {_lost(least)}."
     )
+
+
+def widths() -> Iterator[str]:
+    """How wide intervals are beside one that knows the correlations, and how wide they have to be."""
+    yield "| templates / tasks x trials | rate | ICC | statement | width | at least, for 95% | for 93% | |"
+    yield "|---|---|---|---|---|---|---|---|"
+    numbers: dict[str, int] = dict.fromkeys(("within", "out of reach", "open"), 0)
+    for (sizes, trials, rate), alike in product(_wide_designs(), (0.0, 0.6)):
+        if max(sizes) == trials == 1 and alike:
+            continue  # of single outcomes none is like another
+        design = Design(sizes, Population(rate, alike, alike if max(sizes) > 1 else 0.0))
+        levels = (0.95, 0.93, 1.0 - 0.05 / 3.0, 1.0 - 0.07 / 3.0)
+        least = least_widths(design, trials, levels=levels, draws=WIDTH_DRAWS, seed=SEED)
+        for _, cell in simulate_cells(
+            design, trials=(trials,), replications=WIDTH_REPLICATIONS, seed=SEED
+        ):
+            if cell.width is None:
+                continue
+            ends = least["difference" if cell.statement in ("difference", "joint") else "rate"]
+            bounds = [
+                each / cell.ideal for each in (ends[2:] if cell.statement == "joint" else ends[:2])
+            ]
+            ratio = cell.width / cell.ideal
+            said = "within" if ratio <= 1.3 else "out of reach" if bounds[0] > 1.3 else "open"
+            numbers[said] += 1
+            row = " | ".join(f"{each:.2f} x" for each in (ratio, *bounds))
+            yield (
+                f"| {len(sizes)} / {sum(sizes)} x {trials} | {rate:.0%} | {alike:g} | {cell.statement} | {row} | {said} |"
+            )
+    yield ""
+    yield f"Of these, {', '.join(f'{number} {name}' for name, number in numbers.items())}."
+
+
+def _wide_designs() -> Iterator[tuple[list[int], int, float]]:
+    kinds = unequal_sizes((12, 30, 63, 154))
+    sizes = [
+        *kinds["each task alone"],
+        kinds["4 tasks each"][2],
+        kinds["Zipf"][3],
+        template_sizes("gitlab"),
+    ]
+    yield from product(sizes, (1, 3), (0.02, 0.95))
+
+
+def unlike() -> Iterator[str]:
+    """Designs that are unlike those of the other tables."""
+    yield "| benchmark | truth | rate: coverage | no difference: coverage | refused |"
+    yield "|---|---|---|---|---|"
+    for name, design in UNLIKE.items():
+        found = simulate_unlike(
+            design, replications=UNEQUAL_REPLICATIONS, pairs=UNLIKE_PAIRS, seed=SEED
+        )
+        row = ("-" if share is None else f"{share:.1%}" for share in found)
+        yield f"| {name} | {design.truth:.3g} | {' | '.join(row)} |"
+
+
+def quoted_estimates() -> Iterator[str]:
+    """What the page on statistics says in passing."""
+    yield "| what | lowest | highest |"
+    yield "|---|---|---|"
+    for about, found in quoted(QUOTED_REPLICATIONS, SEED):
+        lowest, highest = (
+            f"{each:.1f}" if "in points" in about else f"{each:.1%}"
+            for each in (min(found), max(found))
+        )
+        yield f"| {about} | {lowest} | {highest} |"
 
 
 def _lost(least: float) -> str:
@@ -644,6 +713,8 @@ UNEVEN_REPLICATIONS = 2_000
 UNEQUAL_REPLICATIONS, METHOD_REPLICATIONS = 4_000, 200
 UNEQUAL_TASKS, MANY_CLUSTERS = (5, 12, 30, 63, 154, 812), 12
 UNEQUAL_RATES, UNEQUAL_ALIKE = (0.02, 0.1, 0.2, 0.5, 0.8, 0.95), (0.0, 0.3, 0.6, 1.0)
+UNLIKE_PAIRS, QUOTED_REPLICATIONS = 1_000, 4_000
+WIDTH_DRAWS, WIDTH_REPLICATIONS = 1_000, 1_000
 NULL_REPLICATIONS, COMPARED_REPLICATIONS = 20_000, 4_000
 COMPARED = ((12, 3), (30, 1), (30, 2), (30, 3), (30, 5), (68, 3), (154, 1), (154, 3))
 COMPARED_AGENTS = {
@@ -671,6 +742,9 @@ RANKED = ((0.0, 0.0), (0.2, 0.0), (0.0, 0.3), (0.08, 0.3), (0.2, 0.3))
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "comparisons": comparisons,
+    "widths": widths,
+    "unlike": unlike,
+    "quoted": quoted_estimates,
     "alarms": alarms,
     "fine": fine,
     "fine-concentrated": fine_concentrated,

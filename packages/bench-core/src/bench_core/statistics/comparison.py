@@ -105,7 +105,7 @@ def compare(
     Tango's interval. Otherwise the paired t interval over clusters, tested by t and by sign flips. No
     difference is kept in the interval unless the test rejects it, and only then. Comparing two
     separate intervals by eye finds almost nothing: at 154 tasks with 3 trials it sees a true
-    difference of 6 points in 1% of cases, where this sees it in 66%.
+    difference of 6 points in less than 1% of cases, where this sees it in 65%.
 
     Args:
         new: Task id to the scores of its trials (numbers of trials may differ).

@@ -137,7 +137,7 @@ def dominance(
 
     Intersection-union (Berger 1982, Technometrics 24:295): both one-sided paired t tests must be
     significant, after Holm over all ordered pairs. What is not dominated may be on the front; a front of
-    point estimates leaves out true members in 10 to 90% of cases.
+    point estimates leaves out true members in 1 to 100% of cases.
 
     Args:
         models: Model name to its scores.

@@ -108,7 +108,7 @@ def _apart(new: ComparedRun, baseline: ComparedRun) -> str | None:
     return (
         f"{first.label} had ended ({ended:%Y-%m-%d %H:%M}) when {second.label} began "
         f"({second.info.started:%Y-%m-%d %H:%M}), with models of one provider: a bad hour of one of them, or a model "
-        "changed behind its name, looks like a difference between the agents, in 16 to 29% of comparisons if runs "
+        "changed behind its name, looks like a difference between the agents, in 22 to 42% of comparisons if runs "
         "differ by chance by as much as a third of a logit. Run both at the same time, in turns"
     )
 
