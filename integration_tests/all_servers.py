@@ -95,7 +95,8 @@ async def _environment(stack: contextlib.AsyncExitStack) -> Target:
             return ActionResult(action=action.kind, ok=True)
 
     handle = await stack.enter_async_context(serve_environment(Still()))  # type: ignore[arg-type]  # as much as is asked
-    paths = (("GET", "/observe", None), ("GET", "/offers", None))
+    token = urlsplit(handle.url).path
+    paths = (("GET", f"{token}/observe", None), ("GET", f"{token}/offers", None))
     return Target("environment", *_place(handle.url), paths)
 
 

@@ -52,7 +52,7 @@ class Server:
 
     def __init__(self) -> None:
         command = [
-            sys.executable, "-u", "-c", "from waa_server_ext.cli import main; main()", "simulate", "--port", "0",
+            sys.executable, "-u", "-c", "from waa_server_ext.cli import main; main()", "simulate", "--no-token", "--port", "0",
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         line = cast("IO[str]", self.process.stdout).readline()

@@ -39,7 +39,7 @@ def test_help_loads_neither_flask_nor_httpx_nor_pydantic() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--vm", "1.2.3.4", "--host", "0.0.0.0"], "set a token in $WAA_SERVER_TOKEN"),
+        (["--vm", "1.2.3.4", "--host", "0.0.0.0", "--no-token"], "serve it with a token"),
         (["--vm", "1.2.3.4:x"], "is not host or host:port"),
         (["--vm", "https://1.2.3.4"], "is not host or host:port, nor http:// and one of these"),
         (["--vm", "http://1.2.3.4/x"], "nor http:// and one of these"),

@@ -19,7 +19,9 @@ from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync, sealing
 from bench_core.scheduling import NoLocks
 from bench_core.sealing import namespaces
+from bench_core.sealing.files import answers_of
 from bench_core.sealing.machine import Ability, how_to_seal
+from bench_core.sealing.parts import unsealed_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,12 +166,28 @@ def test_results_say_how_the_answers_were_hidden(snoop: Callable[..., TrialResul
     assert result.sealing.way == how_to_seal().way
     assert result.sealing.sealed
     assert result.sealing.reason is None
+    assert result.sealing.lacks == tuple(unsealed_parts())
+    assert "network" in result.sealing.lacks
 
 
 def test_results_say_that_nothing_was_hidden_and_why(snoop: Callable[..., TrialResult]) -> None:
     sealing = snoop(sealing="off").sealing
     assert sealing is not None
     assert (sealing.agent, sealing.sealed, sealing.reason) == ("open", False, "--sealing off")
+    assert sealing.lacks == ()
+
+
+def test_solutions_are_hidden_from_all_but_the_agent_that_plays_them() -> None:
+    class Both:
+        def answers(self) -> tuple[Path, ...]:
+            return (Path("answers"),)
+
+        def solutions(self) -> tuple[Path, ...]:
+            return (Path("solutions"),)
+
+    assert answers_of(Both(), "mine") == (Path("answers"), Path("solutions"))
+    assert answers_of(Both(), "scripted") == (Path("answers"),)
+    assert answers_of(object(), "mine") == ()
 
 
 def test_what_a_sealed_agent_writes_reaches_its_trials_folder(

@@ -232,6 +232,16 @@ async def test_a_defect_of_a_desktop_is_told_to_the_agents_side(
             await scripted_agent(STEPS).run(task, handle, context)
 
 
+async def test_a_program_that_does_not_know_the_address_acts_on_no_desktop(
+    handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    place = urlsplit(handle.url)
+    other = handle.model_copy(update={"url": f"http://{place.netloc}"})
+    with pytest.raises(EnvironmentFaultError, match="404"):
+        await scripted_agent(STEPS).run(task, other, context)
+    assert (await scripted_agent(STEPS).run(task, handle, context)).error is None
+
+
 async def test_an_agent_that_goes_while_it_is_answered_prints_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -248,9 +258,9 @@ async def test_an_agent_that_goes_while_it_is_answered_prints_nothing(
             return ActionResult()
 
     async with serve_environment(Slow()) as handle:
-        port = urlsplit(handle.url).port
-        with socket.create_connection(("127.0.0.1", port)) as agent:
-            agent.sendall(b"GET /observe HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        place = urlsplit(handle.url)
+        with socket.create_connection(("127.0.0.1", place.port)) as agent:
+            agent.sendall(f"GET {place.path}/observe HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             await asked.wait()
             # linger 0: the connection is reset, not closed
             agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

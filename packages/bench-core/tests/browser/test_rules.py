@@ -24,6 +24,7 @@ from bench_core.browser import (
 )
 from bench_core.browser.guard import open_guard
 from bench_core.browser.places import is_local_page
+from bench_core.browser.rules import paused_request
 from bench_core.records import IntegrityCode
 
 if TYPE_CHECKING:
@@ -60,8 +61,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
+ONE_OF = {"Extensions.*": "loadUnpacked", "PWA.*": "install", "Tethering.*": "bind"}
+
+
 def message_for(rule: Rule) -> bytes:
-    method = rule.method.replace("*", "anything")
+    method = rule.method.replace("*", ONE_OF.get(rule.method, ""))
     return json.dumps({"id": 1, "method": method, "params": EXAMPLES[rule.method]}).encode()
 
 
@@ -114,6 +118,92 @@ def test_what_can_be_read_in_two_ways_or_none_is_refused(message: bytes) -> None
     assert RuleBook().decide(message).message is None
 
 
+SITES = Places(sites=("http://shop.test:7770", "http://127.0.0.1:4000"))
+ADS, OWN = "https://ads.example/pixel", "http://shop.test:7770/cart"
+
+
+@pytest.mark.parametrize(
+    ("paused", "method", "more", "code"),
+    [
+        (ADS, "Fetch.fulfillRequest", {"responseCode": 204}, None),
+        (ADS, "Fetch.continueRequest", {"headers": [{"name": "X", "value": "1"}]}, None),
+        (ADS, "Fetch.continueRequest", {"url": "https://other.example/"}, None),
+        (ADS, "Fetch.continueResponse", {"responseCode": 200}, None),
+        (ADS, "Fetch.continueRequest", {"url": OWN}, IntegrityCode.FORGED_REQUEST),
+        (OWN, "Fetch.continueRequest", {"url": ADS}, IntegrityCode.FORGED_REQUEST),
+        (OWN, "Fetch.fulfillRequest", {"responseCode": 204}, IntegrityCode.FORGED_RESPONSE),
+        ("http://img.shop.test/", "Fetch.fulfillRequest", {}, IntegrityCode.FORGED_RESPONSE),
+        ("http://SHOP.test./", "Fetch.fulfillRequest", {}, IntegrityCode.FORGED_RESPONSE),
+        ("http://localhost:1/", "Fetch.fulfillRequest", {}, IntegrityCode.FORGED_RESPONSE),
+        ("data:,x", "Fetch.fulfillRequest", {}, IntegrityCode.FORGED_RESPONSE),
+        (None, "Fetch.fulfillRequest", {}, IntegrityCode.FORGED_RESPONSE),
+    ],
+)
+def test_what_an_agent_makes_of_requests_to_other_hosts_is_its_own(
+    paused: str | None, method: str, more: dict[str, Any], code: IntegrityCode | None
+) -> None:
+    event = {"method": "Fetch.requestPaused", "sessionId": "S",
+             "params": {"requestId": "7", "request": {"url": paused}}}  # fmt: skip
+    waits = paused_request(json.dumps(event).encode()) if paused else None
+    told = {"id": 4, "sessionId": "S", "method": method, "params": {"requestId": "7", **more}}
+    message = json.dumps(told).encode()
+    decision = RuleBook(places=SITES).decide(message, dict([waits] if waits else []))
+    assert decision.code is code
+    assert (decision.message == message) is (code is None)
+
+
+def test_a_request_that_waits_in_another_session_is_another_one() -> None:
+    waits = {"T 7": ADS}
+    told = b'{"id": 4, "sessionId": "S", "method": "Fetch.fulfillRequest", "params": {"requestId": "7"}}'
+    assert RuleBook(places=SITES).decide(told, waits).code is IntegrityCode.FORGED_RESPONSE
+    assert RuleBook().decide(told, {"S 7": ADS}).code is IntegrityCode.FORGED_RESPONSE
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"method": "Other", "params": {"text": "Fetch.requestPaused"}}', b'["Fetch.requestPaused"]',
+        b'{"method": "Fetch.requestPaused"', b'{"method": "Fetch.requestPaused", "params": {}}', b"{}",
+    ],
+)  # fmt: skip
+def test_other_messages_say_of_no_request_that_it_waits(message: bytes) -> None:
+    assert paused_request(message) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Accept-Language": "de", "DNT": "1"}, None),
+        ({}, None),
+        ({"accept-language": "de", "Referer": "x"}, IntegrityCode.FORGED_REQUEST),
+        ({"X-Own": "1"}, IntegrityCode.FORGED_REQUEST),
+    ],
+)
+def test_headers_that_people_set_in_their_browser_are_no_finding(
+    headers: dict[str, str], code: IntegrityCode | None
+) -> None:
+    told = {"id": 1, "method": "Network.setExtraHTTPHeaders", "params": {"headers": headers}}
+    assert RuleBook().decide(json.dumps(told).encode()).code is code
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("view-source:http://mail.test/inbox", None),
+        ("chrome://downloads/", None),
+        ("view-source:http://mail.test/finish", IntegrityCode.GUARDED_PATH),
+        (" view-SOURCE:http://mail.test/finish", IntegrityCode.GUARDED_PATH),
+        ("view-source:http://127.0.0.1:9222/json", IntegrityCode.DEBUGGING_PORT),
+        ("view-source:file:///etc/passwd", IntegrityCode.LOCAL_PAGE),
+        ("chrome://downloads.x/", IntegrityCode.LOCAL_PAGE),
+    ],
+)
+def test_the_source_of_a_page_is_what_the_page_is(url: str, code: IntegrityCode | None) -> None:
+    ports = {9222: IntegrityCode.DEBUGGING_PORT}
+    places = Places(ports, ("http://mail.test",), lambda url: url.endswith("/finish"))
+    assert places.code_of(url) is code
+
+
 def test_a_path_is_guarded_on_the_origins_of_apps_alone() -> None:
     places = Places(origins=("http://mail.test",), guards=lambda url: url.endswith("/finish"))
     assert places.code_of("http://mail.test/finish") is IntegrityCode.GUARDED_PATH
@@ -122,7 +212,8 @@ def test_a_path_is_guarded_on_the_origins_of_apps_alone() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["file:///etc/passwd", "FILE:/etc/passwd", " \tfi\nle:///", "\x01file:///", "view-source:http://x/",
+    ["file:///etc/passwd", "FILE:/etc/passwd", " \tfi\nle:///", "\x01file:///", "view-source:file:///",
+     "view-source:chrome://version", "view-source:view-source:http://x/", "VIEW-source: file:///",
      "chrome://version", "chrome-untrusted://x", "devtools://devtools/x", "filesystem:http://x/t",
      "about:version", "ABOUT:crash", "blob:file:///x", "chrome-extension://x/y", "content://x",
      "chrome://newtab@version/", "chrome://newtab/..//version", "chrome://new-tab-page.x/"],

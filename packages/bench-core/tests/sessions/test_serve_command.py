@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_a_data_set_is_written(tmp_path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) == 5
 
 
-def test_it_says_where_it_answers_and_ends_at_a_signal() -> None:
+def test_it_says_where_it_answers_and_ends_at_a_signal(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -68,15 +69,23 @@ def test_it_says_where_it_answers_and_ends_at_a_signal() -> None:
         command,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": paths,
+            "PYTHONUNBUFFERED": "1",
+            "PROCTOR_CACHE_DIR": str(tmp_path),
+        },
     ) as process:
         assert process.stdout is not None
         assert (
             "serving counting_benchmark:Counting at http://127.0.0.1:" in process.stdout.readline()
         )
-        assert process.stdout.readline().startswith("token: ")
+        assert f"the token is in {tmp_path / 'tokens' / 'localhost-'}" in process.stdout.readline()
+        (file,) = (tmp_path / "tokens").iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
         process.send_signal(signal.SIGTERM)
         try:
             assert process.wait(60) == 0
+            assert not file.exists()
         finally:
             process.kill()

@@ -448,12 +448,27 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
 @_STRICT
 @_MIX
 @click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
-def serve(runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, **options: Any) -> None:
-    """Show the report live in a browser on this machine, until Ctrl-C."""
+@click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
+def serve(
+    runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, no_token: bool, **options: Any
+) -> None:
+    """Show the report live in a browser on this machine, until Ctrl-C.
+
+    Its address has a token: that of $BENCH_REPORT_TOKEN, or a new one in a page that is named.
+    """
+    from bench_core.serving import ServerToken, token_file
     from bench_report.live.server import serve as serve_runs
 
-    with serve_runs(runs, port=port, count_errors_as_failures=strict, **options) as server:
-        click.echo(server.url)
-        if open_:
-            click.launch(server.url)
+    token = ServerToken.choose("BENCH_REPORT_TOKEN", without=no_token)
+    with (
+        serve_runs(
+            runs, port=port, token=token.value, count_errors_as_failures=strict, **options
+        ) as server,
+        token.handed(server.url, page=True) as asked,
+    ):
+        where = f"http://127.0.0.1:{server.server_address[1]}/"
+        click.echo(f"the report is at {where}; Ctrl-C stops")
+        click.echo(asked)
+        if open_:  # not its address, which other users see in the browser's command line
+            click.launch(where if no_token else str(token_file(where, page=True)))
         server.serve_forever()

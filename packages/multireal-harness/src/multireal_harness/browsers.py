@@ -91,7 +91,8 @@ class Browsers:
         """
         options = replace(self.settings.options(), hidden=hidden)
         if alone:
-            places = Places({}, tuple(origins), is_guarded) if self._guarded else None
+            apps = tuple(origins)
+            places = Places({}, apps, is_guarded, apps) if self._guarded else None
             return open_own_browser(options, found, places, attached=True)
         width, height = self.settings.viewport
         return self._shared.open(

@@ -14,7 +14,7 @@ from bench_core.cli.doctor import (
     failed,
     installed,
     ok,
-    sealing_check,
+    sealing_checks,
     warned,
 )
 from bench_core.discovery import find_plugins
@@ -52,7 +52,7 @@ def checks(
         Check("jmespath", _jmespath),
         *browser_checks(),
         Check("judge", _judge),
-        Check("sealing", sealing_check),
+        *sealing_checks(),
         Check("built-in apps", _built_in),
         *agent_checks(agent, model),
         *price_checks(model),

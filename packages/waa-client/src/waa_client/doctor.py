@@ -13,7 +13,7 @@ from bench_core.cli.doctor import (
     failed,
     installed,
     ok,
-    sealing_check,
+    sealing_checks,
     warned,
 )
 from bench_core.discovery import find_plugins
@@ -46,7 +46,7 @@ def checks(
         Check("tasks", partial(_tasks, chosen)),
         Check("simulated desktop", partial(_world, needed=chosen.world == "built-in" and not vms)),
         Check("disk", _disk),
-        Check("sealing", sealing_check),
+        *sealing_checks(),
         *agent_checks(agent, model),
         *price_checks(model),
     ]

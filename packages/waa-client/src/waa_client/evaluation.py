@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from typing_extensions import Self
 
 from bench_core.errors import EvaluationError, InputError
 from bench_core.records import Check, Record, World
+from bench_core.serving import token_for
 from waa_client.errors import EvaluatorDownError
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
@@ -195,7 +195,7 @@ class EvaluationClient:
 
     Args:
         url: Address of the evaluator.
-        token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`.
+        token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`, or what a server of this user left.
         timeout_s: Longest time of one evaluation, with all its tries.
         tries: How often the same key is sent when answers get lost, which takes a minute and a half;
             while the server reports that it evaluates, `timeout_s` alone counts.
@@ -217,7 +217,7 @@ class EvaluationClient:
         self._timeout_s = timeout_s
         self._tries = tries
         self._wait_s = wait_s
-        token = token or os.environ.get(TOKEN_VARIABLE)
+        token = token or token_for(self.url, TOKEN_VARIABLE)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # evaluators are not behind the proxies that users of V2 set
         self._http = httpx.AsyncClient(transport=transport, trust_env=False, headers=headers)

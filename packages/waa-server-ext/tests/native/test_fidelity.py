@@ -107,6 +107,24 @@ def test_scores_by_the_rules_of_its_fidelity(name: str, fidelity: Fidelity, tmp_
     assert (verdict.score, verdict.fidelity) == (expected[fidelity], fidelity)
 
 
+@pytest.mark.parametrize(("fidelity", "score"), [("v2", 1.0), ("fixed", None)])
+def test_only_and_and_or_join_metrics_where_mistakes_are_mended(
+    fidelity: Fidelity, score: float | None, tmp_path: Path
+) -> None:
+    """Upstream takes the best score for any other word, `AND` included."""
+    getters = [{"type": "vm_command_line", "command": ["cmd", "/c", each]} for each in "ab"]
+    expected = [{"type": "rule", "rules": {"expected": "1"}} for _ in "ab"]
+    joined = {"func": ["exact_match"] * 2, "conj": "AND", "result": getters, "expected": expected}
+    task = {"id": "t", "instruction": "x", "evaluator": joined}
+    commands = [{"match": "cmd /c a", "output": "1"}, {"match": "cmd /c b", "output": "2"}]
+    with FixtureVm(VmState.load({"commands": commands}), port=0) as vm:
+        settings = EvaluatorSettings(cache=tmp_path, fidelity=fidelity)
+        verdict = NativeEvaluator(settings).evaluate(task, ["DONE"], vm=vm.address)
+    assert verdict.score == score
+    if score is None:
+        assert "conj is 'AND'" in verdict.evaluation_error.message
+
+
 def test_a_correction_is_noted_in_the_verdict(tmp_path: Path) -> None:
     what, state, _ = CASES["Microsoft Bing"]
     task = {"id": "t", "instruction": "x", "evaluator": what}

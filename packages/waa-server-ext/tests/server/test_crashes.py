@@ -112,7 +112,7 @@ class Server:
         command = "from waa_server_ext.cli import main; main()"
         options = ["--vm", vm, "--cache", cache, "--waa-checkout", MINIATURE, "--port", "0"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", command, "serve", *map(str, options)],
+            [sys.executable, "-c", command, "serve", "--no-token", *map(str, options)],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

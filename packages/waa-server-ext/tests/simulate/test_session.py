@@ -13,12 +13,22 @@ from click.testing import CliRunner
 from PIL import Image
 
 from bench_core.errors import InputError
+from bench_core.serving import token_file
 from waa_server_ext.built_in.session import DesktopSession, run_session
 from waa_server_ext.cli import main
 from waa_server_ext.simulate import load_scene
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROCTOR_CACHE_DIR", str(tmp_path))
+
+
+def _headers(url: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token_file(url).read_text()}"}
 
 
 def _ran(session: DesktopSession, use: str, *, times: int = 1) -> list[str]:
@@ -36,7 +46,7 @@ def _ran(session: DesktopSession, use: str, *, times: int = 1) -> list[str]:
     try:
         assert ready.wait(600)
         url = next(word for word in lines[0].split() if word.startswith("http")).rstrip(";")
-        with httpx.Client(base_url=url, timeout=600, trust_env=False) as vm:
+        with httpx.Client(base_url=url, headers=_headers(url), timeout=600, trust_env=False) as vm:
             for number in range(times):
                 if number:
                     assert vm.post("/simulation/reset", json={}).status_code == 200
@@ -118,12 +128,18 @@ def test_desktop_and_scorer_answer_together() -> None:
         assert ready.wait(600)
         vm, scorer = (word.strip(",;") for word in lines[0].split() if word.startswith("http"))
         with httpx.Client(timeout=600, trust_env=False) as client:
-            assert client.get(f"{vm}/screenshot").status_code == 200
-            capabilities = client.get(f"{scorer}/capabilities")
             body = {"task": "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"}
-            verdict = client.post(f"{scorer}/evaluate", json=body)
+            unasked = [
+                client.get(f"{vm}/screenshot"),
+                client.get(f"{scorer}/tasks/{body['task']}", headers=_headers(vm)),
+                client.post(f"{scorer}/evaluate", json=body),
+            ]
+            assert client.get(f"{vm}/screenshot", headers=_headers(vm)).status_code == 200
+            capabilities = client.get(f"{scorer}/capabilities", headers=_headers(scorer))
+            verdict = client.post(f"{scorer}/evaluate", json=body, headers=_headers(scorer))
     finally:
         over.set()
         thread.join()
+    assert [each.status_code for each in unasked] == [403, 401, 401]
     assert capabilities.status_code == 200
     assert verdict.json()["score"] == 0.0

@@ -136,6 +136,10 @@ class WebArenaBenchmark:
         """Return the folders with expected answers: the dataset, and the reference solutions."""
         return (dataset_path().parent, Path(__file__).parent / "reference_solutions")
 
+    def solutions(self) -> tuple[Path, ...]:
+        """Return the folder of what `scripted` plays."""
+        return (Path(__file__).parent / "world" / "scripts",)
+
     @asynccontextmanager
     async def open(
         self, task: Task, context: TrialContext, agent: Agent

@@ -18,7 +18,7 @@ from bench_core.cli.doctor import (
     failed,
     installed,
     ok,
-    sealing_check,
+    sealing_checks,
     warned,
 )
 from bench_core.errors import BenchError, InputError
@@ -66,7 +66,7 @@ def checks(
         *browser_checks(),
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
-        Check("sealing", sealing_check),
+        *sealing_checks(),
         Check(
             "memory",
             partial(

@@ -134,7 +134,8 @@ async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     watch = IntegrityWatch(watched=True)
     options = replace(settings.chromium, hidden=context.hidden)
-    places = Places(given.ports)
+    own = (url for site in config.sites.values() for url in site.urls)
+    places = Places(given.ports, sites=tuple(own))
     if kept is None:
         opened = open_own_browser(options, watch.note_act, places)
     else:

@@ -19,6 +19,7 @@ from bench_core.errors import InputError
 from bench_core.files.atomic import write_atomic
 from bench_core.files.locks import FileLock
 from bench_core.files.removal import remove_folder
+from bench_core.files.user_cache import user_cache
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
 _MADE = "environment.json"
@@ -26,7 +27,6 @@ _LOCK = "packages.txt"
 _SHOWN_LINES = 12
 _KEY = 16
 _UV_S = 3_600.0
-_FOLDER = "PROCTOR_CACHE_DIR"
 _log = logging.getLogger("bench_core.agent_process")
 
 
@@ -70,17 +70,8 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
 
 
 def cache_folder() -> Path:
-    """Return where the environments are: `$PROCTOR_CACHE_DIR` or the user's folder for caches."""
-    given = os.environ.get(_FOLDER)
-    if given:
-        return Path(given).absolute() / "agent-environments"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "proctor" / "agent-environments"
+    """Return where the environments are."""
+    return user_cache() / "agent-environments"
 
 
 def _uv() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
@@ -97,13 +98,15 @@ async def serve_environment(
 ) -> AsyncIterator[DesktopHandle]:
     """Offer an environment of this process on loopback for the time of the block.
 
-    Calls run in this event loop, one after another.
+    Calls run in this event loop, one after another. The address has a token, so that no other program
+    acts there.
     """
     server = _EnvironmentServer(("127.0.0.1", port), _EnvironmentHandler)
     server.environment, server.loop = environment, asyncio.get_running_loop()
+    server.token = secrets.token_urlsafe(24)
     server.start()
     try:
-        yield DesktopHandle(url=f"http://127.0.0.1:{server.server_address[1]}")
+        yield DesktopHandle(url=f"http://127.0.0.1:{server.server_address[1]}/{server.token}")
     finally:
         await asyncio.to_thread(server.stop)
 

@@ -32,7 +32,8 @@ from bench_core.browser.commands import (
     command_of_request,
 )
 from bench_core.browser.frames import Frame, FrameError, FrameReader, encode_frame
-from bench_core.browser.rules import REQUESTS, Decision, RuleBook
+from bench_core.browser.port_watch import OwnEnds
+from bench_core.browser.rules import REQUESTS, Decision, RuleBook, paused_request
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
 from bench_core.serving import RefusedRequestError, refusal
@@ -56,6 +57,7 @@ _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\
 _MOST_BODY = 64 * 1024  # no request of DevTools has any
 _BODY_S = 30.0
 _CONNECTIONS = 256
+_PAUSED_REQUESTS = 10_000
 _PAGE = "/devtools/page/"
 _WEBSOCKETS = ("/devtools/browser/", _PAGE)
 # Compressed messages could not be read, and on one machine compressing only costs time.
@@ -81,6 +83,7 @@ class _Connection:
         leaving: Whether the agent has announced that it closes it.
         within: Whether a message of Chromium's has begun and not ended.
         answers: What the agent gets once it has.
+        paused: The URLs of the last requests that waited for the agent.
     """
 
     number: int
@@ -89,6 +92,7 @@ class _Connection:
     leaving: bool = False
     within: bool = False
     answers: bytearray = field(default_factory=bytearray)
+    paused: dict[str, str] = field(default_factory=dict)
 
     @property
     def page(self) -> str:
@@ -129,7 +133,7 @@ class Gateway:
         log: The agent's commands to the browser.
         hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
         fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
-        local_ports: Its own ends of the connections to Chromium so far.
+        own_ends: Its own ends of the connections to Chromium so far.
     """
 
     def __init__(
@@ -144,7 +148,7 @@ class Gateway:
         self.log = CommandLog()
         self.hung_up = False
         self.fault: Exception | None = None
-        self.local_ports: set[int] = set()
+        self.own_ends = OwnEnds()
         parts = urlsplit(chromium)
         self._chromium = (parts.hostname or _HOST, parts.port or 80)
         self._connections = 0
@@ -180,7 +184,7 @@ class Gateway:
 
     async def _decide(self, message: bytes, connection: _Connection) -> Decision:
         """Say what becomes of a message, and note it and what it means."""
-        decision = self._rules.decide(message)
+        decision = self._rules.decide(message, connection.paused)
         command = command_of_message(message, decision.command, connection.number, connection.page)
         if decision.message is None:
             self.log.refuse(command)
@@ -351,18 +355,18 @@ class Gateway:
                 return
             if not frame.control:
                 connection.within = not frame.final
+                if waits := paused_request(frame.payload):
+                    connection.paused |= [waits]
+                    if len(connection.paused) > _PAUSED_REQUESTS:
+                        del connection.paused[next(iter(connection.paused))]
             await _send(connection.agent.writer, frame.raw)
             await _answer(connection)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._chromium
         with contextlib.ExitStack() as opened:
-            own = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            own = self.own_ends.new_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
             opened.enter_context(own)
-            own.settimeout(0)  # as the event loop needs it
-            # its port is known before Chromium's side can show the connection to a watch
-            own.bind(("", 0))
-            self.local_ports.add(own.getsockname()[1])
             await asyncio.get_running_loop().sock_connect(own, (host, port))
             streams = await asyncio.open_connection(sock=own, limit=_CHUNK)
             opened.pop_all()  # it is the streams' now

@@ -7,10 +7,14 @@ connection there. The system's table of connections shows them, for a minute aft
 from __future__ import annotations
 
 import asyncio
+import math
+import os
+import socket
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from bench_core.records.integrity import IntegrityCode
 
@@ -21,6 +25,65 @@ _LISTENING = "0A"
 _EVERY_S = 0.25
 _GAP_S = 5.0
 """Longer between two looks, and a connection may have come and gone unseen: the run was stopped, say."""
+_WAITING = "03"
+_WAIT_S = 60.0
+"""So long Linux keeps a closed connection in its table."""
+_CLOSING_S = 10.0
+"""So late the other end may close, too: Chromium on a busy machine."""
+
+
+class Peer(NamedTuple):
+    """The other end of a connection to the port.
+
+    Attributes:
+        socket: The number of its socket; 0 if it is closed.
+        closed: When it was closed, on the clock of `time.monotonic`; None if that is not known.
+    """
+
+    port: int
+    socket: int
+    closed: float | None = None
+
+
+class OwnEnds:
+    """The gateway's own ends of its connections to Chromium.
+
+    A port alone says nothing: once the gateway has closed it, others may use it.
+    """
+
+    def __init__(self) -> None:
+        self._sockets: set[int] = set()
+        self._closed: dict[int, float] = {}
+
+    def new_socket(self, family: int) -> socket.socket:
+        """Return a socket with a port, which is known before the other side can show the connection."""
+        made = _NotedSocket(family)
+        made.settimeout(0)  # as an event loop needs it
+        made.bind(("", 0))
+        port = made.getsockname()[1]
+        self._sockets.add(os.fstat(made.fileno()).st_ino)
+        self._closed[port] = math.inf
+        made.note = lambda: self._closed.update({port: time.monotonic()})
+        return made
+
+    def has(self, peer: Peer) -> bool:
+        """Whether a connection was made by one of these sockets."""
+        if peer.socket:
+            return peer.socket in self._sockets
+        latest = self._closed.get(peer.port)
+        if latest is None or peer.closed is None:
+            return latest is not None
+        return peer.closed <= latest + _CLOSING_S
+
+
+class _NotedSocket(socket.socket):
+    note: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """Close it, and say so."""
+        super().close()
+        if self.note is not None:
+            self.note()
 
 
 class PortWatch:
@@ -30,7 +93,7 @@ class PortWatch:
 
     Args:
         port: Chromium's.
-        own: The local ports that the gateway has used so far.
+        own: The gateway's ends; None if there is no gateway.
         peers: Returns the other ends of the connections to the port.
 
     Attributes:
@@ -40,19 +103,19 @@ class PortWatch:
     def __init__(
         self,
         port: int,
-        own: Callable[[], Collection[int]],
-        peers: Callable[[int], set[int]] | None = None,
+        own: OwnEnds | None = None,
+        peers: Callable[[int], set[Peer]] | None = None,
     ) -> None:
-        self._port, self._own, self._peers = port, own, peers or peers_of
+        self._port, self._own, self._peers = port, own or OwnEnds(), peers or peers_of
         self.missed = False
         self._before: set[int] = set()
-        self._seen: set[int] = set()
+        self._strangers: set[int] = set()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def arm(self) -> None:
         """Begin: whoever is connected now is the harness itself."""
-        self._before = self._peers(self._port)
+        self._before = {each.port for each in self._peers(self._port)}
         self._thread = threading.Thread(target=self._run, name="port watch", daemon=True)
         self._thread.start()
 
@@ -69,35 +132,44 @@ class PortWatch:
             self._stop.set()
             self._thread.join()
             self._thread = None
-            self._seen |= self._peers(self._port)
-        return len(self._seen - self._before - set(self._own()))
+            self._look()
+        return len(self._strangers)
+
+    def _look(self) -> None:
+        seen = (each for each in self._peers(self._port) if each.port not in self._before)
+        self._strangers |= {each.port for each in seen if not self._own.has(each)}
 
     def _run(self) -> None:
         looked, over = time.monotonic(), False
         while not over:
             over = self._stop.wait(_EVERY_S)
-            self._seen |= self._peers(self._port)
+            self._look()
             looked, before = time.monotonic(), looked
             self.missed |= looked - before > _GAP_S
 
 
-def peers_of(port: int) -> set[int]:
-    """Return the ports at the other ends of all connections to `port` on this machine's loopback."""
-    found = set()
+def peers_of(port: int) -> set[Peer]:
+    """Return the other ends of all connections to `port` on this machine's loopback."""
+    found: dict[int, Peer] = {}
     for table in _TABLES:
         try:
             lines = (_PROC / table).read_text("ascii").splitlines()[1:]
         except OSError:
             continue
+        now, hertz = time.monotonic(), os.sysconf("SC_CLK_TCK")
         for line in lines:
             fields = line.split()
-            if fields[3] == _LISTENING:
-                continue
             here, there = (int(each.rpartition(":")[2], 16) for each in fields[1:3])
+            if fields[3] == _LISTENING or port not in (here, there) or not _is_loopback(fields[1]):
+                continue
             # each connection has a row for either end, of which the one that closed first stays longer
-            if port in (here, there) and _is_loopback(fields[1]):
-                found.add(there if here == port else here)
-    return found
+            timer, left = fields[5].split(":")
+            closed = now - _WAIT_S + int(left, 16) / hertz if timer == _WAITING else None
+            if there == port:
+                found[here] = Peer(here, int(fields[9]), closed)
+            else:
+                found.setdefault(there, Peer(there, 0, closed))
+    return set(found.values())
 
 
 def _is_loopback(address: str) -> bool:

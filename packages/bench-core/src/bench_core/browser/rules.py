@@ -1,14 +1,16 @@
 """What an agent may ask of its browser: rules as data, and the decision about one message.
 
-A message that no rule names passes as it came. What is refused is answered with an error by the gateway
-and never reaches Chromium; what is rewritten reaches it in another form.
+A message that no rule names passes as it came if `methods.txt` allows its method. What is refused is answered with an
+error by the gateway and never reaches Chromium; what is rewritten reaches it in another form.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -44,6 +46,7 @@ _OPENS = ("Page.navigate", "Target.createTarget", "Network.loadNetworkResource")
 _LOCAL = "files of this machine and pages of the browser itself are no part of a task"
 _CHANGED = "requests and answers between pages and sites are evidence"
 _CRASH = "a browser that crashes leaves nothing to score"
+_NO_PART = "it is not among the methods for working on pages"
 _PAST = "it would pass commands by the gateway"
 _C = IntegrityCode
 
@@ -64,7 +67,7 @@ AGENT_RULES: tuple[Rule, ...] = (
          rewrite="continue"),
     Rule("Network.setRequestInterception", "refuse", _C.FORGED_REQUEST, _CHANGED),
     Rule("Network.continueInterceptedRequest", "refuse", _C.FORGED_REQUEST, _CHANGED),
-    Rule("Network.setExtraHTTPHeaders", "flag", _C.FORGED_REQUEST, _CHANGED, when="headers"),
+    Rule("Network.setExtraHTTPHeaders", "flag", _C.FORGED_REQUEST, _CHANGED, when="odd_headers"),
     Rule("DOMStorage.setDOMStorageItem", "refuse", _C.FORGED_STORAGE, "apps write their own storage"),
     Rule("Target.createBrowserContext", "refuse", _C.FOREIGN_CONTEXT,
          "work in the default context: another one is not logged in and not watched"),
@@ -83,8 +86,11 @@ AGENT_RULES: tuple[Rule, ...] = (
 REQUESTS = frozenset({"/json", "/json/list", "/json/version"})
 """The paths of the DevTools HTTP port that agents get, beside the websockets."""
 
+_PAUSED = "Fetch.requestPaused"
 _CHANGES = ("url", "method", "postData", "headers")
 _ANSWERS = ("responseCode", "responsePhrase", "responseHeaders", "binaryResponseHeaders")
+_USUAL_HEADERS = frozenset({"accept-language", "dnt", "sec-gpc"})
+"""What people set in a browser themselves."""
 _KEPT = ("requestId", "interceptResponse")
 
 _Params = dict[str, Any]
@@ -95,7 +101,11 @@ _CONDITIONS: Mapping[str, Callable[[_Params], bool]] = MappingProxyType(
         "dragged_files": lambda params: bool(_dictionary(params.get("data")).get("files")),
         "changed_request": lambda params: any(params.get(each) is not None for each in _CHANGES),
         "changed_response": lambda params: any(params.get(each) is not None for each in _ANSWERS),
-        "headers": lambda params: bool(params.get("headers")),
+        "odd_headers": lambda params: (
+            not _USUAL_HEADERS.issuperset(
+                str(each).casefold() for each in params.get("headers") or ()
+            )
+        ),
     }
 )
 
@@ -135,8 +145,12 @@ class RuleBook:
             self._by_method.setdefault(rule.method, []).append(rule)
             self.passes_all = False
 
-    def decide(self, message: bytes) -> Decision:
-        """Say what becomes of a message; one that cannot be read in one way only is refused."""
+    def decide(self, message: bytes, paused: Mapping[str, str] = MappingProxyType({})) -> Decision:
+        """Say what becomes of a message; one that cannot be read in one way only is refused.
+
+        `paused` has the URLs of the requests that wait for the agent, by `paused_key`. What it makes of those
+        that are not to the trial's sites is no evidence.
+        """
         command = read_command(message)
         if self.passes_all:
             return Decision(message, command=command)
@@ -149,9 +163,49 @@ class RuleBook:
                 code = self.places.code_of(str(params.get("url", "")))
                 if code is not None:
                     return _refusal(command, rule, code)
-            elif _CONDITIONS[rule.when](params):
+            elif _CONDITIONS[rule.when](params) and not (
+                rule.rewrite == "continue" and self._is_elsewhere(command, params, paused)
+            ):
                 return _apply(rule, command, message)
+        if protocol_methods().get(method, "refused") == "refused":
+            return _refusal(command, Rule(method, "refuse", None, _NO_PART), None)
         return Decision(message, command=command)
+
+    def _is_elsewhere(self, command: _Params, params: _Params, paused: Mapping[str, str]) -> bool:
+        url = paused.get(paused_key(command, params), "")
+        return all(map(self.places.is_elsewhere, (url, str(params.get("url") or url))))
+
+
+def paused_key(message: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Return the name of a request that waits: its id and that of the session."""
+    return f"{message.get('sessionId') or ''} {params.get('requestId')}"
+
+
+def paused_request(message: bytes) -> tuple[str, str] | None:
+    """Return the name and URL of the request that Chromium says in a message to wait; None for other messages."""
+    if _PAUSED.encode() not in message:  # nearly all, and reading costs time
+        return None
+    try:
+        event = json.loads(message)
+        if event.get("method") != _PAUSED:
+            return None
+        return paused_key(event, event["params"]), event["params"]["request"]["url"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+@functools.cache
+def protocol_methods() -> Mapping[str, str]:
+    """Return the methods that were looked at, each with what becomes of it: `allowed`, `filtered` or `refused`."""
+    found, kind, domain = {}, "", ""
+    for line in (files(__package__) / "methods.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            kind = line[1:].partition("]")[0]
+        elif not line.startswith("#"):
+            before, _, names = line.rpartition(":")
+            domain = before or domain
+            found.update({f"{domain}.{name}": kind for name in names.split()})
+    return found
 
 
 def read_command(message: bytes) -> dict[str, Any] | None:

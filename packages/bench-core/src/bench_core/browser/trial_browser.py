@@ -164,7 +164,7 @@ async def open_own_browser(
         gateway = await stack.enter_async_context(
             open_gateway(chromium.cdp_url, RuleBook(places=places), found)
         )
-        port_watch = PortWatch(port, lambda: gateway.local_ports)
+        port_watch = PortWatch(port, gateway.own_ends)
         yield TrialBrowser(chromium, found, context, gateway, guard, port_watch, dialogs)
 
 
@@ -214,7 +214,7 @@ class SharedBrowser:
                 guard = await stack.enter_async_context(
                     open_guard(shared.chromium.ws_url, places, found)
                 )
-                port_watch = PortWatch(port, frozenset)  # no agent connects by an address
+                port_watch = PortWatch(port)  # no agent connects by an address
             dialogs = HeldDialogs(context)
             yield TrialBrowser(shared.chromium, found, context, None, guard, port_watch, dialogs)
 

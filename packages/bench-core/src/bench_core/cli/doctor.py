@@ -24,7 +24,7 @@ __all__ = [
     "failed",
     "installed",
     "ok",
-    "sealing_check",
+    "sealing_checks",
     "warned",
 ]
 
@@ -82,23 +82,26 @@ def installed(
     return warned(f"{present}; not installed: {', '.join(missing)}", adds)
 
 
-def sealing_check() -> CheckResult:
-    """Say whether answers can be hidden from agents and browsers here, and how."""
-    from bench_core.sealing.machine import how_to_seal
-    from bench_core.sealing.namespaces import USERS, keeps_signals_inside
+def sealing_checks() -> list[Check]:
+    """Return a check for each thing that can be kept from agents: whether it is on this machine."""
+    from bench_core.sealing.parts import SEALED_PARTS
 
-    found = how_to_seal()
-    if found.way is not None:
-        how = f"answers are hidden from agents and browsers by a {found.way.replace('-', ' ')}"
-        if found.way == USERS and keeps_signals_inside():
-            return ok(f"{how}, trials from each other, and signals stay inside")
-        lacks = [] if found.way == USERS else ["see each other's files"]
-        lacks += (
-            [] if keeps_signals_inside() else ["can signal each other (Linux 6.12 prevents it)"]
-        )
-        return ok(f"{how}; trials {' and '.join(lacks)}")
+    return [
+        Check(f"sealed: {name}", lambda name=name: _sealed(name))  # type: ignore[misc]  # its default
+        for name in SEALED_PARTS
+    ]
+
+
+def _sealed(name: str) -> CheckResult:
+    from bench_core.sealing.parts import SEALED_PARTS, unsealed_parts
+
+    why = unsealed_parts().get(name)
+    if why is None:
+        return ok(SEALED_PARTS[name])
+    if name != "answers":  # without it nothing else is
+        return ok(f"no: {why}")
     return warned(
-        f"answers cannot be hidden, results will say so: {found.reason}",
+        f"answers cannot be hidden, results will say so: {why}",
         "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, "
         "kernel.apparmor_restrict_unprivileged_userns=0; in a container --security-opt seccomp=unconfined), "
         "or run as root",

@@ -60,7 +60,7 @@ def serve(
 ) -> None:
     """Serve sessions of a benchmark: each client gets a world of its own, and a score or an error.
 
-    Clients send the token that is printed, or that of $BENCH_SESSION_TOKEN, as `Authorization: Bearer`.
+    Clients send a token as `Authorization: Bearer`: that of $BENCH_SESSION_TOKEN, or a new one in a file that is named.
     """
     if (openenv is None) == (nemo_gym is None):
         raise InputError("say what to serve: --openenv BENCHMARK or --nemo-gym BENCHMARK")

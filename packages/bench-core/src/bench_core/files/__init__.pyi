@@ -13,3 +13,4 @@ from .inside import read_inside as read_inside
 from .locks import FileLock as FileLock
 from .removal import remove_folder as remove_folder
 from .temporary import sweep_leftovers as sweep_leftovers
+from .user_cache import user_cache as user_cache

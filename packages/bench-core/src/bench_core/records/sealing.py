@@ -16,12 +16,15 @@ class Sealing(Record):
         browser: From the browser it acted on: `hidden`, `open`, or `none`, where it had none.
         way: How: `user-namespace` or `mount-namespace`.
         reason: Why something was open.
+        lacks: What the machine cannot keep from a sealed agent; names of
+            `bench_core.sealing.parts.SEALED_PARTS`.
     """
 
     agent: Literal["hidden", "trusted", "open"] = "open"
     browser: Literal["hidden", "open", "none"] = "open"
     way: str | None = None
     reason: str | None = None
+    lacks: tuple[str, ...] = ()
 
     @property
     def sealed(self) -> bool:

@@ -66,7 +66,7 @@ def sealed_run(
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:
-        files = sealed_files(out, (*answers_of(benchmark), *map(Path, more)))
+        files = sealed_files(out, (*answers_of(benchmark, spec.agent), *map(Path, more)))
         if files.problem is not None:
             yield _open(files.problem, required=required)
         else:

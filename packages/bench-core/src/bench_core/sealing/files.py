@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import site
 import sys
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
+from bench_core.serving import token_folder
 
+_PLAYS_SOLUTIONS = "scripted"
 _OF_DEVELOPERS = "PROCTOR_DATA"
 _OF_THE_SYSTEM = (
     "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/sys", "/proc/sys",
@@ -55,7 +58,10 @@ def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
     """
     run = out.resolve()
     data = os.environ.get(_OF_DEVELOPERS)
-    hidden = [run, *_runs_beside(run), *answers, *([Path(data)] if data else [])]
+    tokens = token_folder()
+    with contextlib.suppress(OSError):  # servers that start later leave theirs there
+        tokens.mkdir(mode=0o700, parents=True, exist_ok=True)
+    hidden = [run, *_runs_beside(run), *answers, tokens, *([Path(data)] if data else [])]
     temporary = Path(tempfile.gettempdir()).resolve()  # where agents' own folders are
     protected = [each for each in _resolved(_scorers()) if not temporary.is_relative_to(each)]
     return SealedFiles(
@@ -63,10 +69,13 @@ def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
     )
 
 
-def answers_of(benchmark: Any) -> tuple[Path, ...]:
-    """Return the files with a benchmark's answers; none where it does not name them."""
-    answers = getattr(benchmark, "answers", None)
-    return tuple(Path(each) for each in answers()) if callable(answers) else ()
+def answers_of(benchmark: Any, agent: str) -> tuple[Path, ...]:
+    """Return the files with a benchmark's answers; none if it does not name them.
+
+    What `solutions` names is played by Proctor's own agent `scripted`, from which it is not hidden.
+    """
+    named = ("answers",) if agent == _PLAYS_SOLUTIONS else ("answers", "solutions")
+    return tuple(Path(each) for name in named for each in getattr(benchmark, name, tuple)())
 
 
 def _runs_beside(run: Path) -> Iterator[Path]:

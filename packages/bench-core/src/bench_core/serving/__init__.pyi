@@ -1,6 +1,5 @@
 from .hosts import Address as Address
 from .hosts import address_of as address_of
-from .hosts import check_token as check_token
 from .hosts import foreign_origin as foreign_origin
 from .hosts import host_name as host_name
 from .hosts import is_loopback as is_loopback
@@ -8,3 +7,10 @@ from .requests import RefusedRequestError as RefusedRequestError
 from .streams import refusal as refusal
 from .threads import BoundedHandler as BoundedHandler
 from .threads import BoundedServer as BoundedServer
+from .tokens import ServerToken as ServerToken
+from .tokens import behind_token as behind_token
+from .tokens import check_token as check_token
+from .tokens import same_token as same_token
+from .tokens import token_file as token_file
+from .tokens import token_folder as token_folder
+from .tokens import token_for as token_for

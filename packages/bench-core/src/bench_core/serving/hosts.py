@@ -10,10 +10,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
-from bench_core.errors import InputError
-
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
-_SHORTEST = 8
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 # Chromium drops these from a URL wherever they are, and controls and spaces around it
@@ -46,18 +43,6 @@ def address_of(url: str) -> Address:
     except ValueError:
         return Address("", None)
     return Address(_one_spelling(unquote(parts.hostname or "")), port)
-
-
-def check_token(token: str | None) -> None:
-    """Refuse a token that can be guessed.
-
-    Raises:
-        InputError: It has less than eight characters.
-    """
-    if token is not None and len(token) < _SHORTEST:
-        raise InputError(
-            f"a token of {len(token)} characters can be guessed: it needs {_SHORTEST} or more"
-        )
 
 
 def is_loopback(host: str) -> bool:

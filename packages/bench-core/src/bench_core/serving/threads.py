@@ -28,6 +28,7 @@ from bench_core.serving.requests import (
     body_length,
     check_host,
 )
+from bench_core.serving.tokens import behind_token
 
 LOG = logging.getLogger(__name__)
 _READ_AHEAD = io.DEFAULT_BUFFER_SIZE
@@ -56,6 +57,9 @@ class BoundedServer(ThreadingHTTPServer):
     One thread answers each connection, and all share a heap with the process. With `most_connections` open, the one that has waited longest
     for its request makes room for the next. The bodies of all requests under way have at most
     `most_held` bytes.
+
+    Attributes:
+        token: What every path begins with, so that only those who know it are answered; None for all.
     """
 
     daemon_threads = True
@@ -65,6 +69,7 @@ class BoundedServer(ThreadingHTTPServer):
     request_queue_size = 128
     most_connections: ClassVar[int] = 256
     most_held: ClassVar[int] = 512 * 1024 * 1024
+    token: str | None = None
 
     def __init__(self, *args: Any, **more: Any) -> None:
         self._waiting: dict[socket.socket, bool] = {}
@@ -203,6 +208,10 @@ class BoundedHandler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if not self.any_host:
             check_host(hosts)
+        place = behind_token(self.path, self.server.token)
+        if place is None:
+            raise RefusedRequestError(HTTPStatus.NOT_FOUND, "there is nothing here")
+        self.path = place
         foreign = foreign_origin(self.command, self.headers.get("Origin"), "".join(hosts))
         if foreign and not self.any_origin:
             raise RefusedRequestError(HTTPStatus.FORBIDDEN, foreign)

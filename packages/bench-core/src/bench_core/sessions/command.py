@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from bench_core.discovery import locate_plugin
 from bench_core.files import require_writable, write_atomic
+from bench_core.serving import ServerToken
 from bench_core.sessions.nemo_gym import OPEN_PATHS as NEMO_GYM_PATHS
 from bench_core.sessions.nemo_gym import NemoGymServer, dataset_lines
 from bench_core.sessions.openenv import OPEN_PATHS as OPENENV_PATHS
@@ -55,7 +54,7 @@ def serve_sessions(
     locate_plugin("benchmark", benchmark)  # a wrong name is said now, and not to the first client
     given = SessionSettings.model_validate(settings)
     limits = Limits(sessions=sessions)
-    token = None if open_to_all else os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
+    token = ServerToken.choose(TOKEN_VARIABLE, host=host, without=open_to_all)
 
     async def main() -> None:
         server: OpenEnvServer | NemoGymServer
@@ -68,12 +67,12 @@ def serve_sessions(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        where: dict[str, Any] = {"host": host, "port": port, "token": token}
+        where: dict[str, Any] = {"host": host, "port": port, "token": token.value}
         async with serve(server.handle, open_paths=paths, limits=limits, **where) as url:
-            say(f"serving {benchmark} at {url}, {sessions} sessions at once; Ctrl-C stops")
-            if token is not None and TOKEN_VARIABLE not in os.environ:
-                say(f"token: {token}")
-            await ended.wait()
+            with token.handed(url) as asked:
+                say(f"serving {benchmark} at {url}, {sessions} sessions at once; Ctrl-C stops")
+                say(asked)
+                await ended.wait()
         await server.close()
 
     asyncio.run(main())

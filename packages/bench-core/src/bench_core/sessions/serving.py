@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,7 +14,13 @@ from typing import Any
 
 from bench_core.errors import InputError
 from bench_core.models.proxy_http import Responder, read_body
-from bench_core.serving import RefusedRequestError, check_token, host_name, is_loopback
+from bench_core.serving import (
+    RefusedRequestError,
+    check_token,
+    host_name,
+    is_loopback,
+    same_token,
+)
 from bench_core.serving.requests import MOST_HEAD
 from bench_core.serving.streams import Head, read_head
 
@@ -224,7 +229,7 @@ class _Gate:
         if self.token is None or exchange.path in self.open_paths:
             return
         given = headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        if not same_token(given, self.token):
             raise RefusedError(401, "send the server's token as `Authorization: Bearer TOKEN`")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bench_core.protocols import BrowserHandle
 from bench_core.records.sealing import Sealing
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
+from bench_core.sealing.parts import unsealed_parts
 
 if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
@@ -37,8 +38,9 @@ def sealing_of(
 @lru_cache(maxsize=64)
 def _sealing(agent: str, browser: str, way: str | None, reason: str | None) -> Sealing:
     """Return the record, which is the same for nearly all trials of a run."""
+    lacks = () if way is None else tuple(unsealed_parts())
     return Sealing.model_validate(
-        {"agent": agent, "browser": browser, "way": way, "reason": reason}
+        {"agent": agent, "browser": browser, "way": way, "reason": reason, "lacks": lacks}
     )
 
 

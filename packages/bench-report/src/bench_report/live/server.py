@@ -203,22 +203,29 @@ class _PageHandler(BoundedHandler):
 class ReportServer(BoundedServer):
     """Serves the report of run folders on a loopback port."""
 
-    def __init__(self, folders: Sequence[Path], *, port: int = 0, **options: Any) -> None:
+    def __init__(
+        self, folders: Sequence[Path], *, port: int = 0, token: str | None = None, **options: Any
+    ) -> None:
+        self.token = token
         self.site = _Site(folders, options)
         super().__init__(("127.0.0.1", port), _PageHandler)
 
     @property
     def url(self) -> str:
         """Where a browser finds it."""
-        return f"http://127.0.0.1:{self.server_address[1]}/"
+        own = f"{self.token}/" if self.token else ""
+        return f"http://127.0.0.1:{self.server_address[1]}/{own}"
 
 
-def serve(folders: Sequence[Path], *, port: int = 0, **options: Any) -> ReportServer:
+def serve(
+    folders: Sequence[Path], *, port: int = 0, token: str | None = None, **options: Any
+) -> ReportServer:
     """Return a server whose first page is built; call `serve_forever` on it.
 
     Args:
         folders: Run folders, also ones that are still being written.
         port: 0 for any free one.
+        token: What every path begins with; None answers every program of this machine.
         options: `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
 
     Raises:
@@ -227,7 +234,7 @@ def serve(folders: Sequence[Path], *, port: int = 0, **options: Any) -> ReportSe
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
     """
     try:
-        server = ReportServer(folders, port=port, **options)
+        server = ReportServer(folders, port=port, token=token, **options)
     except OSError as error:
         raise InputError(
             f"port {port} cannot be used: {error.strerror}; --port 0 takes any"

@@ -18,6 +18,7 @@ import httpx
 from typing_extensions import Self
 
 from bench_core.errors import InputError
+from bench_core.serving import token_for
 from waa_client.errors import VmAnswerError, VmTimeoutError, VmUnreachableError
 from waa_client.vm.wire import VmAnswer, VmCall
 
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 VM_PORT = 5000
 """The default port of WAA's server."""
+VM_TOKEN_VARIABLE = "WAA_VM_TOKEN"  # noqa: S105  # the name of a variable
 
 # With these the request has not left this machine, so that repeating it cannot do anything twice.
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -94,7 +96,7 @@ class VmClient:
     ) -> None:
         self.url = vm_url(url)
         self.options = options or VmOptions()
-        self._http = httpx.AsyncClient(transport=transport, **_settings(self.options))
+        self._http = httpx.AsyncClient(transport=transport, **_settings(self.url, self.options))
 
     async def send(self, call: VmCall[T]) -> T:
         """Make a call and return its result.
@@ -150,7 +152,7 @@ class SyncVmClient:
     ) -> None:
         self.url = vm_url(url)
         self.options = options or VmOptions()
-        self._http = httpx.Client(transport=transport, **_settings(self.options))
+        self._http = httpx.Client(transport=transport, **_settings(self.url, self.options))
 
     def send(self, call: VmCall[T]) -> T:
         """Make a call and return its result; see `VmClient.send`."""
@@ -189,8 +191,10 @@ class SyncVmClient:
         self.close()
 
 
-def _settings(options: VmOptions) -> dict[str, Any]:
-    return {"trust_env": options.trust_env, "headers": dict(options.headers)}
+def _settings(url: str, options: VmOptions) -> dict[str, Any]:
+    token = token_for(url, VM_TOKEN_VARIABLE)  # of a simulated VM; a real one asks for none
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return {"trust_env": options.trust_env, "headers": {**headers, **options.headers}}
 
 
 def _request(

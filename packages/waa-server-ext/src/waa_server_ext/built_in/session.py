@@ -13,6 +13,7 @@ from typing import Any
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
 from bench_core.records import Record
+from bench_core.serving import ServerToken
 from waa_server_ext.built_in.reference_files import write_assets
 from waa_server_ext.built_in.world import built_in_tasks
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
@@ -22,6 +23,7 @@ from waa_server_ext.server.startup import ended_by_signals, running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 from waa_server_ext.simulate.desktop.recorder import Recorder, screen_png
 from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
+from waa_server_ext.vm.access import TOKEN_VARIABLE, VM_TOKEN_VARIABLE
 
 
 class DesktopSession(Record):
@@ -36,6 +38,7 @@ class DesktopSession(Record):
     evaluate: int | None = None
     record: Path | None = None
     snapshot: Path | None = None
+    without_tokens: bool = False
 
 
 def run_session(
@@ -54,15 +57,17 @@ def run_session(
     with tempfile.TemporaryDirectory(prefix="waa-simulate-") as folder:
         task = _task(session)
         store = write_assets([task] if task else [], Path(folder) / "assets")
+        token = ServerToken.choose(VM_TOKEN_VARIABLE, without=session.without_tokens)
         vm = SimulatedVm(
             scene, host=session.host, port=session.port, seed=session.seed,
-            download=store.read,
+            download=store.read, token=token.value,
         )  # fmt: skip
-        with vm:
+        with vm, token.handed(vm.url) as asked:
             if task is not None:
                 settings = EvaluatorSettings(
-                    cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True
-                )
+                    cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True,
+                    vm_token=token.value,
+                )  # fmt: skip
                 report = make_evaluator(settings).set_up(task, vm=vm.address)
                 failed = [step for step in report.steps if not step.ok]
                 if failed:
@@ -72,12 +77,14 @@ def run_session(
             recorder = Recorder(partial(vm.call, screen_png))
             if session.record is not None:
                 vm.answered = recorder.add
-            with _evaluator(session, vm, Path(folder)) as url:
+            with _evaluator(session, vm, token.value, Path(folder)) as (url, asked_too):
                 scorer = f", POST /evaluate at {url}" if url else ""
                 say(
                     f"a simulated desktop answers at {vm.url}{scorer}; scores on it are never WAA "
                     "scores; Ctrl-C stops"
                 )
+                for each in dict.fromkeys(filter(None, (asked, asked_too))):
+                    say(each)
                 ended = ended_by_signals() if until is None else contextlib.nullcontext(until)
                 with ended as stop:
                     while not stop.wait(0.5):
@@ -97,22 +104,29 @@ def _task(session: DesktopSession) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def _evaluator(session: DesktopSession, vm: SimulatedVm, folder: Path) -> Iterator[str | None]:
-    """Serve `/evaluate` for the desktop where the command line asks for it, and yield where."""
+def _evaluator(
+    session: DesktopSession, vm: SimulatedVm, vm_token: str | None, folder: Path
+) -> Iterator[tuple[str | None, str | None]]:
+    """Serve `/evaluate` for the desktop if the command line asks for it; yield where, and how it is asked."""
     if session.evaluate is None:
-        yield None
+        yield None, None
         return
     tasks = TaskFolder(session.tasks) if session.tasks else built_in_tasks()
     store = write_assets([tasks.load(name) for name in tasks.names()], folder / "evaluator-assets")
     settings = EvaluatorSettings(
-        cache=folder / "evaluations", assets=store.folder, offline=True, skip_sleeps=True
+        cache=folder / "evaluations", assets=store.folder, offline=True, skip_sleeps=True,
+        vm_token=vm_token,
+    )  # fmt: skip
+    service_settings = ServiceSettings(
+        vm=vm.address, cache=settings.cache, tasks=tasks.folder, vm_token=vm_token
     )
-    service_settings = ServiceSettings(vm=vm.address, cache=settings.cache, tasks=tasks.folder)
+    token = ServerToken.choose(TOKEN_VARIABLE, without=session.without_tokens)
     with (
         Service(make_evaluator(settings), service_settings) as service,
-        running_server(service, port=session.evaluate) as server,
+        running_server(service, port=session.evaluate, token=token.value) as server,
+        token.handed(server.url) as asked,
     ):
-        yield f"http://127.0.0.1:{server.port}"
+        yield server.url, asked
 
 
 def _write_scene(scene: Scene, path: Path) -> None:

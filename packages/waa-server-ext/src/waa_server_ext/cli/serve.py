@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,19 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
               help="Tasks that requests may name; by default the checkout's own.")  # fmt: skip
 @click.option("--timeout", "timeout_s", type=FiniteRange(min=1), default=900.0,
               show_default=True, metavar="SECONDS", help="Longest that one evaluation may take.")  # fmt: skip
+@click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
 @evaluator_options
 def serve(**options: Any) -> None:
     """Answer POST /evaluate, beside the VM or inside it.
 
-    The token in WAA_SERVER_TOKEN is required of clients; without one only this machine may ask.
+    Clients send a token as `Authorization: Bearer`: that of $WAA_SERVER_TOKEN, or a new one in a file
+    that is named, where waa-client finds it.
     """
+    from bench_core.serving import ServerToken
     from waa_server_ext.server.startup import evaluator_settings, serve_forever
     from waa_server_ext.vm.access import TOKEN_VARIABLE
 
+    token = ServerToken.choose(TOKEN_VARIABLE, host=options["host"], without=options["no_token"])
     settings = evaluator_settings(options)
     serve_forever(
         settings,
@@ -41,6 +44,6 @@ def serve(**options: Any) -> None:
         port=options["port"],
         tasks=options["tasks"],
         timeout_s=options["timeout_s"],
-        token=os.environ.get(TOKEN_VARIABLE) or None,
+        token=token,
         say=click.echo,
     )

@@ -71,12 +71,16 @@ def plan(task: Mapping[str, Any], fidelity: Fidelity) -> MetricPlan:
         KeyError: The task lacks `id`, `instruction`, `evaluator`, `func` or a `type`.
         AttributeError: There is no getter or metric of a name.
         TypeError: A part has the wrong shape.
+        ValueError: `conj` is neither `and` nor `or`, which only `fixed` refuses.
         AssertionError: The lists have different lengths.
     """
     task["id"], task["instruction"]
     evaluator = task["evaluator"]
     func = evaluator["func"]
     several = isinstance(func, list)
+    conjunction = evaluator.get("conj", "and")
+    if fidelity == "fixed" and conjunction not in {"and", "or"}:
+        raise ValueError(f"conj is {conjunction!r}: it must be 'and' or 'or'")
     metrics = _each(func, lambda name: registry.find("metric", name).bind(fidelity))
     count = len(metrics) if several else None
     made = MetricPlan(
@@ -86,7 +90,7 @@ def plan(task: Mapping[str, Any], fidelity: Fidelity) -> MetricPlan:
         result_getters=_getters(evaluator, "result", count, fidelity),
         expected_getters=_getters(evaluator, "expected", count, fidelity),
         options=_options(evaluator, count),
-        conjunction=evaluator.get("conj", "and"),
+        conjunction=conjunction,
     )
     lists = (made.result_getters, made.expected_getters, made.options)
     if several and any(len(each) != count for each in lists):

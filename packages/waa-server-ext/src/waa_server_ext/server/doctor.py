@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, EvaluationError, pip_install
+from bench_core.serving import token_for
 from waa_server_ext.native.cdp import DEBUGGING_PORT, browser_address
+from waa_server_ext.vm.access import TOKEN_VARIABLE
 from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.probe import world_of
 
@@ -158,7 +160,7 @@ def _proxy(vm: str, environ: Mapping[str, str]) -> CheckResult:
 def _own_server(url: str, environ: Mapping[str, str]) -> CheckResult:
     import httpx
 
-    token = environ.get("WAA_SERVER_TOKEN")
+    token = token_for(url, TOKEN_VARIABLE, environ)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         answer = httpx.get(
@@ -176,7 +178,7 @@ def _own_server(url: str, environ: Mapping[str, str]) -> CheckResult:
             f"{url}: {error}", "is `waa-server-ext serve` running there, with --host 0.0.0.0?"
         )
     if answer.status_code == 401:  # HTTP
-        return failed("401", "set WAA_SERVER_TOKEN to the server's token")
+        return failed("401", f"set {TOKEN_VARIABLE} to the server's token")
     if answer.status_code == 500 and "404 Not Found" in answer.text:  # HTTP
         return failed(
             "WAA's own server answers, without /evaluate",

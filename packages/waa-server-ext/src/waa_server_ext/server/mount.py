@@ -6,6 +6,8 @@ reach the server that controls the desktop. They start in the background: WAA's 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import threading
 from pathlib import Path
@@ -14,11 +16,13 @@ from typing import Any
 from flask import Flask
 
 from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.serving import ServerToken
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.server.app import make_blueprint
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.vm.access import TOKEN_VARIABLE, Access
+from waa_server_ext.vm.client import VM_PORT
 
 _START_S = 120.0  # importing vanilla's evaluators takes seconds, on a busy VM a minute
 
@@ -40,7 +44,7 @@ def mount(
 ) -> None:
     """Add the routes to WAA's application.
 
-    The token in WAA_SERVER_TOKEN is required of clients; without one only this machine may ask. With
+    Clients send the token in WAA_SERVER_TOKEN, or a new one in a file that WAA's server names. With
     `reloader` the process that only watches files and serves nothing is left alone.
     """
     # with debug=True the module is imported twice: by the process that watches files, and by the one that serves
@@ -57,7 +61,12 @@ def mount(
     )
     service = ServiceSettings(vm=vm, cache=folder, tasks=Path(tasks) if tasks else None)
     starting = _StartingService(settings, service)
-    access = Access(os.environ.get(TOKEN_VARIABLE) or None)
+    token = ServerToken.choose(TOKEN_VARIABLE)
+    handed = contextlib.ExitStack()
+    said = handed.enter_context(token.handed(f"http://127.0.0.1:{VM_PORT}"))
+    atexit.register(handed.close)
+    print(f"waa-server-ext: {said}", flush=True)  # noqa: T201  # in the window of WAA's server
+    access = Access(token.value)
     routes = make_blueprint(starting, access, inside_vm_server=True)  # type: ignore[arg-type]  # stands for a Service
     app.register_blueprint(routes)
 

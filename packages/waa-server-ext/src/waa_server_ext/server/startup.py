@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from bench_core.serving import ServerToken
     from waa_server_ext.server.service import Service
     from waa_server_ext.vm.local_server import LocalServer
 
@@ -64,7 +65,7 @@ def serve_forever(
     port: int,
     tasks: Path | None,
     timeout_s: float,
-    token: str | None,
+    token: ServerToken,
     say: Callable[[str], None],
 ) -> None:
     """Serve until a signal ends it.
@@ -72,7 +73,6 @@ def serve_forever(
     Raises:
         InputError: Something given cannot be used.
     """
-    from bench_core.serving import is_loopback
     from waa_server_ext.evaluation.asset_fetch import (
         hosts_of,
         needed_urls,
@@ -81,13 +81,7 @@ def serve_forever(
     from waa_server_ext.evaluation.tasks import TaskFolder
     from waa_server_ext.server.service import Service, ServiceSettings
     from waa_server_ext.vanilla.checkout import only_host
-    from waa_server_ext.vm.access import TOKEN_VARIABLE
 
-    if token is None and not is_loopback(host):
-        raise InputError(
-            f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
-            f"listen on 127.0.0.1"
-        )
     if settings.checkout is not None:
         only_host(vm)
     tasks = tasks or _own_tasks(settings)
@@ -105,9 +99,11 @@ def serve_forever(
     ):
         with (
             ended_by_signals() as stop,
-            running_server(service, host=host, port=port, token=token) as server,
+            running_server(service, host=host, port=port, token=token.value) as server,
+            token.handed(server.url) as asked,
         ):
             say(_greeting(evaluator, vm, server.url))
+            say(asked)
             _wait(stop)
         say("stopped")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 
-from bench_core.serving import check_token, host_name, is_loopback
+from bench_core.serving import check_token, host_name, is_loopback, same_token
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
+VM_TOKEN_VARIABLE = "WAA_VM_TOKEN"  # noqa: S105  # the name of a variable
+"""What a simulated VM asks for; a real one asks for none."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class Access:
         gets in by a name that resolves to it.
         """
         if self.token is not None:
-            sent = (authorization or "").encode("utf-8", "replace")
-            right = hmac.compare_digest(sent, f"Bearer {self.token}".encode())
+            right = same_token(authorization, f"Bearer {self.token}")
             return None if right else f"send 'Authorization: Bearer ...' with ${TOKEN_VARIABLE}"
         if not is_loopback(peer or ""):
             return f"only this machine may ask a server without a token: set ${TOKEN_VARIABLE}"

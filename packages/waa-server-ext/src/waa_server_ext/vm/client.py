@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files import write_atomic
+from bench_core.serving import token_for
+from waa_server_ext.vm.access import VM_TOKEN_VARIABLE
 from waa_server_ext.vm.exchanges import Body, VmExchange
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ class VmHttp(Closing):
         deadline: An instant of `time.monotonic()` after which every call fails.
         record: Gets one `VmExchange` per call, failed ones too.
         bodies: Where the bodies of the record go.
-        token: Sent as bearer token, where the VM asks for one.
+        token: Sent as bearer token; by default that of a VM which this user simulates.
     """
 
     vm: str
@@ -131,9 +133,11 @@ class VmHttp(Closing):
 
         host, port = vm_address(self.vm)
         # without the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
+        url = f"http://{host}:{port}"
+        token = self.token or token_for(url, VM_TOKEN_VARIABLE)
         self._client = httpx.Client(
-            base_url=f"http://{host}:{port}",
-            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
             trust_env=False,
             follow_redirects=False,
             verify=False,  # noqa: S501  # plain HTTP: loading certificates takes 30 ms a client

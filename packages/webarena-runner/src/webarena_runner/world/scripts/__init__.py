@@ -2,20 +2,21 @@
 
 A script is written for the pages of the stand-in sites. It replaces an agent that does the task right, so
 that all parts around the agent can be tested. Those that take the same turns each time are in
-`data/scripts.json`; those that depend on what a page shows are here.
+`scripts.json`; those that depend on what a page shows are here.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Generator
 from functools import partial
+from importlib import resources
 from typing import Any
 
 from bench_core.browser_use.elements import Page
 from bench_core.browser_use.scripted_chat import Action, Script, Turn, act, answer, click, fill
 from bench_core.errors import UnknownTaskError
-from webarena_runner.world.files import initial
 
 __all__ = ["demo_task_ids", "script_for", "scripted_task_ids"]
 
@@ -25,12 +26,12 @@ Steps = Generator["Turn", "Page", None]
 
 def demo_task_ids() -> tuple[int, ...]:
     """Return the ids of selected tasks, which use every site, type and kind of request once."""
-    return initial("scripts", "demo", tuple[int, ...])
+    return tuple(_stored()["demo"])
 
 
 def scripted_task_ids() -> tuple[int, ...]:
     """Return the ids of the tasks that have a script, in order."""
-    return tuple(sorted({*_walks(), *_READERS}))
+    return tuple(sorted({*map(int, _stored()["walks"]), *_READERS}))
 
 
 def script_for(task_id: int | str) -> Script:
@@ -39,17 +40,19 @@ def script_for(task_id: int | str) -> Script:
     Raises:
         UnknownTaskError: The built-in world has no script for it.
     """
-    walks, number = _walks(), int(task_id) if str(task_id).isdecimal() else -1
-    if number in walks:
-        turns = walks[number]
+    walks, number = _stored()["walks"], int(task_id) if str(task_id).isdecimal() else -1
+    if str(number) in walks:
+        turns = walks[str(number)]
         return iter([tuple(map(_action, t)) if isinstance(t, list) else _action(t) for t in turns])
     if number not in _READERS:
         raise UnknownTaskError("the built-in world", str(task_id))
     return _READERS[number]()
 
 
-def _walks() -> dict[int, list[Any]]:
-    return initial("scripts", "walks", dict[int, list[Any]])
+def _stored() -> dict[str, Any]:
+    file = resources.files(__package__).joinpath("scripts.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def _action(step: dict[str, Any]) -> Action:
