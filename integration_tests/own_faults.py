@@ -245,6 +245,8 @@ def run_with(fault: str, process: str, seed: int, folder: Path) -> Iterator[str]
         (folder / "run").mkdir(exist_ok=True)
         if (folder / "tmp").is_file():
             (folder / "tmp").unlink()
+        elif (folder / "tmp").exists():  # the run may have ended before it was mended
+            (folder / "tmp").chmod(0o700)
         command = [sys.executable, "-m", "integration_tests.own_faults"]
         done = subprocess.run(
             [*_MOUNTS, *command] if session in NEEDS_MOUNTS else command, input=json.dumps(order),
