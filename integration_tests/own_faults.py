@@ -1,7 +1,7 @@
 """A run whose own folders, limits, processes and clock fail while trials are under way, as a program.
 
 Half of its agents solve their task and half raise an error. Each has a process of its own or shares that of the
-run. Nothing is replaced in the program: the file system, limits and signals alone fail.
+run. Nothing is replaced in the program: the file system, limits, signals and sockets alone fail.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -179,6 +180,15 @@ def _halted() -> Callable[[], object]:
     return go_on
 
 
+def _unreachable() -> Callable[[], object]:
+    """End the connections that agents' processes are ordered over."""
+    for each in list(Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(each.name))) as own:
+            if own.type & socket.SOCK_SEQPACKET == socket.SOCK_SEQPACKET:
+                own.shutdown(socket.SHUT_RDWR)
+    return lambda: None
+
+
 def faults(temporary: Path, out: Path) -> dict[str, Callable[[], Callable[[], object]]]:
     """Return what may fail, by name; each makes it fail and returns what mends it."""
     return {
@@ -196,6 +206,7 @@ def faults(temporary: Path, out: Path) -> dict[str, Callable[[], Callable[[], ob
         "no-file-size": lambda: _limited(resource.RLIMIT_FSIZE, 0),
         "forks-killed": _killed,
         "forks-halted": _halted,
+        "forks-unreachable": _unreachable,
     }
 
 
