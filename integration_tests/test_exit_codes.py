@@ -136,6 +136,8 @@ waa-server-ext simulate --port 0 --record OUT-FILE
 waa-server-ext simulate --port 0 --snapshot OUT-FILE
 waa-server-ext simulate --port 0 --scene TEXT:labels.jsonl
 waa-server-ext uninstall --server MISSING-FILE
+waa-server-ext wine build MISSING-FOLDER --out OUT-FOLDER
+waa-server-ext wine serve MISSING-FOLDER
 webarena-runner auth capture --config FILE:sites.yaml
 webarena-runner auth check --config FILE:sites.yaml
 webarena-runner config init --out OUT-FILE

@@ -161,7 +161,8 @@ WITHOUT_JSON = {
     "bench-core new inspect-task", "bench-core new judge", "bench-core new reporter",
     "bench-core schema", "bench-core serve", "bench-report import", "bench-report schema",
     "bench-report serve", "llm-judge claims approve", "llm-judge claims compile", "llm-judge claims edit",
-    "llm-judge claims words", "llm-judge convert", "llm-judge label", "multireal-harness export", "webarena-runner auth capture",
+    "llm-judge claims words", "llm-judge convert", "llm-judge label", "multireal-harness export", "waa-server-ext wine build",
+    "waa-server-ext wine serve", "webarena-runner auth capture",
     "webarena-runner config init", "webarena-runner sites reset", "webarena-runner sites start",
     "webarena-runner sites stop",
 }  # fmt: skip

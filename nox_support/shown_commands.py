@@ -45,6 +45,7 @@ REASONS = {
     r"WindowsAgentArena|WAA_TASKS|--check-hosts|--tasks-dir ~/|task\.json|--server main\.py|cache/$": (
         "needs files of Windows Agent Arena or OSWorld"
     ),
+    r"wine-machine|wine\.json": "needs a machine under Wine",
     r"--assets": "needs the network, or what was fetched from it",
     r"(run|doctor|sites \w+|auth \w+|outputs) .*--config sites\.yaml|submission runs|bench-core run webarena": (
         "needs WebArena's sites"

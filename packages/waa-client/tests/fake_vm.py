@@ -196,6 +196,8 @@ class FakeVm:
     world: str | None = None
     uia_tree: str | None = None
     uia_stalls: bool = False
+    layout: int | None = 0x0409
+    lacks: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.computer = FakeComputer(self.size)
@@ -344,6 +346,13 @@ class FakeVm:
     def on_execute(self, body: Any) -> Any:
         if self.run is not None:
             return self.run(body["command"])
+        if "GetKeyboardLayout" in str(body["command"]):
+            wanted = [name for name, _ in json.loads(body["command"][-1])]
+            told = {
+                "missing": [each for each in wanted if each in self.lacks],
+                "layout": self.layout,
+            }
+            return {"status": "success", "output": json.dumps(told), "error": "", "returncode": 0}
         if "moveTo" in str(body["command"]):
             self.computer.pointer = (20, 20)
         return {"status": "success", "output": "", "error": "", "returncode": 0}

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_evaluator import FakeEvaluator, failure
 from fake_vm import FakeVm, Reply
-from sample_tasks import script
+from sample_tasks import make_task, script
 
+from bench_core.run_folder import read_run
 from waa_client.cli import main
 
 if TYPE_CHECKING:
@@ -204,18 +205,69 @@ def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator
     assert (unanswered.exit_code, "does not answer" in unanswered.output) == (3, True)
 
 
+def test_programs_that_the_vm_lacks_are_named_with_their_tasks_before_the_run(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    tasks = tmp_path / "tasks"
+    step = {"type": "launch", "parameters": {"command": ["code", "C:\\x"]}}
+    (tasks / "notepad").mkdir(parents=True)
+    definition = json.dumps(make_task(config=[step]).config)
+    (tasks / "notepad/01-WOS.json").write_text(definition, encoding="utf-8")
+    run = [
+        "run", "--tasks-dir", tasks, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "do-nothing", "--dry-run",
+    ]  # fmt: skip
+    assert "code" not in invoke(*run).output
+    vm.lacks = frozenset({"code"})
+    assert "has no code (1 tasks: notepad/" in " ".join(invoke(*run).output.split())
+
+
+def test_a_vm_under_wine_is_recorded_as_such_and_never_beside_windows(
+    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    run = [
+        "run", "--tasks-dir", folder, "--evaluate", evaluator.url, "--agent", "do-nothing", "--task", "0a1b2c3d",
+        "--out", tmp_path / "run",
+    ]  # fmt: skip
+    vm.files[r"C:\windows\system32\winecfg.exe"] = b"MZ"
+    with FakeVm() as windows:
+        mixed = [
+            *run,
+            "--evaluate",
+            f"{evaluator.url},http://127.0.0.1:9",
+            "--vm",
+            f"{vm.url},{windows.url}",
+        ]
+        refused = invoke(*mixed)
+    assert refused.exit_code == 2
+    assert f"{vm.url} run under Wine and {windows.url} do not" in refused.output
+    found = invoke(*run, "--vm", vm.url)
+    assert (found.exit_code, "recorded as wine" in found.output) == (0, True)
+    (result,) = read_run(tmp_path / "run").results.values()
+    assert result.world == "wine"
+
+
 def test_a_vm_that_refuses_connections_is_told_once_with_its_remedy() -> None:
     found = invoke("probe", "--vm", "127.0.0.1:1")
     assert found.exit_code == 1
     assert found.output.count("fix:") == 1
-    assert found.output.count("not asked") == 5
+    assert found.output.count("not asked") == 6
 
 
 def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> None:
     found = invoke("probe", "--vm", vm.url, "--evaluate", evaluator.url, "--json")
     checks = {each["name"].split()[0]: each for each in json.loads(found.output)["checks"]}
     assert {name: each["status"] for name, each in checks.items()} == dict.fromkeys(
-        ["reach", "system", "screenshot", "window", "accessibility", "action", "evaluate"], "ok"
+        [
+            "reach",
+            "system",
+            "screenshot",
+            "window",
+            "accessibility",
+            "keyboard",
+            "action",
+            "evaluate",
+        ],
+        "ok",
     )
     assert checks["accessibility"]["detail"].endswith("4 elements")
     assert vm.computer.pointer == (640, 360)

@@ -267,7 +267,7 @@ def test_published_tasks_have_these_notes(data: Path) -> None:
     assert len(tasks) == 154
     assert Counter(kind for kind, _ in {(note.kind, note.task_id) for note in notes}) == {
         "never": 3, "idle": 3, "unprepared": 2, "no-score": 3, "give-up": 13, "moving-date": 1,
-        "live-site": 16, "live-browser": 4, "ignored-step": 3, "gold-host": 48, "setup-host": 67,
+        "live-site": 16, "live-browser": 4, "default-profile": 9, "ignored-step": 3, "gold-host": 48, "setup-host": 67,
         "installed-app": 105,
     }  # fmt: skip
     noted = {note.task_id for note in notes}

@@ -19,6 +19,8 @@ from bench_core.runs import rescore_run
 from bench_core.testing import BenchmarkConformance
 from waa_client.actions import Block
 from waa_client.benchmark import WaaBenchmark
+from waa_client.browser_profile import OWN_PROFILE, with_own_profile
+from waa_client.installed import started_programs
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
@@ -729,3 +731,75 @@ def test_what_was_done_before_the_agent_began_is_flagged(
     assert ("satisfied_before" in result.flags, bool(result.suspect)) == (score == 1, score == 1)
     assert result.score == 1.0
     assert (folder(tmp_path / "run", task) / "evaluation_before.json").is_file()
+
+
+@pytest.mark.parametrize("lacks", [frozenset(), frozenset({"code"})])
+def test_a_program_that_the_vm_lacks_flags_its_trials(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, lacks: frozenset[str]
+) -> None:
+    vm.lacks = lacks
+    task = make_task(config=[{"type": "launch", "parameters": {"command": ["code"]}}])
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking())
+    result = only(tmp_path / "run")
+    assert ("program_missing" in result.flags, bool(result.suspect)) == (bool(lacks), bool(lacks))
+    assert result.details.get("missing_programs") == ([*lacks] or None)
+
+
+@pytest.mark.parametrize(("layout", "pasted"), [(0x0409, False), (None, False), (0x0407, True)])
+def test_signs_are_pasted_where_the_keyboard_is_not_of_the_united_states(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, *, layout: int | None, pasted: bool
+) -> None:
+    vm.layout = layout
+    path = script(tmp_path / "s.json", [{"kind": "type", "text": "f(x) < 1"}, "DONE"])
+    config = {"agent_options": {"script": path}}
+    run(tmp_path / "run", [make_task()], [vm.url], [evaluator.url], agent="scripted", config=config)
+    (block,) = (each for each in vm.blocks() if "f(x)" in each)
+    assert ("clipboard.paste" in block) is pasted
+    assert ("keyboard_layout" in only(tmp_path / "run").details) is pasted
+
+
+@pytest.mark.parametrize("profile", ["default", "own"])
+def test_browsers_that_the_set_up_drives_get_a_profile_of_their_own_on_request(
+    tmp_path: Path, vm: FakeVm, profile: str
+) -> None:
+    start = {
+        "type": "launch",
+        "parameters": {"command": ["google-chrome", "--remote-debugging-port=1337"]},
+    }
+    settings = {"setup": "client", "browser_profile": profile}
+    run(
+        tmp_path / "run",
+        [make_task(config=[start])],
+        [vm.url],
+        [],
+        working=Looking(),
+        settings=settings,
+    )
+    (launched,) = (each.body["command"] for each in vm.seen if each.path == "/setup/launch")
+    # nothing of this task drives it
+    assert launched == start["parameters"]["command"]
+    driven = with_own_profile({"config": [start, {"type": "chrome_open_tabs", "parameters": {}}]})
+    assert driven["config"][0]["parameters"]["command"] == [*launched, OWN_PROFILE]
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        (["code", "C:\\a.txt"], {"code": False}),
+        ("vlc", {"vlc": False}),
+        ("vlc --start-time=1 x", {"vlc": False}),
+        (["google-chrome", "--x"], {"chrome": False}),
+        (["start", "msedge", "--x"], {"msedge": True}),
+        (["cmd", "/c", "start msedge"], {"msedge": True}),
+        (["cmd", "/c", "code", "--install-extension", "x"], {"code": False}),
+        (["start", "ms-clock://"], {}),
+        (["cmd", "/c", "rmdir", "/s", "C:\\x"], {}),
+        (["socat", "tcp-listen:9222"], {}),
+        ([], {}), ("", {}), (None, {}), (7, {"7": False}),
+    ],
+)  # fmt: skip
+def test_programs_that_a_set_up_starts_are_found_in_every_form(
+    command: Any, programs: dict[str, bool]
+) -> None:
+    step = {"type": "launch", "parameters": {"command": command}}
+    assert started_programs({"config": [step, {"type": "sleep"}, None]}) == programs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import waa_server_ext
 from bench_core.errors import pip_install
 from waa_server_ext.cli import main
 from waa_server_ext.vm.client import vm_address
+from waa_server_ext.wine.building import RECORD
 
 MINIATURE = Path(__file__).parent / "miniature"
 
@@ -132,3 +134,29 @@ def test_a_simulation_without_its_extra_says_what_to_install() -> None:
     assert done.returncode == 2
     assert f"`{pip_install('waa-server-ext[simulate]')}` adds it" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["build", ".", "--out", "machine"], "is no Windows Agent Arena checkout"),
+        (["build", "PART", "--out", "machine"], "give a whole checkout"),
+        (["build", "CHECKOUT", "--out", "."], "exists already"),
+        (["build", "CHECKOUT", "--out", "machine"], "apt-get install wine wine64 xvfb openbox"),
+        (["serve", "nowhere"], "is not a Wine machine: make one with"),
+        (["serve", "BUILT"], "needs wine, Xvfb, openbox"),
+    ],
+)
+def test_a_machine_under_wine_that_cannot_be_built_or_started_says_why(
+    arguments: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    shutil.copytree(MINIATURE, tmp_path / "CHECKOUT")
+    shutil.copytree(MINIATURE, tmp_path / "PART", ignore=shutil.ignore_patterns("main.py"))
+    (tmp_path / "BUILT").mkdir()
+    (tmp_path / "BUILT" / RECORD).touch()
+    result = CliRunner().invoke(main, ["wine", *arguments])
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())
+    assert not (tmp_path / "machine").exists()

@@ -32,6 +32,7 @@ from bench_core.statistics import (
 RunState = Literal["running", "interrupted", "finished"]
 """Whether a run is still being written, was left unfinished, or has every planned result."""
 
+_STAND_INS = {"built-in", "wine"}
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -312,7 +313,12 @@ class RunReport(Record):
     @property
     def built_in(self) -> bool:
         """Whether the run or any of its trials states that it ran on a stand-in world."""
-        return "built-in" in {self.info.world, *self.summary.identity.get("world", ())}
+        return bool(_STAND_INS & {self.info.world, *self.summary.identity.get("world", ())})
+
+    @property
+    def under_wine(self) -> bool:
+        """Whether WAA's server ran under Wine instead of Windows."""
+        return "wine" in {self.info.world, *self.summary.identity.get("world", ())}
 
 
 class Mismatch(Record):

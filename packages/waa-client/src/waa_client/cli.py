@@ -96,6 +96,8 @@ _episode_options = stacked(
            help="Command that restores a VM before each trial; {url} and {host} are filled in."),
     option("Where it runs", "--check-before", is_flag=True,
            help="Evaluate each task before the agent's part, too, and flag what an earlier trial has left done."),
+    option("Where it runs", "--browser-profile", type=click.Choice(["default", "own"]), default="default", show_default=True,
+           help="Of browsers that the tasks' set-up drives: Chrome 136 and later let no one drive the default one."),
     option("Where it runs", "--reset", metavar="snapshot[:TAG]",
            help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
     option("Where it runs", "--asset-cache", type=_FOLDER, metavar="DIR",

@@ -132,11 +132,12 @@ class WaaDesktop:
         timing: The sleeps and waits.
         clock: The clock for sleeps.
         simulated: Whether its time passes only by what is done.
+        us_keyboard: Whether its keyboard types what one of the United States does; else texts are pasted.
     """
 
     def __init__(
         self, vm: VmClient, view: View | None = None, timing: Timing = TIMINGS["fast"],
-        clock: SleepClock | None = None, *, simulated: bool = False,
+        clock: SleepClock | None = None, *, simulated: bool = False, us_keyboard: bool = True,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.view = view or View()
@@ -147,6 +148,7 @@ class WaaDesktop:
         self.flags: dict[str, None] = {}
         self.window: WindowView | None = None
         self._simulated = simulated
+        self._us_keyboard = us_keyboard
         self._controls: dict[str, NestedElement] = {}
         self._numbers = count()  # what an id named once it never names again
         self._tree_s = 0.0
@@ -321,7 +323,8 @@ class WaaDesktop:
         controls = numbered(self._controls.values(), controls, self._numbers)
         self._controls = {each.element.id: each for each in controls}
         tree = (text, tuple(each.element for each in controls))
-        self._screen = _screen(size, picture, tree[1], window)
+        screen = _screen(size, picture, tree[1], window)
+        self._screen = screen.model_copy(update={"us_keyboard": self._us_keyboard})
         if self.timing.update_always:
             await self._send_screen(picture)
         self._picture = picture

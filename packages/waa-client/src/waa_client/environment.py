@@ -19,9 +19,11 @@ from bench_core.protocols import Agent, DesktopHandle, TrialContext
 from bench_core.records import SUCCESS_SCORE, AgentEnding, Record, Status, Step, Task
 from bench_core.run_folder import TRAJECTORY, TrialArtifacts
 from bench_core.trial import TrialEnvironment
+from waa_client.browser_profile import BrowserProfile, with_own_profile
 from waa_client.desktop import Performed, View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, SetupReport, Verdict, new_key, world_of_vm
+from waa_client.installed import Installed, look_at, started_programs
 from waa_client.reset import reset, wait_for_vm
 from waa_client.results import HISTORY, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
@@ -60,6 +62,7 @@ class EnvironmentSettings(Record):
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
         check_before: Evaluate before the agent's part, too.
+        browser_profile: Of browsers that set-up steps drive.
         asset_cache: Folder that caches downloads of the client's own set-up.
         evaluation_s: Longest time of one evaluation.
         ask_again_s: First pause before an evaluator that does not answer is asked again.
@@ -70,6 +73,7 @@ class EnvironmentSettings(Record):
     reset_command: str | None = None
     setup: Literal["server", "client"] = "server"
     check_before: bool = False
+    browser_profile: BrowserProfile = "default"
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
     ask_again_s: PositiveFloat = 0.5
@@ -108,6 +112,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
     async with AsyncExitStack() as stack:
         vm = await stack.enter_async_context(VmClient(given.machine.url, _options(given)))
         settings, evaluator = given.settings, None
+        simulated = given.context.world == "built-in"
         if given.machine.evaluator is not None:
             # it has to answer before an agent spends money
             client = EvaluationClient(
@@ -119,7 +124,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
             )
             evaluator = await stack.enter_async_context(client)
             world = world_of_vm(await evaluator.health())
-            if world is not None and world != given.context.world:
+            if world is not None and (world == "built-in") != simulated:
                 raise WrongWorldError(evaluator.url, world, given.context.world)
         flags = await reset(
             vm,
@@ -130,6 +135,13 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
             boot_s=settings.boot_s,
         )
         config = given.task.config
+        if settings.browser_profile == "own":
+            config = with_own_profile(config)
+        installed = Installed()
+        if not simulated:
+            installed = await look_at(vm, started_programs(config))
+            if installed.missing:
+                flags = (*flags, "program_missing")
         if evaluator is not None and settings.setup == "server":
             report = await evaluator.set_up(config)
         else:
@@ -139,7 +151,6 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         artifacts.write_json(SETUP, report.model_dump(mode="json"))
         refuse_abandoned(report, config)
         await given.clock.sleep(given.timing.after_setup_s)
-        simulated = given.context.world == "built-in"
         restored = given.machine.restored or simulated or settings.reset_command is not None
         if given.context.attempt > 1 and not restored:
             flags = (*flags, "vm_not_restored")
@@ -152,10 +163,13 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
         view = _view_of(given.agent, given.context)
-        desktop = WaaDesktop(vm, view, given.timing, given.clock, simulated=simulated)
+        desktop = WaaDesktop(
+            vm, view, given.timing, given.clock, simulated=simulated,
+            us_keyboard=installed.types_as_us,
+        )  # fmt: skip
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle, before)
-        environment.note_setup(report, flags)
+        environment.note_setup(report, flags, installed)
         yield environment
 
 
@@ -226,9 +240,13 @@ class DesktopEnvironment(TrialEnvironment):
         self._before = before
         self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
 
-    def note_setup(self, report: SetupReport, flags: tuple[str, ...]) -> None:
-        """Record failed steps of reset and set-up, which vanilla ignores."""
+    def note_setup(self, report: SetupReport, flags: tuple[str, ...], installed: Installed) -> None:
+        """Record failed steps of reset and set-up, which vanilla ignores, and what the VM lacks."""
         self.details["setup_ok"] = report.ok
+        if installed.missing:
+            self.details["missing_programs"] = list(installed.missing)
+        if not installed.types_as_us:
+            self.details["keyboard_layout"] = f"{installed.layout:#06x}"
         self.flags |= dict.fromkeys(flags)
         if not report.ok:
             self.flags["setup_incomplete"] = None  # vanilla only logs it and continues

@@ -12,6 +12,7 @@ from bench_core.errors import InputError
 from bench_core.machines import INITIAL
 from bench_core.records import Task
 from bench_core.runs import RunOptions, TaskOptions
+from waa_client.browser_profile import BrowserProfile
 from waa_client.demonstrations import Demonstrations
 from waa_client.environment import EnvironmentSettings
 from waa_client.evaluation import evaluator_url
@@ -83,6 +84,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         check_before: Ask the evaluator also before the agent's part.
+        browser_profile: `own` for browsers that set-up steps drive, which Chrome 136 and later ask for.
         reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
         asset_cache: Folder that caches downloads of the client's own set-up.
         observe: Parts of observations; None for those the agent asks for.
@@ -97,6 +99,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     setup: Literal["server", "client"] = "server"
     reset_command: str | None = None
     check_before: bool = False
+    browser_profile: BrowserProfile = "default"
     reset: str | None = None
     asset_cache: Path | None = None
     observe: tuple[str, ...] | None = None
@@ -138,6 +141,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         return EnvironmentSettings(
             reset_command=self.reset_command,
             check_before=self.check_before,
+            browser_profile=self.browser_profile,
             setup=self.setup,
             asset_cache=str(self.asset_cache) if self.asset_cache else None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from bench_core.records import Task, World
 from bench_core.run_spec import RunSpec, select_tasks
 from bench_core.trial import Benchmark, refuse_misfit
 from waa_client.agents.guide import GUIDE
+from waa_client.installed import Installed, look_at, missing_text, started_programs
 from waa_client.task_health import task_warnings
+from waa_client.vm import VmClient, VmOptions
 from waa_client.world.launch import ServerAnswers, look_around
 
 _NOT_RESTORED = (
@@ -58,8 +61,28 @@ def preflight(
             model_of(context, cassette=None)
         world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
         chosen = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
+        if world != "built-in" and not restored:
+            warnings += asyncio.run(_lacking(vms, chosen))
         _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
     return world, [*warnings, *task_warnings(chosen)]
+
+
+async def _lacking(vms: Sequence[str], tasks: Sequence[Task]) -> list[str]:
+    """Return a sentence for each VM that lacks programs which the tasks start."""
+    programs = {
+        name: each for task in tasks for name, each in started_programs(task.config).items()
+    }
+
+    async def ask(url: str) -> Installed:
+        async with VmClient(url, VmOptions(tries=1)) as vm:
+            return await look_at(vm, programs)
+
+    found = await asyncio.gather(*map(ask, vms)) if programs else []
+    return [
+        missing_text(url, each.missing, tasks)
+        for url, each in zip(vms, found, strict=False)
+        if each.missing
+    ]
 
 
 def _refuse_unusable(agent: Agent, tasks: Sequence[Task], context: TrialContext) -> None:
@@ -81,7 +104,7 @@ def _look_around(
     found = look_around(vms, evaluators)
     # a VM that a command restores may be off before its first trial
     warnings = [] if restored else _silent(vms, found)
-    world, corrected = _world(found, asked)
+    world, corrected = _world(found, asked, vms)
     if world == "real" and not restored:
         warnings.append(_NOT_RESTORED)
     return world, [*corrected, *warnings]
@@ -101,11 +124,11 @@ def _silent(urls: Sequence[str], found: ServerAnswers) -> list[str]:
     return [f"{fault}; the others are used meanwhile" for fault in found.faults.values()]
 
 
-def _world(found: ServerAnswers, asked: World) -> tuple[World, list[str]]:
+def _world(found: ServerAnswers, asked: World, vms: Sequence[str]) -> tuple[World, list[str]]:
     """Return the world of a run, from the answers rather than from options, and warnings.
 
     Raises:
-        InputError: Some are simulations and some are not.
+        InputError: Some are simulations, or under Wine, and some are not.
     """
     simulated = [url for url, world in found.worlds.items() if world == "built-in"]
     if not simulated and asked == "built-in" and found.worlds:
@@ -113,8 +136,17 @@ def _world(found: ServerAnswers, asked: World) -> tuple[World, list[str]]:
             f"{', '.join(found.worlds)} do not report that they are simulations: leave --world built-in "
             f"out, or --vm"
         )
-    if not simulated:
+    under_wine = [url for url, world in found.worlds.items() if world == "wine"]
+    if not simulated and not under_wine:
         return asked, []
+    if under_wine and not simulated:
+        # an evaluator does not know that its VM runs under Wine
+        if windows := [url for url in vms if found.worlds.get(url) == "real"]:
+            raise InputError(
+                f"{', '.join(under_wine)} run under Wine and {', '.join(windows)} do not: a run is on one world, "
+                f"give one kind of VM"
+            )
+        return "wine", [f"{', '.join(under_wine)} run under Wine: the run is recorded as wine"]
     if real := [url for url in found.worlds if url not in simulated]:
         raise InputError(
             f"{', '.join(simulated)} are simulations and {', '.join(real)} are not: a run is on one "

@@ -32,6 +32,7 @@ has no option for them."""
 
 _SETUP_AND_EVALUATION_S = 1800.0
 _ASKED_IN_SESSIONS = 10
+_WINE = "waa-wine"  # the world of a VM specification
 _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
 
@@ -117,6 +118,8 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["reset"] = options.reset
     if options.check_before:
         config["check_before"] = True
+    if options.browser_profile != "default":
+        config["browser_profile"] = options.browser_profile
     provided = options.provided()
     if provided is not None:
         config["vm_spec"] = spec_digest(read_vm_spec(options.vm_spec, provided[0]))
@@ -124,7 +127,8 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["reset"] = "none"
     # fewer workers would leave VMs unused
     workers = max(options.workers or 1, provided[1] if provided else len(options.vms))
-    world: World = options.world
+    under_wine = provided and read_vm_spec(options.vm_spec, provided[0]).get("world") == _WINE
+    world: World = "wine" if under_wine else options.world
     spec = options.model_copy(update={"workers": workers}).spec(
         world=world, timing=options.timing, config=config
     )
@@ -192,7 +196,7 @@ def _provided(options: WaaRunOptions, provider: str, count: int) -> ProvidedVms:
         "--vm-spec is that of the evaluator",
     )
     spec = read_vm_spec(options.vm_spec, provider)
-    if spec.get("world") and options.world != "built-in":
+    if spec.get("world") not in {None, _WINE} and options.world != "built-in":
         raise InputError(f"--vm {provider}:{count} starts simulated desktops: add --world built-in")
     pool = ProvidedVms(provider, count, spec, tag=options.reset_tag())
     pool.refuse_unsaved()

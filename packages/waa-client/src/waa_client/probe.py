@@ -13,6 +13,7 @@ from bench_core.errors import BenchError, InputError
 from waa_client.actions import DesktopScreen, translate
 from waa_client.errors import RouteMissingError, TreeUnreadableError, VmAnswerError, VmError
 from waa_client.evaluation import EvaluationClient, evaluator_url
+from waa_client.installed import answered, question
 from waa_client.observations import TreeError, elements_of
 from waa_client.pool import vm_urls
 from waa_client.timing import TIMINGS
@@ -36,6 +37,7 @@ _SLOW = (
     "--agent-option tree_backend=win32, which sees classic controls alone"
 )
 _ACTION = "restart the VM's server and read its server.log; is pyautogui installed in the VM?"
+_LAYOUT = "set Windows' keyboard to English (United States): vanilla's own typing needs it"
 _EVALUATOR = (
     "start one with `waa-server-ext serve --vm HOST`, and publish its port (5050 inside WAA's container "
     "needs `-e HOST_PORTS=5050`)"
@@ -60,7 +62,7 @@ def vm_checks(vms: str | None, evaluators: str | None, *, act: bool = True) -> l
     for url in vm_urls(vms) if vms else ():
         layers: list[tuple[str, Callable[[SyncVmClient], CheckResult]]] = [
             ("reach", _reach), ("system", _system), ("screenshot", _screenshot),
-            ("window", _window), ("accessibility", _accessibility),
+            ("window", _window), ("accessibility", _accessibility), ("keyboard", _keyboard),
         ]  # fmt: skip
         layers += [("action", _act)] if act else []
         checks += [
@@ -140,6 +142,15 @@ def _accessibility(vm: SyncVmClient) -> CheckResult:
     return ok(found) if elements else warned(f"{found}: agents act on points alone", _TREE)
 
 
+def _keyboard(vm: SyncVmClient) -> CheckResult:
+    found = answered(vm.send(question({})))
+    if found.layout is None:
+        return warned("it does not say its keyboard's layout", _LAYOUT)
+    if found.types_as_us:
+        return ok("United States layout")
+    return warned(f"layout {found.layout:#06x}: signs are pasted instead of typed", _LAYOUT)
+
+
 def _act(vm: SyncVmClient) -> CheckResult:
     """Move the pointer to the middle by a code block, as every action does."""
     picture, size = vm.send(calls.screenshot()), vm.send(calls.screen_size())
@@ -154,7 +165,7 @@ def _act(vm: SyncVmClient) -> CheckResult:
 
 _FIXES: dict[Callable[[SyncVmClient], CheckResult], str] = {
     _reach: _REACH, _system: _WRONG_SERVER, _screenshot: _BLACK, _window: _BLACK,
-    _accessibility: _TREE, _act: _ACTION,
+    _accessibility: _TREE, _keyboard: _ACTION, _act: _ACTION,
 }  # fmt: skip
 
 

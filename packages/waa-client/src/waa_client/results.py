@@ -24,6 +24,7 @@ NO_EVALUATOR = "NoEvaluator"
 SUSPECT = {
     "downloads_not_cleared": SuspectCause.SETUP_INCOMPLETE,
     "nothing_runs": SuspectCause.ENVIRONMENT_FAULT,
+    "program_missing": SuspectCause.SETUP_INCOMPLETE,
     "satisfied_before": SuspectCause.SETUP_INCOMPLETE,
     "setup_incomplete": SuspectCause.SETUP_INCOMPLETE,
     "tree_unknown": SuspectCause.ENVIRONMENT_FAULT,

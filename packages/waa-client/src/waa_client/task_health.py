@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from bench_core.cli import render_table
 from bench_core.records import Record, Task
+from waa_client.browser_profile import drives_default_profile
 from waa_client.tasks import is_infeasible
 
 __all__ = [
@@ -34,6 +35,7 @@ NoteKind = Literal[
     "moving-date",
     "live-site",
     "live-browser",
+    "default-profile",
     "ignored-step",
     "gold-host",
     "setup-host",
@@ -49,6 +51,7 @@ MEANINGS: Mapping[NoteKind, str] = {
     "moving-date": "ask for a date that depends on the day of the run",
     "live-site": "need public web sites as they were",
     "live-browser": "are evaluated in the live browser",
+    "default-profile": "cannot be set up where Chrome or Edge is version 136 or later",
     "ignored-step": "have steps that do nothing on Windows",
     "gold-host": "are compared with a file on the Internet",
     "setup-host": "are set up with files from the Internet",
@@ -286,6 +289,11 @@ def _live_browser(task: Task) -> Iterator[str]:
                 yield f"{getter} asks the open browser; later only what was recorded is scored"
 
 
+def _default_profile(task: Task) -> Iterator[str]:
+    if drives_default_profile(task.config):
+        yield "set-up drives a browser with the default profile, which new browsers refuse: --browser-profile own"
+
+
 def _idle_steps(task: Task) -> Iterator[str]:
     for step in _steps(task.config.get("config")):
         for each in _parts((step.get("parameters") or {}).get("files")):
@@ -329,6 +337,7 @@ _RULES: tuple[tuple[NoteKind, str, Callable[[Task], Iterator[str]]], ...] = (
     ("moving-date", _FILE_CHECK, _relative_date),
     ("live-site", _HOST_CHECK, _live_site),
     ("live-browser", _FILE_CHECK, _live_browser),
+    ("default-profile", _FILE_CHECK, _default_profile),
     ("ignored-step", _FILE_CHECK, _idle_steps),
     ("gold-host", _HOST_CHECK, _gold_host),
     ("setup-host", _HOST_CHECK, _setup_host),

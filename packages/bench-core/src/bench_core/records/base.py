@@ -10,8 +10,8 @@ from pydantic import (
     Field,
 )
 
-World = Literal["real", "built-in"]
-"""Whether a trial ran on the benchmark's real systems or on the stand-in world of a package."""
+World = Literal["real", "built-in", "wine"]
+"""Whether a trial ran on the benchmark's real systems, on the stand-in world of a package, or on WAA's server under Wine."""
 
 
 class Record(BaseModel):

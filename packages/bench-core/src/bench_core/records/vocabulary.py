@@ -173,6 +173,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "windows_not_closed": "windows of an earlier trial could not be closed",
         "downloads_not_cleared": "downloads of an earlier trial could not be removed",
         "satisfied_before": "its check was already met before the agent began",
+        "program_missing": "its set-up starts a program that the VM does not have, which WAA's server does not say",
         "vm_not_restored": "a further attempt began on the VM as the one before had left it",
         "tree_unknown": "the controls on the screen could not be read",
         "block_goes_on": "a block of code did not end in time, and may go on in the VM in later trials",

@@ -76,9 +76,14 @@ def _subsets(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> Itera
 
 def _world(run: RunReport) -> Iterator[Caveat]:
     if run.built_in:
+        where = (
+            "WAA's server under Wine, which is not Windows"
+            if run.under_wine
+            else "the small built-in copy of the benchmark's systems"
+        )
         text = (
-            "Stand-in world: proves plumbing, not agent quality. The trials ran on the small "
-            "built-in copy of the benchmark's systems; do not set these rates beside published ones."
+            f"Stand-in world: proves plumbing, not agent quality. The trials ran on {where}; do not set these "
+            "rates beside published ones."
         )
         yield Caveat(code="built_in_world", severity="critical", text=text)
 

@@ -76,7 +76,12 @@ def _run(run: RunReport) -> Iterator[str]:
     info, coverage = run.info, run.summary.coverage
     model = f" with the model {inline(info.model, 100)}" if info.model else ""
     version = f" {info.benchmark_version}" if info.benchmark_version else ""
-    where = "the built-in stand-in world" if run.built_in else "the benchmark's real systems"
+    stand_in = (
+        "its server under Wine, which is not Windows"
+        if run.under_wine
+        else "the built-in stand-in world"
+    )
+    where = stand_in if run.built_in else "the benchmark's real systems"
     trials = "one trial" if info.trials == 1 else f"{info.trials} trials"
     yield (
         f"{run.label}: the agent {inline(info.agent, 100)}{model} worked on {info.benchmark}{version} "

@@ -69,12 +69,14 @@ class DesktopScreen(Record):
         view: Width and height of the agent's picture, in whose pixels actions are given.
         rects: Left, top, right, bottom of each element in pixels of the picture, by id, a whole number.
         titles: Titles of the open windows, for switching to one.
+        us_keyboard: Whether the keyboard types what one of the United States does.
     """
 
     size: tuple[int, int]
     view: tuple[int, int] | None = None
     rects: dict[str, tuple[int, int, int, int]] = {}  # noqa: RUF012  # pydantic copies it
     titles: tuple[str, ...] = ()
+    us_keyboard: bool = True
 
     @property
     def seen(self) -> tuple[int, int]:
@@ -301,7 +303,7 @@ class _CodeWriter:
             self._lines.append("computer.keyboard.press('ctrl+a')")
             if not action.text:
                 self._lines.append("computer.keyboard.press('backspace')")
-        typing = typing_of(action.text)
+        typing = typing_of(action.text, us_keyboard=self._screen.us_keyboard)
         if typing.dropped:
             self._notes.append(f"left out {typing.dropped} control characters")
         for text, pasted in typing.parts:

@@ -34,8 +34,11 @@ class Typing(Record):
         return "".join(text for text, _ in self.parts)
 
 
-def typing_of(text: str) -> Typing:
+def typing_of(text: str, *, us_keyboard: bool = True) -> Typing:
     r"""Return the parts in which `text` is typed.
+
+    Where the keyboard is not that of the United States, only letters, digits and spaces are written, since
+    PyAutoGUI types other characters as what is on that key there.
 
     >>> typing_of("plain\nGrüße\t1").parts
     (('plain\n', False), ('Grüße', True), ('\t1', False))
@@ -44,7 +47,8 @@ def typing_of(text: str) -> Typing:
     clean = "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
     parts: list[tuple[str, bool]] = []
     for piece in filter(None, _KEYS.split(clean)):
-        pasted = not piece.isascii()
+        plain = us_keyboard or piece.replace(" ", "").isalnum() or not piece.strip("\n\t")
+        pasted = not (piece.isascii() and plain)
         if parts and not pasted and not parts[-1][1]:
             parts[-1] = (parts[-1][0] + piece, False)
         else:

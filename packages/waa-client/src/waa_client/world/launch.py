@@ -151,7 +151,9 @@ async def _look_around(vms: Sequence[str], evaluators: Sequence[str]) -> ServerA
 async def _vm(url: str) -> World | VmError:
     try:
         async with VmClient(url, VmOptions(tries=1)) as vm:
-            return (await vm.send(calls.probe())).world
+            world = (await vm.send(calls.probe())).world
+            under_wine = world == "real" and await vm.send(calls.under_wine())
+            return "wine" if under_wine else world
     except VmError as error:
         return error
 

@@ -25,7 +25,7 @@ from waa_server_ext.server.startup import running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from waa_server_ext.evaluation.assets import AssetStore
     from waa_server_ext.simulate.scene import Scene
@@ -139,30 +139,12 @@ class SimulatedDesktopWorld:
         return demo_tasks()
 
     def _start(self, seed: int, task: str | Mapping[str, Any] | None) -> None:
-        folder = built_in_tasks()
-        known = [folder.load(name) for name in folder.names()]
-        if isinstance(task, str):
-            folder.load(task)
-        elif task is not None:
-            known.append(dict(task))
         with contextlib.ExitStack() as stack:
-            cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-world-")))
-            store = write_assets(known, cache / "assets")
+            store = stack.enter_context(_reference_files(task))
             self.vm = self._listening(seed, store)
             stack.callback(self.vm.stop)
-            settings = EvaluatorSettings(
-                cache=cache / "evaluations", assets=store.folder, offline=True, skip_sleeps=True,
-                vm_token=self.token,
-            )  # fmt: skip
-            service_settings = ServiceSettings(
-                vm=self.vm.address,
-                cache=settings.cache,
-                tasks=folder.folder,
-                vm_token=self.token,
-            )
-            service = stack.enter_context(Service(make_evaluator(settings), service_settings))
-            server = stack.enter_context(running_server(service, token=self.token))
-            self._evaluate_url = f"http://127.0.0.1:{server.port}"
+            served = native_service(self.vm.address, task, token=self.token, store=store)
+            self._evaluate_url = stack.enter_context(served)
             self._open = stack.pop_all()
 
     def _listening(self, seed: int, store: AssetStore) -> SimulatedVm:
@@ -177,3 +159,48 @@ class SimulatedDesktopWorld:
                 vm.start()
                 return vm
         raise InputError(f"none of {_TRIES} loopback addresses has port 5000 free")
+
+
+@contextlib.contextmanager
+def native_service(
+    vm: str,
+    task: str | Mapping[str, Any] | None = None,
+    *,
+    token: str | None = None,
+    store: AssetStore | None = None,
+    port: int = 0,
+) -> Iterator[str]:
+    """Serve native evaluators for a VM during the block; return where.
+
+    Args:
+        vm: Its `host:port`.
+        task: One whose reference files are needed beside those of the built-in tasks.
+        token: Required of clients, and shown to the VM.
+        store: The reference files, where they were made already.
+        port: 0 takes a free one.
+    """
+    with contextlib.ExitStack() as stack:
+        store = store or stack.enter_context(_reference_files(task))
+        cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-evaluations-")))
+        settings = EvaluatorSettings(
+            cache=cache, assets=store.folder, offline=True, skip_sleeps=True, vm_token=token
+        )
+        service_settings = ServiceSettings(
+            vm=vm, cache=cache, tasks=built_in_tasks().folder, vm_token=token
+        )
+        service = stack.enter_context(Service(make_evaluator(settings), service_settings))
+        server = stack.enter_context(running_server(service, token=token, port=port))
+        yield f"http://127.0.0.1:{server.port}"
+
+
+@contextlib.contextmanager
+def _reference_files(task: str | Mapping[str, Any] | None) -> Iterator[AssetStore]:
+    """Make the reference files of the built-in tasks and of `task` during the block."""
+    folder = built_in_tasks()
+    known = [folder.load(name) for name in folder.names()]
+    if isinstance(task, str):
+        folder.load(task)
+    elif task is not None:
+        known.append(dict(task))
+    with tempfile.TemporaryDirectory(prefix="waa-world-") as made:
+        yield write_assets(known, Path(made) / "assets")

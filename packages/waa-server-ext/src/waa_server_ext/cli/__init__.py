@@ -16,6 +16,7 @@ _COMMANDS = {
     "evaluate": "evaluate",
     "rescore": "rescore",
     "simulate": "simulate",
+    "wine": "wine",
     "assets": "assets",
     "install": "install",
     "uninstall": "install",

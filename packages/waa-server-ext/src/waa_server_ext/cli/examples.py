@@ -7,6 +7,8 @@ EXAMPLES = {
     "evaluate": "waa-server-ext evaluate task.json --files collected/",
     "rescore": "waa-server-ext rescore --cache cache/",
     "simulate": "waa-server-ext simulate --evaluate",
+    "wine build": "waa-server-ext wine build WindowsAgentArena-V2 --out wine-machine",
+    "wine serve": "waa-server-ext wine serve wine-machine",
     "assets fetch": ("waa-server-ext assets fetch --tasks-dir WindowsAgentArena --assets assets/"),
     "assets list": "waa-server-ext assets list --assets assets/",
     "install": "waa-server-ext install --server main.py",

@@ -1,0 +1,66 @@
+"""`waa-server-ext wine`: WAA's own server in a Windows Python under Wine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group()
+def wine() -> None:
+    """Run WAA's own server under Wine, without Windows.
+
+    For developing an agent or a VM: files, processes, windows, keyboard and the registry work, UI
+    Automation does not. What is scored on it is recorded as world `wine`, and is never a WAA score.
+    """
+
+
+@wine.command()
+@click.argument("checkout", type=_FOLDER)
+@click.option("--out", type=_FOLDER, default=Path("wine-machine"), show_default=True, metavar="FOLDER",
+              help="Where the machine is built; about 0.9 GB.")  # fmt: skip
+def build(checkout: Path, out: Path) -> None:
+    """Build a machine with the server of CHECKOUT, once.
+
+    CHECKOUT is a clone of WindowsAgentArena or WindowsAgentArena-V2. A Windows Python and what the server
+    imports come from the package index.
+    """
+    from waa_server_ext.wine.building import build_machine
+
+    build_machine(checkout, out, click.echo)
+    click.echo(f"built in {out}; start it: waa-server-ext wine serve {out}")
+
+
+@wine.command()
+@click.argument("machine", type=_FOLDER)
+@click.option("--evaluate-port", type=click.IntRange(0, 65535), default=5050, show_default=True,
+              metavar="N", help="Where POST /evaluate answers; 0 takes a free port.")  # fmt: skip
+def serve(machine: Path, evaluate_port: int) -> None:
+    """Start a machine and score on it, until Ctrl-C.
+
+    Nothing that is written to the machine is kept: each start begins with what was built.
+    """
+    import asyncio
+
+    from bench_core.errors import InputError
+    from waa_server_ext.server.startup import ended_by_signals
+    from waa_server_ext.wine.world import WineDesktopWorld
+
+    world = WineDesktopWorld(machine, port=evaluate_port)
+    with ended_by_signals() as stop:
+        click.echo("Wine starts, which takes some 20 seconds")
+        try:
+            info = asyncio.run(world.start())
+            click.echo(
+                f"WAA's server answers at {info.urls['vm']}, POST /evaluate at {info.urls['evaluate']}; "
+                f"Ctrl-C stops"
+            )
+            while world.runs and not stop.wait(0.5):
+                pass
+            if not stop.is_set():
+                raise InputError("the machine ended by itself: something in it ended WAA's server")
+        finally:
+            asyncio.run(world.stop())

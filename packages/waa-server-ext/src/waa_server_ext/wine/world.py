@@ -1,0 +1,137 @@
+"""The world `waa-wine`: WAA's own server under Wine, and the server that scores on it, started together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench_core.errors import InputError
+from bench_core.protocols import WorldInfo
+from waa_server_ext.built_in.world import native_service
+from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError
+from waa_server_ext.wine.building import RECORD
+from waa_server_ext.wine.sandbox import desktop_command, require_programs
+
+BROWSER_PORT = 9222
+_STARTUP_S = 180.0
+_STOP_S = 10.0
+_TRIES = 200
+_ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+_starts = itertools.count()
+
+
+class WineDesktopWorld:
+    """A machine that `waa-server-ext wine build` made, on a loopback address of its own, and its evaluator.
+
+    What is written to the machine is kept in memory and gone when it stops: each start begins with what was
+    built. Results carry the world `wine`, and are never a WAA score.
+
+    Args:
+        machine: The folder of the machine.
+        port: Of the evaluator; 0 takes a free one.
+    """
+
+    name = "waa-wine"
+
+    def __init__(self, machine: str | Path, *, port: int = 0) -> None:
+        self._machine = Path(machine).expanduser().resolve()
+        self._port = port
+        self._desktop: subprocess.Popen[bytes] | None = None
+        self._open = contextlib.ExitStack()
+
+    async def start(self, seed: int = 0, task: str | Mapping[str, Any] | None = None) -> WorldInfo:
+        """Start the machine and its evaluator, and say where they answer.
+
+        Args:
+            seed: Not used: chance on the machine is its own.
+            task: A task (or its `domain/stem`) whose reference files the evaluator is to have.
+
+        Raises:
+            InputError: It is no machine, programs are missing, or WAA's server does not start.
+        """
+        del seed
+        began = time.perf_counter()
+        if not (self._machine / RECORD).is_file():
+            raise InputError(
+                f"{self._machine} is not a Wine machine: make one with `waa-server-ext wine build CHECKOUT "
+                f"--out FOLDER`"
+            )
+        require_programs()
+        with self._open:
+            # short, as the path of a socket has at most 107 bytes
+            sockets = Path(
+                self._open.enter_context(tempfile.TemporaryDirectory(prefix="waa-wine-"))
+            )
+            # here and not in a thread that may end: what is started ends with it
+            self._desktop = self._started(desktop_command(sockets), sockets / "log.txt")
+            host = _free_host()
+            for port in (VM_PORT, BROWSER_PORT):
+                listen = f"TCP-LISTEN:{port},bind={host},reuseaddr,fork"
+                self._started(
+                    [*_ENDS_WITH_US, "socat", listen, f"UNIX-CONNECT:{sockets / str(port)}"]
+                )
+            await asyncio.to_thread(self._wait, host, sockets / "log.txt")
+            service = native_service(host, task, port=self._port)
+            evaluate = await asyncio.to_thread(self._open.enter_context, service)
+            self._open = self._open.pop_all()
+        urls = {"vm": f"http://{host}:{VM_PORT}", "evaluate": evaluate}
+        return WorldInfo(name=self.name, urls=urls, startup_s=time.perf_counter() - began)
+
+    async def stop(self) -> None:
+        """Stop both; safe to call twice."""
+        await asyncio.to_thread(self._open.close)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the machine was started and has not ended."""
+        return self._desktop is not None and self._desktop.poll() is None
+
+    def _started(self, command: list[str], log: Path = Path(os.devnull)) -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            process = subprocess.Popen(  # noqa: S603  # our own command
+                command, cwd=self._machine, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        self._open.callback(process.wait, _STOP_S)
+        self._open.callback(process.kill)  # bubblewrap ends what is inside with itself
+        return process
+
+    def _wait(self, host: str, log: Path) -> None:
+        """Wait until WAA's server answers.
+
+        Raises:
+            InputError: The machine ends, or it does not answer in time.
+        """
+        until = time.monotonic() + _STARTUP_S
+        with VmHttp(f"{host}:{VM_PORT}", timeout_s=5, max_bytes=65536) as http:
+            while time.monotonic() < until:
+                if not self.runs:
+                    said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+                    raise InputError(f"the Wine machine ended while it started: {said}")
+                with contextlib.suppress(VmTransportError):
+                    if http.get("/probe").status == 200:  # HTTP
+                        return
+                time.sleep(0.5)
+        raise InputError(f"WAA's server did not answer within {_STARTUP_S:g} s under Wine")
+
+
+def _free_host() -> str:
+    """Return a loopback address on which both ports are free."""
+    for _ in range(_TRIES):
+        # worlds that start together in several processes try different addresses first
+        number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
+        host = f"127.89.{number // 254 + 1}.{number % 254 + 1}"
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
+            one.bind((host, VM_PORT))
+            other.bind((host, BROWSER_PORT))
+            return host
+    raise InputError(f"none of {_TRIES} loopback addresses has the ports 5000 and 9222 free")
