@@ -12,7 +12,7 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +51,15 @@ def convert(form: str, source: Path, out: Path, annotations: Path | None = None)
         InputError: The folder does not hold such a set.
         MissingExtraError: pyarrow is not installed, which reads Parquet.
     """
+    if form == "agent-reward-bench":
+        read = _agent_reward_bench(source, annotations)
+    elif annotations is not None:
+        raise InputError("--annotations goes with agent-reward-bench: leave it out")
+    else:
+        read = _cua_verifier_bench(source, out)
     out.mkdir(parents=True, exist_ok=True)
     lines, left_out = [], 0
-    read: Callable[[], Iterator[_Line | None]] = {
-        "cua-verifier-bench": lambda: _cua_verifier_bench(source, out),
-        "agent-reward-bench": lambda: _agent_reward_bench(source, annotations),
-    }[form]
-    for each in read():
+    for each in read:
         if each is None:
             left_out += 1
         else:
