@@ -287,3 +287,20 @@ def test_values_that_python_calls_equal_are_known_apart(
     for _ in range(2):
         found = [decide(claim, States({"all": [{"v": each}]}), known=known).truth for each in values]  # fmt: skip
         assert found == truths
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "truth"),
+    [
+        ([{"a": 1}], [{"a": 1}, {"a": 2}], True),
+        ([{"a": 1}], [{"a": 2}], None),  # it may have been changed
+        ([{"a": 1}, {"a": 1}], [{"a": 1}, {"a": 2}], None),
+        ([{"a": 1}], [{"a": 2}, {"a": 1}, {"a": 3}], True),
+    ],
+)
+def test_beside_records_that_are_all_still_there_one_without_an_identifier_is_new(
+    before: list[Any], after: list[Any], truth: bool | None
+) -> None:
+    where = {"op": "and", "of": [{"op": "created"}, {"op": "number", "field": "/a", "value": 2}]}
+    one = TypeAdapter(Assertion).validate_python({"op": "exists", "over": "/l/*", "where": where})
+    assert decide(one, States({"l": after}, {"l": before})).truth is truth

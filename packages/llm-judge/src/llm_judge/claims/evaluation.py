@@ -57,6 +57,7 @@ __all__ = ["Decided", "States", "decide", "states_of"]
 Truth = bool | None
 _MOST_STEPS = 1_000_000
 """Records and fields read for one claim, about three seconds; a claim that needs more is undecidable."""
+_MOST_PAIRS = 100_000  # of records without identifiers that are compared
 _MOST_NOTES = 20
 _MOST_KNOWN = 100_000
 _FLAGS = {
@@ -451,7 +452,9 @@ class Evaluation:
             return there.by_identity.get(mine)
         self._step(len(there.records))
         alike = [each for each in there.records if same(each.value, at.value)]
-        if there.absent is not None or (there.records and not alike):
+        if there.absent is not None or not (
+            alike or self._all_kept(there, self.others(at.parent, at))
+        ):
             self._open(
                 f"nothing tells which record {at.pointer} was"
                 if there.absent is None
@@ -459,6 +462,21 @@ class Evaluation:
             )
             return MISSING
         return alike[0] if alike else None
+
+    def _all_kept(self, there: _Index, here: _Index) -> bool:
+        """Whether all records of the other side stand on this one, too, unchanged: then the others are new, or gone."""
+        kept: bool | None = self.states.indexes.get(("kept", id(there), id(here)))
+        if kept is None:
+            left = [each.value for each in here.records]
+            kept = len(there.records) * len(left) <= _MOST_PAIRS
+            for each in there.records if kept else ():
+                number = next((n for n, v in enumerate(left) if same(v, each.value)), None)
+                if kept := number is not None:
+                    del left[number]
+                else:
+                    break
+            self.states.indexes["kept", id(there), id(here)] = kept
+        return kept
 
     def others(self, parent: At, at: At) -> _Index:
         """Return the records in the same place on the other side, once for all claims about these states."""
