@@ -106,7 +106,7 @@ _MONEY = (
     r"\b(?:credits?|balance|funds|free (?:tier|quota))\b[^.\n]{0,60}(?:insufficient|exhausted|depleted|too low|used up|"
     r"r[ua]n out|negative|overdue|exceeded)|(?:exceeded|used)[^.\n]{0,30}\b(?:credits|balance)\b|(?:spend(?:ing)?|\bkey) (?:limit|cap)\b|(?<!thinking )(?<!reasoning )budget (?:has been |was )?exceeded|exceed\w* (?:its|the|your) (?:\w+ )?budget|"
     r"past invoices?|in arrears|overdue[- ](?:payment|balance)|good standing|payment (?:is )?required|"
-    r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance"
+    r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance|余额不足|欠费"
 )
 _MAYBE_MONEY = r"usage limits?\b|plan and billing|current quota"
 """What a rate limit says, too: Google's is "exceeded your current quota, check your plan and billing"."""
@@ -116,7 +116,7 @@ _REFUSAL = (
     r"ai) polic(?:y|ies)|(?:in|not )appropriate content|content exists risk|\b(?:flagged|moderat(?:ed|ion))\b|"
     r"(?:blocked|rejected|filtered|declined|refused|violat\w+)[^.\n]{0,60}\b(?:safety|polic(?:y|ies)|moderation|risk|"
     r"guardrails?|guidelines|terms|harm\w*|sensitive|prohibited)\b|(?:safety|guardrails?)[^.\n]{0,60}\b(?:reject|block|refus|"
-    r"interven|trigger)\w*|(?:sensitive|harmful|unsafe|prohibited) (?:content|words?|information)|(?:in|out)put (?:new_)?sensitive\b"
+    r"interven|trigger)\w*|(?:sensitive|harmful|unsafe|prohibited) (?:content|words?|information)|(?:in|out)put (?:new_)?sensitive\b|敏感|不安全|违规"
 )
 _KEY = (
     r"\bkey\b.{0,40}\b(?:not valid|invalid|expired|revoked|disabled|deactivated|suspended|leaked)\b|"
@@ -124,7 +124,8 @@ _KEY = (
     r"\b(?:invalid|incorrect|unknown|expired|missing|no such|wrong)\b.{0,40}\b(?:(?:\w+[ -])?key|(?:access|api|auth|bearer|expired|security) "
     r"token|credentials)\b|not authenticated|not authorized|unauthorized|authentication (?:fail|method\b)|security token|"
     r"\bsignature\b.{0,60}\bnot match|\w_API_?KEY\b|\bapi_?key\b.{0,60}\b(?:must be|set|provide)|"
-    r"\b(?:no|not|locate|find|load)\b.{0,40}\bcredentials\b|\bcredentials\b.{0,40}\b(?:not|missing)\b"
+    r"\b(?:no|not|locate|find|load)\b.{0,40}\bcredentials\b|\bcredentials\b.{0,40}\b(?:not|missing)\b|"
+    r"\b(?:organization|account|team|project|workspace)(?: \S+)? (?:has been|is|was) (?:restricted|disabled|suspended|deactivated|banned)\b"
 )
 _NO_MODEL = (
     r"\bmodel\b['\"`\s:,\w./@-]{0,80}?(?:not found|does(?: not|n.?t) exist|not exist|is not available|not deployed|is not a valid|"
@@ -135,8 +136,9 @@ _NO_MODEL = (
 _WORDS: dict[ErrorKind, str] = {
     "model_refusal": _REFUSAL,
     "no_money": f"{_MONEY}|{_MAYBE_MONEY}",
-    "picture_limit": _near(_PICTURE, _TOO_MUCH),
-    "context_window": f"{_near(_INPUT, _TOO_MUCH)}|{_LARGE_REQUEST}",
+    "picture_limit": f"{_near(_PICTURE, _TOO_MUCH)}|图[片像][^\\n]{{0,20}}(?:[过超]大|超[过出]|过多)",
+    "context_window": f"{_near(_INPUT, _TOO_MUCH)}|{_LARGE_REQUEST}|"
+    r"(?:输入|上下文|消息|prompt)[^\n]{0,20}(?:[过超]长|超[过出])",
     "auth": _KEY,
     "not_found": _NO_MODEL,
     "rate_limit": _RATES,
