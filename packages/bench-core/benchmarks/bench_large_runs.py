@@ -228,7 +228,7 @@ def peak_mb() -> float:
 
 def measure_apart(name: str, folder: Path) -> Measured:
     """Run one case in a process of its own."""
-    command = [sys.executable, __file__, "--case", name, "--keep", str(folder)]
+    command = [sys.executable, sys.argv[0], "--case", name, "--keep", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # ourselves
     return Measured(*json.loads(done.stdout.splitlines()[-1]))
 
