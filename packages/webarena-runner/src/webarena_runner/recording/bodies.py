@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from webarena_runner.recording.link import CONNECTION_ERRORS, DevToolsLink
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webarena_runner.recording.exchanges import Hop
     from webarena_runner.recording.har import RecordingLimits
 
@@ -43,10 +45,27 @@ class Bodies:
 
     async def _fetch_posted(self, hop: Hop, session: str | None) -> None:
         answer = await self._ask("Network.getRequestPostData", hop, session)
+        if hop.body is not None:  # seen meanwhile where the request was held
+            return
         if isinstance(answer, str):
-            hop.body_note = f"the browser did not give the body: {answer}"
+            hop.body_note = hop.body_note or f"the browser did not give the body: {answer}"
         else:
+            hop.body_note = ""
             self._keep_posted(hop, _decoded(answer, "postData"))
+
+    def held(self, hop: Hop, request: Mapping[str, Any]) -> None:
+        """Keep what a request posts that is held: after a redirect the browser gives it no more."""
+        if not request.get("hasPostData"):
+            return
+        entries = request.get("postDataEntries", ())
+        # a file that a user chose has no bytes here either, its form has
+        parts = [base64.b64decode(each["bytes"]) for each in entries if "bytes" in each]
+        if parts:
+            hop.has_body, hop.body_note = True, ""
+            self._keep_posted(hop, b"".join(parts))
+        elif hop.body is None:
+            hop.has_body = True
+            hop.body_note = hop.body_note or "the browser gives no body of a streamed upload"
 
     def _keep_posted(self, hop: Hop, body: bytes) -> None:
         limit = self._limits.post_bytes
@@ -79,7 +98,8 @@ class Bodies:
 
     async def _ask(self, method: str, hop: Hop, session: str | None) -> dict[str, Any] | str:
         """Return the browser's answer for `hop`, or why there is none."""
-        call = self._link.call(method, {"requestId": hop.request_id}, session)
+        # the id without the worker's name
+        call = self._link.call(method, {"requestId": hop.request_id.partition(" ")[0]}, session)
         try:
             return await asyncio.wait_for(call, self._limits.body_s)
         except TimeoutError:

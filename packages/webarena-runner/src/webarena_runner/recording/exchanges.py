@@ -10,10 +10,11 @@ that has any.
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Params = Mapping[str, Any]
 
 _T = TypeVar("_T")
+_PRELOADED = re.compile(r"<([^>]*)>[^,]*\brel=\"?(?:preload|modulepreload)\b")
 # webarena-verified ignores these (`NetworkEvent.is_evaluation_event`)
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")  # fmt: skip
 
@@ -145,12 +147,18 @@ class _Chain:
         sent, received = _spread(self.hops, self.sent), _spread(self.hops, self.received)
         return map(HttpExchange, self.hops, sent, received)
 
-    def take_response(self, hop: Hop) -> ReportedResponse | None:
-        """Return the response that came before the report of `hop`; where a frame is gone no other comes."""
+    def take_recovered(self, hop: Hop) -> None:
+        """Add to `hop` what was seen before its report: the body, and a response.
+
+        Where a frame is gone no other response comes, and of an uploaded file no other bytes.
+        """
         for at, each in enumerate(self.recovered):
             if (each.url, each.method) == (hop.url, hop.method):
-                return self.recovered.pop(at).response
-        return None
+                found = self.recovered.pop(at)
+                hop.response = found.response
+                hop.has_body, hop.body = hop.has_body or found.has_body, found.body or hop.body
+                hop.body_note = found.body_note
+                return
 
 
 class Traffic:
@@ -162,10 +170,12 @@ class Traffic:
 
     Attributes:
         dropped: Number of those other requests over the limit.
+        silent: URLs that Chromium may have requested without a report, and why.
     """
 
     def __init__(self, max_hops: int) -> None:
         self.dropped = 0
+        self.silent: dict[str, str] = {}
         self._max_hops = max_hops
         self._kept: Counter[bool] = Counter()
         self._chains: defaultdict[str, _Chain] = defaultdict(_Chain)
@@ -177,6 +187,7 @@ class Traffic:
             "Network.requestServedFromCache": self._served_from_cache,
             "Network.responseReceived": self._response,
             "Network.responseReceivedExtraInfo": self._received,
+            "Network.responseReceivedEarlyHints": self._hinted,
             "Network.loadingFinished": self._finished,
             "Network.loadingFailed": self._failed,
         }
@@ -263,11 +274,21 @@ class Traffic:
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
         hop = _hop(params, page)
-        hop.response = chain.take_response(hop)
+        if hop.headers.get("Service-Worker") == "script":
+            self.silent[hop.url] = "checked for updates, as the script of a service worker"
+        chain.take_recovered(hop)
         if previous is not None and not hop.has_body and previous.method == hop.method:
             # A redirect that keeps the method keeps the body, which the browser does not repeat.
             hop.body, hop.has_body = previous.body, previous.has_body
         return hop if self.add(hop) else None
+
+    def _hinted(self, params: Params, _page: str | None) -> Hop | None:
+        document = self.last(params["requestId"])
+        links = [v for k, v in params["headers"].items() if k.lower() == "link" and document]
+        for target in (each for value in links for each in _PRELOADED.findall(value)):
+            url = urljoin(document.url, target) if document else target
+            self.silent[url] = "preloaded by early hints"
+        return None
 
     def _sent(self, params: Params, _page: str | None) -> Hop | None:
         # this report may come before that of the request itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bench_core.files import write_atomic
@@ -11,7 +12,7 @@ from webarena_runner.__about__ import __version__
 from webarena_runner.recording.entries import entry, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from webarena_runner.recording.exchanges import HttpExchange
@@ -86,8 +87,19 @@ def build_har(
     phases: Iterable[tuple[str, float]] = (),
     problems: Sequence[str] = (),
     dropped: int = 0,
+    silent: Mapping[str, str] = MappingProxyType({}),
 ) -> Har:
-    """Build a HAR; `phases` are names and wall-clock seconds of moments, `comment` is for readers."""
+    """Build a HAR.
+
+    Args:
+        exchanges: The requests.
+        browser: Its name and version.
+        comment: For readers.
+        phases: Names and wall-clock seconds of moments.
+        problems: Why requests may be missing.
+        dropped: Number of requests over the limit.
+        silent: URLs that the browser may have requested without a report, and why.
+    """
     over = [f"{dropped} later requests were over the limit."] if dropped else []
     log = {
         "version": "1.2",
@@ -98,6 +110,7 @@ def build_har(
         "comment": " ".join([comment, *problems, *over]),
         "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in phases],
         "_complete": not problems and not dropped,
+        "_unreported": [{"url": url, "comment": why} for url, why in silent.items()],
     }
     return Har({"log": log}, tuple(problems), dropped)
 

@@ -51,6 +51,7 @@ class BrowserObserver:
         self._unreported: Unreported | None = None
         self._browser = ("Chromium", "")
         self._pages: dict[str, str | None] = {}
+        self._targets: dict[str, str] = {}
         self._phases: list[tuple[str, float]] = []
         self._last_event = 0.0
         self._cut_short = False
@@ -109,6 +110,7 @@ class BrowserObserver:
             phases=self._phases,
             problems=problems,
             dropped=self._traffic.dropped,
+            silent=self._traffic.silent,
         )
 
     async def _connect(self) -> None:
@@ -120,6 +122,9 @@ class BrowserObserver:
             self._last_event = time.monotonic()
             if unreported.covers(method, params):
                 return
+            if params["requestId"].startswith("preload-"):  # each worker counts its own
+                worker = self._targets.get(session or "", "")
+                params = {**params, "requestId": f"{params['requestId']} {worker}"}
             page = self._pages.get(session or "")
             hop = self._traffic.feed(method, params, session, page)
             if hop is not None:
@@ -131,6 +136,7 @@ class BrowserObserver:
 
         def detached(params: Mapping[str, Any], _: str | None) -> None:
             self._pages.pop(params["sessionId"], None)
+            self._targets.pop(params["sessionId"], None)
             self._traffic.forget_session(params["sessionId"])
 
         link.on("Target.attachedToTarget", partial(self._attach, link, bodies))
@@ -150,6 +156,7 @@ class BrowserObserver:
         self, link: DevToolsLink, bodies: Bodies, params: Mapping[str, Any], parent: str | None
     ) -> None:
         session, target = params["sessionId"], params["targetInfo"]
+        self._targets[session] = target["targetId"]
         if _is_of_the_browser_itself(target):
             link.post("Runtime.runIfWaitingForDebugger", {}, session)
             return

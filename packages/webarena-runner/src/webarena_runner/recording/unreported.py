@@ -83,7 +83,8 @@ class Unreported:
 
     def _begin(self, params: Params) -> bool:
         """Record the request unless it is reported already; return whether it was recorded."""
-        if self._reported(params) is not None:
+        if (reported := self._reported(params)) is not None:
+            self._bodies.held(reported, params["request"])
             return False
         hop = _hop(params, self._traffic.page_of(params["frameId"]))
         begun = self._traffic.deferred(hop)
@@ -93,8 +94,10 @@ class Unreported:
             return False
         if hop.kind == "Document" and "networkId" not in params:
             self._tabs.add(hop.frame_id)
-        self._paused[params["requestId"]] = begun or hop
-        self._bodies.follow("Network.requestWillBeSent", begun or hop, None)
+        kept = begun or hop
+        self._bodies.held(kept, params["request"])
+        self._paused[params["requestId"]] = kept
+        self._bodies.follow("Network.requestWillBeSent", kept, None)
         return True
 
     def _end(self, params: Params) -> None:
