@@ -255,11 +255,10 @@ def _pooled_variance(
     squares = ((means[:, several] - estimate[:, None]) ** 2).sum(axis=1)
     parts, shares = 1.0 / sizes[several], weights[several] ** 2
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        alike = (squares / spread - parts.sum()) / (len(parts) - parts.sum())
-    alike = numpy.nan_to_num(alike).clip(0.0, 1.0)
-    pooled: npt.NDArray[np.float64] = spread * (
-        alike * shares.sum() + (1.0 - alike) * (shares @ parts)
-    )
+        squares = numpy.nan_to_num(squares / spread)
+    alike = ((squares - parts.sum()) / (len(parts) - parts.sum())).clip(0.0, 1.0)
+    kept = (1.0 - alike) * (squares / parts.sum()).clip(None, 1.0)
+    pooled: npt.NDArray[np.float64] = spread * (alike * shares.sum() + kept * (shares @ parts))
     return pooled
 
 

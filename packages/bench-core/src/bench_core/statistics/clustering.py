@@ -101,10 +101,12 @@ class WeightedMean(NamedTuple):
         ]
         if not several or spread <= 0.0:
             return 0.0
-        squares = math.fsum((mean - self.estimate) ** 2 for mean, _, _ in several)
+        squares = math.fsum((mean - self.estimate) ** 2 for mean, _, _ in several) / spread
         alone = math.fsum(part for _, _, part in several)
-        alike = min(max((squares / spread - alone) / (len(several) - alone), 0.0), 1.0)
-        return spread * math.fsum(w * w * (alike + (1.0 - alike) * part) for _, w, part in several)
+        alike = min(max((squares - alone) / (len(several) - alone), 0.0), 1.0)
+        # tasks whose trials do not agree vary less than those of single trials
+        kept = (1.0 - alike) * min(1.0, squares / alone)
+        return spread * math.fsum(w * w * (alike + kept * part) for _, w, part in several)
 
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.

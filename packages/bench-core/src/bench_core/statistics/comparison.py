@@ -23,7 +23,7 @@ from bench_core.statistics.paired_tests import (
     sign_flip,
     tango,
 )
-from bench_core.statistics.permutation import shared_trials, within_task
+from bench_core.statistics.permutation import trials_and_scores, within_task
 
 POWER = 0.8
 
@@ -270,7 +270,7 @@ class _Pair(NamedTuple):
 
 
 def _pairs(new: Scores[Key], baseline: Scores[Key]) -> dict[Key, _Pair]:
-    shared_trials(new, baseline)  # refuses what cannot be compared
+    trials_and_scores(new, baseline)  # refuses what cannot be compared
     pairs = {}
     for key, scores in new.items():
         others = baseline.get(key, ())

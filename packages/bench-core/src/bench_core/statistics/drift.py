@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from datetime import datetime  # a field of a record
+from operator import attrgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,7 +102,7 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
     for each in known:
         by_number[each.trial].append(each)
         by_task[each.task].append(each)
-    timed = sorted((each for each in known if each.started), key=_start)
+    timed = sorted((each for each in known if each.started), key=attrgetter("started"))
     if len({each.started for each in timed}) == 1:
         timed = []  # one start orders nothing
     tenths = [
@@ -145,10 +146,6 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
     return found.model_copy(
         update={"p_value": p_value, "change": change, "alarm": p_value <= alpha}
     )
-
-
-def _start(outcome: TimedOutcome) -> float:
-    return outcome.started.timestamp() if outcome.started else math.inf
 
 
 def _part(name: str, outcomes: Sequence[TimedOutcome]) -> RatePart:

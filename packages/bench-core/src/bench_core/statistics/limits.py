@@ -11,7 +11,7 @@ from bench_core.errors import NotEstimableError
 from bench_core.statistics.clustering import Clusters, Key, Scores
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
 from bench_core.statistics.intervals import Estimand, Interval
-from bench_core.statistics.permutation import shared_trials, trials_and_scores
+from bench_core.statistics.permutation import trials_and_scores
 
 
 class Units(NamedTuple):
@@ -78,7 +78,7 @@ def difference_limits(
         method=method,
         estimand=estimand,
         n=len(units.totals),
-        tasks=len(shared_trials(new, baseline)),
+        tasks=len(trials_and_scores(new, baseline)[0]),
     )
 
 

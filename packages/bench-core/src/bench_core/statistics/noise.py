@@ -224,15 +224,11 @@ def _icc_interval(tasks: Sequence[TaskMean]) -> tuple[float | None, float | None
     middle = _mean(pseudo)
     error = math.sqrt(math.fsum((each - middle) ** 2 for each in pseudo) / (number - 1) / number)
     half = t_quantile(0.975, number - 1) * error
-    return max(0.0, _shrunk(centre - half)), min(1.0, _shrunk(centre + half))
+    return max(0.0, math.tanh(centre - half)), min(1.0, math.tanh(centre + half))
 
 
 def _stretched(icc: float) -> float:
     return math.atanh(min(0.999, icc))
-
-
-def _shrunk(value: float) -> float:
-    return math.tanh(value)
 
 
 def _share(part: float, whole: float) -> float:

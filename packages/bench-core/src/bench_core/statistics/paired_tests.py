@@ -171,18 +171,14 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
     df = mean.effective_clusters - 1.0
     error = math.sqrt(mean.variance_over_new_tasks())
     if error <= _TIE:
-        return PairedT(mean.estimate, 0.0, df, *_alike(mean.estimate, mean.clusters), mean.clusters)
+        tail = math.ldexp(1.0, -mean.clusters)
+        p_values = (2.0 * tail, tail if mean.estimate < 0.0 else 1.0)
+        if abs(mean.estimate) <= _TIE:
+            p_values = (1.0, 0.5)
+        return PairedT(mean.estimate, 0.0, df, *p_values, mean.clusters)
     statistic = mean.estimate / error
     two_sided = 2.0 * t_cdf(-abs(statistic), df)
     return PairedT(mean.estimate, error, df, two_sided, t_cdf(statistic, df), mean.clusters)
-
-
-def _alike(difference: float, clusters: int) -> tuple[float, float]:
-    """Return both p-values of the sign-flip test when all clusters have one difference."""
-    if abs(difference) <= _TIE:
-        return 1.0, 0.5
-    tail = math.ldexp(1.0, -clusters)
-    return 2.0 * tail, tail if difference < 0.0 else 1.0
 
 
 def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0) -> float:
@@ -211,8 +207,14 @@ def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0
     if not moved:
         return 1.0
     lattice = _on_lattice(moved)
-    if lattice is not None and _work(lattice) <= _EXACT_WORK:
-        return _exact_flips(lattice)
+    if lattice is not None:
+        magnitudes: Counter[int] = Counter()
+        for value, times in lattice.items():
+            magnitudes[abs(value)] += times
+        work = magnitudes.total() * sum(value * times for value, times in magnitudes.items())
+        if work <= _EXACT_WORK:
+            observed = abs(sum(value * times for value, times in lattice.items()))
+            return _exact_flips(magnitudes, observed)
     return _random_flips(moved, draws, seed)
 
 
@@ -275,23 +277,9 @@ def _on_lattice(differences: Sequence[float]) -> Counter[int] | None:
     return Counter(int(fraction * scale) for fraction in fractions)
 
 
-def _magnitudes(lattice: Counter[int]) -> Counter[int]:
-    magnitudes: Counter[int] = Counter()
-    for value, times in lattice.items():
-        magnitudes[abs(value)] += times
-    return magnitudes
-
-
-def _work(lattice: Counter[int]) -> int:
-    """About how many additions the exact distribution takes."""
-    magnitudes = _magnitudes(lattice)
-    return sum(magnitudes.values()) * sum(value * times for value, times in magnitudes.items())
-
-
-def _exact_flips(lattice: Counter[int]) -> float:
-    observed = abs(sum(value * times for value, times in lattice.items()))
+def _exact_flips(magnitudes: Counter[int], observed: int) -> float:
     chances = {0: 1.0}
-    for magnitude, times in sorted(_magnitudes(lattice).items()):
+    for magnitude, times in sorted(magnitudes.items()):
         flips = [
             (magnitude * (2 * k - times), binomial_pmf(k, times, 0.5)) for k in range(times + 1)
         ]

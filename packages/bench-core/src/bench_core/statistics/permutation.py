@@ -168,25 +168,14 @@ def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
     )
 
 
-def shared_trials(
+def trials_and_scores(
     new: Scores[Key], baseline: Scores[Key]
-) -> list[tuple[Sequence[float], Sequence[float]]]:
-    """Return the scores of both for every task that has some in both.
+) -> tuple[list[tuple[Sequence[float], Sequence[float]]], set[float]]:
+    """Return the scores of both for every task that has some in both, and the different scores there are.
 
     Raises:
         NotEstimableError: There is no such task.
         ValueError: A score is not finite.
-
-    >>> shared_trials({"a": [1], "b": [0]}, {"b": [1, 1]})
-    [([0], [1, 1])]
-    """
-    return trials_and_scores(new, baseline)[0]
-
-
-def trials_and_scores(
-    new: Scores[Key], baseline: Scores[Key]
-) -> tuple[list[tuple[Sequence[float], Sequence[float]]], set[float]]:
-    """Return `shared_trials`, and the different scores there are.
 
     >>> trials_and_scores({"a": [1], "b": [0]}, {"b": [1, 1]})
     ([([0], [1, 1])], {0, 1})
@@ -349,12 +338,8 @@ def power_of_counts(
 
 def _breaks_ties(kinds: Mapping[_Kind, int]) -> bool:
     several = any(now + old > _PAIR for now, old, _ in kinds)
-    return several and _informative(kinds) <= TIED_TASKS
-
-
-def _informative(kinds: Mapping[_Kind, int]) -> int:
-    """Return the number of tasks with both outcomes."""
-    return sum(t for (now, old, total), t in kinds.items() if 0 < total < now + old)
+    of_both_outcomes = sum(t for (now, old, total), t in kinds.items() if 0 < total < now + old)
+    return several and of_both_outcomes <= TIED_TASKS
 
 
 def _power_of_coins(number: float, shift: float, alpha: float, *, tied: bool) -> float:
