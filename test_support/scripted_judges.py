@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llm_judge.prompts.controls import TEMPLATES
@@ -131,7 +132,7 @@ def resembling(request: ModelRequest) -> dict[str, Any]:
 
 def _by_likeness(request: ModelRequest) -> dict[str, tuple[int, list[dict[str, Any]]]]:
     """Return for each question the record that looks most like it: how many words they share, and its values."""
-    known = read_evidence(_text(request))
+    known = {**read_evidence(_text(request)), **_answered(_text(request))}
     records: dict[str, list[str]] = {}
     for pointer, value in known.items():
         if not isinstance(value, dict | list):
@@ -143,10 +144,19 @@ def _by_likeness(request: ModelRequest) -> dict[str, tuple[int, list[dict[str, A
     found = {}
     for name, question in _questions(request).items():
         asked = set(spelled(question).split())
-        best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder))
-        quotes = [_quote(pointer, known[pointer]) for pointer in records[best][:6]]
-        found[name] = (len(texts[best] & asked), quotes)
+        best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder), default="")
+        quotes = [_quote(pointer, known[pointer]) for pointer in records.get(best, ())[:6]]
+        found[name] = (len(texts.get(best, set()) & asked), quotes)
     return found
+
+
+def _answered(text: str) -> dict[str, Any]:
+    """Return the agent's answer where it is shown, by pointer."""
+    lines = iter(text.splitlines())
+    shown = next((next(lines) for line in lines if line.startswith("<answer id=")), "{}")
+    answer = json.loads(shown)
+    members = answer.items() if isinstance(answer, dict) else [("", answer)]
+    return {f"/agent_answer/{key}".rstrip("/"): value for key, value in members}
 
 
 def sloppy(request: ModelRequest) -> dict[str, Any]:
@@ -240,7 +250,7 @@ def _reads(request: ModelRequest, planted: str) -> bool:
 def _questions(request: ModelRequest) -> dict[str, str]:
     lines = (request.system or "").splitlines()
     start = max(i for i, line in enumerate(lines) if line == "The questions:") + 1
-    asked = [json.loads(line) for line in lines[start:]]
+    asked = [json.loads(line) for line in takewhile(str.strip, lines[start:])]
     return {each["question"]: each["text"] for each in asked}
 
 

@@ -131,7 +131,7 @@ def pack(
         Criterion(id=f"c{number}", text=each) if isinstance(each, str) else each
         for number, each in enumerate(criteria, 1)
     ]
-    if state is None and actions:  # then what was done is what there is to see
+    if state is None:  # then what was done, or a picture, is what there is to see
         draft = _Draft(EvidenceWriter(chars - _NOTE), {})
         _write_actions(draft, (), actions)
         return draft.finish(chars)
