@@ -136,11 +136,14 @@ def _browser_use(version: str, session: nox.Session) -> None:
     else:
         install_beside_pins(session, runner, needed)
     provide_chromium(session)
-    attempts = package(CORE).folder / "tests" / "browser_use" / "test_attempt.py"
-    tests = [runner.folder / "tests" / each for each in ("agents", "test_fault_campaign.py")]
-    session.run(
-        "pytest", *map(str, [attempts, *tests]), *session.posargs, env={"WEBARENA_TASKS": "all"}
-    )
+    own = package(CORE).folder / "tests"
+    tests = [
+        own / "browser_use" / "test_attempt.py",
+        own / "agents" / "test_dialogs_of_agents.py",
+        *(runner.folder / "tests" / each for each in ("agents", "test_fault_campaign.py")),
+    ]
+    every = {"WEBARENA_TASKS": "all", "DIALOGS": "all"}
+    session.run("pytest", *map(str, tests), *session.posargs, env=every)
 
 
 def _computer_use(line: str, parallel: Sequence[str], session: nox.Session) -> None:
@@ -150,7 +153,14 @@ def _computer_use(line: str, parallel: Sequence[str], session: nox.Session) -> N
     session.install("--no-deps", *SDK_LINES[line])
     provide_chromium(session)
     tests = [f"integration_tests/test_{each}.py" for each in ("computer_use", "readers")]
-    session.run("pytest", *parallel, *tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
+    tests.append(str(package(CORE).folder / "tests" / "agents" / "test_dialogs_of_agents.py"))
+    session.run(
+        "pytest",
+        *parallel,
+        *tests,
+        *session.posargs,
+        env={"COMPUTER_EPISODES": "all", "DIALOGS": "all"},
+    )
 
 
 def compare_with_reference_loops(session: nox.Session) -> None:

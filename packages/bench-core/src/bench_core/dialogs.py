@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 _MOST_WORDS = 500
 _MOST_TOLD = 10
+
+ANSWER_DIALOG = (
+    "Say how the page's next question (confirm, prompt, whether it may be left) is answered; call it before the "
+    "act that makes the page ask. Without it, the answer is OK, with the text that the page offers."
+)
+"""What models read of the action that answers a question otherwise."""
+
+_PERMISSIONS = (
+    "geolocation", "notifications", "camera", "microphone", "midi", "clipboard-read", "idle-detection",
+    "local-fonts", "window-management",
+)  # fmt: skip
+_WORLD = "proctor-requests"
+# runs in a world of its own, so that nothing of the page's is another than in a browser without it
+_LISTEN = f"""(() => {{
+  addEventListener('beforeprint', () => told('print'));
+  if (top !== self) return;
+  for (const name of {list(_PERMISSIONS)})
+    navigator.permissions?.query({{name}}).then(
+      status => status.addEventListener('change', () => status.state === 'denied' && told(name)), () => {{}});
+}})()"""
+
+
+def _requested(event: Mapping[str, Any]) -> str:
+    name = event["payload"]
+    if name == "print":
+        return "the page was to be printed, which was not done"
+    return f"the page asked for a permission ({name}), which was refused"
+
+
+def _password_wanted(event: Mapping[str, Any]) -> str:
+    response = event["response"]
+    return (
+        asks_for_password(response["url"], response["status"], response["headers"])
+        if event["type"] == "Document"
+        else ""
+    )
+
 
 PAGE_EVENTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
     {
@@ -15,19 +53,29 @@ PAGE_EVENTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType
         "Page.downloadWillBegin": lambda event: (
             f"the page offered the file '{event['suggestedFilename'][:_MOST_WORDS]}' for download, which is not kept"
         ),
+        "Runtime.bindingCalled": _requested,
+        "Network.responseReceived": _password_wanted,
     }
 )
-"""Events of the DevTools protocol, and what an agent reads of them."""
+"""Events of the DevTools protocol, and what an agent reads of them; nothing of those that are no request to a person."""
 FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Page.enable", {}),
+    ("Runtime.enable", {}),
     # a chooser would wait for a person; the page sees that no one chose
     ("Page.setInterceptFileChooserDialog", {"enabled": True, "cancel": True}),
+    ("Runtime.addBinding", {"name": "told", "executionContextName": _WORLD}),
+    (
+        "Page.addScriptToEvaluateOnNewDocument",
+        {"source": _LISTEN, "worldName": _WORLD, "runImmediately": True},
+    ),
 )
-"""Commands after which a page reports these events."""
+"""Commands after which a page reports these events, those of `Network` apart."""
 
 
-def asks_for_password(url: str) -> str:
-    """Return what an agent reads of a page that is only shown for a user name and a password (status 401)."""
+def asks_for_password(url: str, status: int, headers: Mapping[str, str]) -> str:
+    """Return what an agent reads of a page that is only shown for a user name and a password; nothing of others."""
+    if status != HTTPStatus.UNAUTHORIZED or "www-authenticate" not in map(str.lower, headers):
+        return ""
     place = url.partition("?")[0][:_MOST_WORDS]
     return f"the site asked for a user name and a password for {place}: no one entered any, and the page is not shown"
 
@@ -85,9 +133,9 @@ class Dialogs:
         return self._tell(accept, given, f"{asked}{said}")
 
     def note(self, words: str) -> None:
-        """Keep what an agent is to read."""
-        if len(self._told) < _MOST_TOLD:
-            self._told.append(words)
+        """Keep what an agent is to read, if anything; several tabs of a site may report the same."""
+        if words and words not in self._told:
+            self._keep(words)
 
     def take(self) -> tuple[str, ...]:
         """Return what is to be told, once."""
@@ -96,5 +144,9 @@ class Dialogs:
         return told
 
     def _tell(self, accept: bool, text: str, words: str) -> DialogAnswer:  # a field
-        self.note(words)
+        self._keep(words)
         return DialogAnswer(accept, text, words)
+
+    def _keep(self, words: str) -> None:
+        if len(self._told) < _MOST_TOLD:
+            self._told.append(words)

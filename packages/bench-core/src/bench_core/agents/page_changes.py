@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -129,8 +128,8 @@ class Changes:
             await (dialog.accept(answer.text) if answer.accept else dialog.dismiss())
 
     def _see(self, response: Any) -> None:
-        if response.status == HTTPStatus.UNAUTHORIZED and response.request.is_navigation_request():
-            self.dialogs.note(asks_for_password(response.url))
+        if response.request.is_navigation_request():
+            self.dialogs.note(asks_for_password(response.url, response.status, response.headers))
 
 
 async def _words(page: Any) -> str:

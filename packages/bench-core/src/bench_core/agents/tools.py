@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.ending import answer_of
 from bench_core.agents.records import Action, Done
+from bench_core.dialogs import ANSWER_DIALOG
 from bench_core.models.records import Tool, ToolCall
 from bench_core.records import AgentTask
 
@@ -87,8 +88,7 @@ _BROWSER = (
     _tool("close_tab", "Close this tab.", {}),
     _tool(
         "answer_dialog",
-        "Say how the page's next question (confirm, prompt, whether it may be left) is answered; call it before the "
-        "act that makes the page ask. Without it, the answer is OK, with the text that the page offers.",
+        ANSWER_DIALOG,
         {"accept": _flag("false for Cancel"), "text": _TEXT | {"description": "for a prompt"}},
         "accept",
     ),

@@ -39,7 +39,6 @@ _ALWAYS = (
     # No question that waits for a person.
     "--disable-hang-monitor",
     "--disable-infobars",
-    "--disable-notifications",
     "--disable-popup-blocking",
     "--disable-prompt-on-repost",
     "--hide-crash-restore-bubble",

@@ -20,6 +20,7 @@ from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.budgets import TRIAL_METER
+from bench_core.dialogs import ANSWER_DIALOG
 from bench_core.errors import BrowserError
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.files.removal import remove_folder
@@ -95,6 +96,7 @@ class Attempt:
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
             async with watched_pages(self._browser.cdp_url) as pages:
+                self._trajectory.dialogs = pages.dialogs
                 async with attached_session(self._browser) as session:
                     agent = self._agent(session, goal, exclude_actions, options)
                     pages.stop_with(agent.stop)
@@ -118,6 +120,12 @@ class Attempt:
             "planning_exploration_limit": 0,
             **options,
         }
+        tools: Any = Tools(exclude_actions=list(exclude_actions))
+
+        @tools.action(ANSWER_DIALOG)  # type: ignore[untyped-decorator]  # browser-use's are not typed
+        async def answer_dialog(accept: bool, text: str | None = None) -> str:
+            return self._trajectory.dialogs.answer_next(accept=accept, text=text)
+
         # browser-use takes its own tool away where every step has a picture, or none has.
         absent = {"screenshot"} if options.get("use_vision", True) != "auto" else set()
         prompts = PromptFilter(
@@ -130,7 +138,7 @@ class Attempt:
             task_id=f"{owned_name('proctor')}-{secrets.token_hex(4)}",
             llm=self._chat,
             browser_session=session,
-            tools=Tools(exclude_actions=list(exclude_actions)),
+            tools=tools,
             # On by default, and one more model call per trial.
             use_judge=False,
             # On by default, and opens any URL that the goal mentions.

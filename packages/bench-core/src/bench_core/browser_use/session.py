@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
 from bench_core.browser.connection import CdpConnection, CdpError
+from bench_core.browser_use.patch import SharedPatch
 from bench_core.browser_use.release import release_session
+from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs
 from bench_core.errors import BrowserError
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_folder
@@ -43,7 +46,10 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
             keep_alive=True,
             enable_default_extensions=False,
             captcha_solver=False,
+            permissions=[],  # it would grant some, and refuse all others before a page asks
             downloads_path=scratch / "downloads",
+            # It would fetch what a page offers for download once more, and keep that.
+            auto_download_pdfs=False,
             user_data_dir=scratch
             / "profile",  # never used, but made in a folder of its own otherwise
             viewport={"width": width, "height": height},
@@ -70,20 +76,47 @@ async def browser_answers(cdp_url: str) -> bool:
 
 
 class PageWatch:
-    """Sees whether a page's renderer crashes or hangs, beside browser-use, which opens another page then.
+    """Answers what pages ask for as every agent's pages are answered, and sees whether a page crashes or hangs.
+
+    browser-use would answer dialogs itself, but otherwise, and opens another page for one that is lost.
 
     Attributes:
         lost: What became of a page that crashed; None where none did.
+        dialogs: Has what the agent is to be told.
     """
 
     def __init__(self, connection: CdpConnection) -> None:
         self.lost: str | None = None
+        self.dialogs = Dialogs()
         self._connection = connection
         self._pages: dict[str, str] = {}
+        self._sessions: dict[str, str] = {}
         self._on_lost: Callable[[], None] = lambda: None
         connection.on("Target.targetCreated", self._note)
         connection.on("Target.targetInfoChanged", self._note)
         connection.on("Target.targetCrashed", self._crashed)
+        connection.on("Target.attachedToTarget", self._follow)
+        connection.on("Page.javascriptDialogOpening", self._answer)
+        for event, words in PAGE_EVENTS.items():
+            connection.on(event, partial(self._tell, words))
+
+    def _tell(
+        self, words: Callable[[dict[str, Any]], str], params: dict[str, Any], _: str | None
+    ) -> None:
+        self.dialogs.note(words(params))
+
+    def _follow(self, params: dict[str, Any], _: str | None) -> None:
+        session = self._sessions[params["targetInfo"]["targetId"]] = params["sessionId"]
+        for command, given in (*FOLLOW, ("Network.enable", {})):
+            self._connection.post(command, given, session)
+        self._connection.post("Runtime.runIfWaitingForDebugger", {}, session)
+
+    def _answer(self, params: dict[str, Any], session: str | None) -> None:
+        answer = self.dialogs.answer(
+            params["type"], params["message"], params.get("defaultPrompt", "")
+        )
+        given = {"accept": answer.accept, "promptText": answer.text}
+        self._connection.post("Page.handleJavaScriptDialog", given, session)
 
     def _note(self, params: dict[str, Any], _: str | None) -> None:
         target = params["targetInfo"]
@@ -106,10 +139,8 @@ class PageWatch:
                 self.lost = f"the page {self._pages[page]} hangs"
 
     async def _answers(self, page: str, timeout_s: float) -> bool:
-        order = {"targetId": page, "flatten": True}
         try:
-            session = (await self._connection.call("Target.attachToTarget", order))["sessionId"]
-            asked = {"expression": "1"}
+            asked, session = {"expression": "1"}, self._sessions.get(page)
             await self._connection.call("Runtime.evaluate", asked, session, timeout_s=timeout_s)
         except CdpError:
             return True  # it has been closed meanwhile
@@ -120,12 +151,20 @@ class PageWatch:
 
 @asynccontextmanager
 async def watched_pages(cdp_url: str) -> AsyncIterator[PageWatch]:
-    """Watch the pages of a browser during the block."""
+    """Watch the pages of a browser, and answer what they ask for, during the block."""
     connection = await CdpConnection.open(await websocket_url(cdp_url, _LOOKUP_S))
     watch = PageWatch(connection)
     try:
         await connection.call("Target.setDiscoverTargets", {"discover": True})
-        yield watch
+        # a page that is opened waits until it is followed, or its first question would have no answer
+        attach: dict[str, Any] = {
+            "autoAttach": True,
+            "waitForDebuggerOnStart": True,
+            "flatten": True,
+        }
+        await connection.call("Target.setAutoAttach", attach | {"filter": [{"type": "page"}]})
+        with _NO_OWN_ANSWERS:
+            yield watch
     finally:
         await connection.close()
 
@@ -135,6 +174,22 @@ def focused_target(session: Any) -> str | None:
     focus = getattr(session, "agent_focus", None)
     found = getattr(session, "agent_focus_target_id", None) or getattr(focus, "target_id", None)
     return found if isinstance(found, str) else None
+
+
+def _popups() -> Any:
+    from browser_use.browser.watchdogs.popups_watchdog import PopupsWatchdog  # 1.5 s
+
+    return PopupsWatchdog
+
+
+def _silent(_: Any) -> Any:
+    async def on_TabCreatedEvent(self: Any, event: Any) -> None:  # noqa: N802  # browser-use finds it by this name
+        del self, event
+
+    return on_TabCreatedEvent
+
+
+_NO_OWN_ANSWERS = SharedPatch(_popups, "on_TabCreatedEvent", _silent)
 
 
 async def _start(session: Any, handle: BrowserHandle) -> None:

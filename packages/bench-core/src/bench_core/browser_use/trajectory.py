@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.dialogs import Dialogs
 from bench_core.records import SeenElement, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 
@@ -28,11 +29,13 @@ class Trajectory:
     Attributes:
         steps: How many there are so far.
         left_out: How many actions the model asked for that were not carried out.
+        dialogs: Have what pages asked for, from when the browser is watched.
     """
 
     def __init__(self, folder: Path, watch: ModelWatch) -> None:
         self.steps = 0
         self.left_out = 0
+        self.dialogs = Dialogs()
         self._artifacts = TrialArtifacts(folder)
         self._watch = watch
         self._counted = watch.usage
@@ -45,20 +48,31 @@ class Trajectory:
         self._shown = shown
 
     async def note(self, agent: Any) -> None:
-        """Write what the agent's history has gained; a hook for `Agent.run(on_step_end=...)`."""
-        items = agent.history.history
-        for item in items[self._seen :]:
-            if item.metadata is not None:  # browser-use ends a run out of steps with a bare error
-                self._append(item)
-        self._seen = len(items)
+        """Write what the agent's history has gained, and have it told what pages asked for meanwhile.
 
-    def _append(self, item: Any) -> None:
+        A hook for `Agent.run(on_step_end=...)`: what is told stands in the results of the step that has ended, and in
+        what the agent sees next.
+        """
+        items = agent.history.history
+        # browser-use ends a run out of steps with a bare error
+        ended = [each for each in items[self._seen :] if each.metadata is not None]
+        self._seen = len(items)
+        if not ended:
+            return
+        told = self.dialogs.take()
+        agent.browser_session._closed_popup_messages[:] = told
+        for item in ended[:-1]:
+            self._append(item, ())
+        self._append(ended[-1], told)
+
+    def _append(self, item: Any, told: tuple[str, ...]) -> None:
         self.steps += 1
         shown, self._shown = self._shown, None
         # An answer that could not be read has no actions, and the page it was given for was not kept.
         if shown is not None and item.model_output is not None:
             self._artifacts.append_view(_view(self.steps, shown))
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
+        step = step.model_copy(update={"results": (*step.results, *told)})
         asked = self._watch.asked_actions if item.model_output is not None else 0
         if (
             asked > len(item.result) > 0
@@ -121,6 +135,7 @@ def _view(number: int, shown: Any) -> StepView:
         size=size if size and min(size) > 0 else None,
         tabs=tuple(tab.title or tab.url for tab in shown.tabs),
         elements=tuple(_elements(shown.dom_state.selector_map)),
+        notices=tuple(shown.closed_popup_messages),
     )
 
 
