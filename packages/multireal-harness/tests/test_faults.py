@@ -120,6 +120,29 @@ async def test_app_slower_than_the_limit_is_an_environment_error(runner: Any) ->
     assert "did not answer within" in str(result.error) or "cannot be read" in str(result.error)
 
 
+@pytest.mark.parametrize(("pages", "state"), [(1, "unknown"), (6, "flagged")])
+async def test_agent_that_leaves_too_many_pages_for_a_capture_is_flagged(
+    runner: Any, pages: int, state: str
+) -> None:
+    runner.world.fail("dining", "drop", "/finish")
+
+    async def open_pages(lease: TrialBrowser, task: Any) -> None:
+        del task
+        for _ in range(pages):
+            await lease.context.new_page()
+
+    capture = CaptureSettings(app_s=1.5, quiet_s=1, many_pages=6)
+    result = await runner.run(
+        TASK,
+        agent_for=after_the_good_solution(open_pages),
+        environment=EnvironmentSettings(track=False, capture=capture),
+    )
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert result.integrity.state == state
+    found = {each.code for each in result.integrity.findings}
+    assert found == ({"resource_limit", "void_suspect"} if state == "flagged" else set())
+
+
 @pytest.mark.parametrize(
     "path", ["/finish", "/config?task_id=x", "//finish/", "/%66inish", "/submit"]
 )

@@ -248,12 +248,14 @@ class AppEnvironment(TrialEnvironment):
         if CLOSED_BROWSER in self.flags:
             self._note_states({}, ())
             return
+        opened = len(self._browser.context.pages)
         try:
             states, captures = await self._take()
         except BenchError:
             if await self._ended_by_agent():
                 self._note_states({}, ())
                 return
+            self._note_crowd(opened)
             raise
         # states of the other apps are kept even where one is missing
         if states:
@@ -273,7 +275,14 @@ class AppEnvironment(TrialEnvironment):
                 detail = f"{site.id} gives an end state in a fresh browser context"
                 self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
         if missing or not captures:
+            self._note_crowd(opened)
             raise CaptureError(f"no end state of {'; '.join(missing) or 'any app'}")
+
+    def _note_crowd(self, pages: int) -> None:
+        """Note that the agent left so many pages that they explain why no end state was read."""
+        if pages > self._settings.capture.many_pages:
+            detail = f"it left {pages} open pages"
+            self.integrity.note(IntegrityCode.RESOURCE_LIMIT, "succeeded", detail)
 
     async def _ended_by_agent(self) -> bool:
         """Whether the browser is gone by a command of the agent's, which may take until the capture.

@@ -36,7 +36,7 @@ _DEEPEST = 200
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """How long the capture waits and how often it tries, in seconds.
+    """How long the capture waits, in seconds, and how often it tries.
 
     Attributes:
         app_s: For one app in all, with all its tries.
@@ -46,6 +46,7 @@ class CaptureSettings:
             harness reads when the network has been idle for half a second).
         quiet_s: A page that has loaded and has not changed for so long is read as it is, and one whose network
             is never idle after so long.
+        many_pages: With more pages open, a browser that gives no end state is the agent's doing.
         backoff: The pauses between tries.
         clock: The time in seconds; `sleep` waits.
     """
@@ -57,6 +58,7 @@ class CaptureSettings:
     spare_s: float = 10.0
     still_s: float = 0.25
     quiet_s: float = 10.0
+    many_pages: int = 40
     backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # immutable
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -123,11 +125,13 @@ async def close_pages(context: Any) -> None:
     from playwright.async_api import Error
 
     kept = await context.new_page()
-    for page in [each for each in context.pages if each is not kept]:
-        try:
+
+    async def close(page: Any) -> None:
+        with contextlib.suppress(Error):  # it closed itself meanwhile
             await _close(context, page)
-        except Error:  # noqa: PERF203  # it closed itself meanwhile
-            continue
+
+    # together: an agent may leave hundreds
+    await asyncio.gather(*(close(each) for each in context.pages if each is not kept))
 
 
 async def _close(context: Any, page: Any) -> None:
