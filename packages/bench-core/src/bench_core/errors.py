@@ -34,15 +34,11 @@ Facts are attributes; messages name the value and the way out.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.__about__ import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 __all__ = [
     "AgentError",

@@ -7,9 +7,10 @@ trials that need the same thing wait, whether the run stops - is a row's. Whoeve
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bench_core.errors import (
     AgentError,
@@ -20,13 +21,8 @@ from bench_core.errors import (
     causes,
 )
 from bench_core.faults.provider_errors import error_kind
-from bench_core.records import Status
+from bench_core.records import ErrorInfo, Status, TrialResult
 from bench_core.records.vocabulary import MEANINGS, FailureMode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bench_core.records import ErrorInfo, TrialResult
 
 __all__ = [
     "FAULTS",

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.faults import FAULTS, error_kind
+from bench_core.models.client import Model
 from bench_core.models.errors import ModelError
 from bench_core.models.factory import PROVIDERS, model_of, refuse_missing_key_of
-from bench_core.models.records import Message, ModelRequest, TextPart
-
-if TYPE_CHECKING:
-    from bench_core.models.client import Model
-    from bench_core.models.records import Reply
-    from bench_core.protocols import TrialContext
+from bench_core.models.records import Message, ModelRequest, Reply, TextPart
+from bench_core.protocols import TrialContext
 
 _LOOK_UP_S = 20.0
 _PAID_S = 90.0

@@ -131,11 +131,10 @@ def answer_was_lost(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> int | None:
-    for name in ("status_code", "code"):
-        value = getattr(error, name, None)
-        if (
-            isinstance(value, int) and not isinstance(value, bool) and value >= 100
-        ):  # the smallest HTTP status
+    response = getattr(error, "response", None)  # httpx has it there alone
+    for holder, name in ((error, "status_code"), (error, "code"), (response, "status_code")):
+        value = getattr(holder, name, None)
+        if isinstance(value, int) and value >= 100:  # the smallest HTTP status
             return value
     return None
 

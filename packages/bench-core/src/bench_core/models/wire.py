@@ -94,12 +94,6 @@ def provider_error(error: BaseException) -> ModelError | None:
         library = type(current).__module__.partition(".")[0] in _LIBRARIES
         if library and not isinstance(current, ValueError):
             known = classify(current, "model")
-            status = getattr(getattr(current, "response", None), "status_code", None)
-            if known.status is None and isinstance(
-                status, int
-            ):  # httpx has it in the response alone
-                kind = error_kind(status, b"", text=str(current))
-                known = ModelError(kind, known.message, provider="model", status=status)
             if known.status is not None or known.kind in {"timeout", "connection"}:
                 return known
         current = current.__cause__ or current.__context__
