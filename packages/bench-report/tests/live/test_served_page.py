@@ -139,6 +139,13 @@ def test_a_connection_that_says_nothing_is_closed(
         assert silent.recv(1) == b""
 
 
+def test_the_report_is_answered_behind_its_token_only(served: Callable[..., ReportServer]) -> None:
+    server = served(token="a-token-of-ours")
+    assert server.url.endswith("/a-token-of-ours/")
+    assert get(server, "/a-token-of-ours/state")[0] == 200
+    assert [get(server, path)[0] for path in ("/", "/state", "/a-token/state")] == [404] * 3
+
+
 def test_a_taken_port_is_reported(served: Callable[..., ReportServer], growing: Growing) -> None:
     taken = served().server_address[1]
 
