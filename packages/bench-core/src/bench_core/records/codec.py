@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -11,12 +11,9 @@ from pydantic_core import PydanticSerializationError
 from bench_core.errors import RecordError
 from bench_core.files.checksums import add_checksum
 from bench_core.records import Record
-from bench_core.records.migrations import migration
+from bench_core.records.migrations import Migrations, migration
 from bench_core.records.problems import problems_of
-
-if TYPE_CHECKING:
-    from bench_core.records.migrations import Migrations
-    from bench_core.redaction import Redactor
+from bench_core.redaction import Redactor
 
 __all__ = ["decode", "encode", "is_json"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
@@ -13,10 +13,7 @@ from bench_core.records.problems import problems_of
 from bench_core.records.trial import Score
 from bench_core.run_folder.folder import read_run
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Stored = TypeVar("Stored", bound="StoredRun")
+Stored = TypeVar("Stored", bound="StoredRun")
 
 _NAME = "baseline.json"
 """What a baseline file is called where no other is named."""

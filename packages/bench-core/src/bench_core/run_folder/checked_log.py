@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import math
 import threading
-from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import Annotated, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from bench_core.errors import RunFolderError
-from bench_core.files.append_log import AppendLog
+from bench_core.files.append_log import AppendLog, GroupSync
 from bench_core.files.atomic import write_atomic
 from bench_core.files.checksums import (
     add_checksum,
@@ -20,18 +23,10 @@ from bench_core.files.checksums import (
     line_digests,
 )
 from bench_core.files.inside import open_inside, read_inside
-from bench_core.records import Event, TrialResult
+from bench_core.records import Event, RunInfo, Session, TrialResult
 from bench_core.records.codec import encode_sealed
+from bench_core.redaction import Redactor
 from bench_core.run_folder.jsonl import BadLine, walk_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from io import FileIO
-    from pathlib import Path
-
-    from bench_core.files.append_log import GroupSync
-    from bench_core.records import RunInfo, Session
-    from bench_core.redaction import Redactor
 
 R = TypeVar("R", Event, TrialResult)
 Q = TypeVar("Q")

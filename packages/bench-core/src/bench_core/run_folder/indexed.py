@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import ItemsView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from datetime import datetime, timezone
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Annotated, Generic, TypeVar, overload
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar, overload
 
 import msgspec
 from pydantic import ValidationError
@@ -22,15 +23,9 @@ from bench_core.files.inside import open_inside
 from bench_core.records import Event, Record, TrialKey, TrialResult
 from bench_core.records.base import share_names
 from bench_core.records.codec import decode
-from bench_core.run_folder.checked_log import CheckedLines
+from bench_core.run_folder.checked_log import CheckedLines, Seal
 from bench_core.run_folder.jsonl import collector_paused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from bench_core.run_folder.checked_log import Seal
-    from bench_core.run_folder.standings import TrialStandings
+from bench_core.run_folder.standings import TrialStandings
 
 R = TypeVar("R", bound=Record)
 Q = TypeVar("Q")

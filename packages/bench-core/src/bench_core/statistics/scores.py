@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import msgspec
 
@@ -107,9 +107,6 @@ def _line(text: bytes) -> _Line:
     if line.error is not None:
         line.error = ErrorInfo.model_validate(line.error)  # type: ignore[assignment]
     return line
-
-
-R = TypeVar("R", TrialResult, EndedTrial)
 
 
 class _Numbers(dict[tuple[Any, ...], int]):
@@ -270,16 +267,6 @@ def identity_of(
     return found
 
 
-def latest_results(results: Iterable[R]) -> list[R]:
-    """Keep the last result of each trial, as a run folder means it.
-
-    >>> latest_results([])
-    []
-    """
-    trial_of = attrgetter(*IDENTITY, "task_id", "trial")
-    return list({trial_of(result): result for result in results}.values())
-
-
 def task_scores(
     results: Iterable[TrialResult], *, errors_as_failures: bool = False
 ) -> dict[str, list[float]]:
@@ -290,7 +277,9 @@ def task_scores(
     >>> task_scores([])
     {}
     """
-    latest = sorted(latest_results(results), key=lambda each: (each.task_id, each.trial))
+    trial_of = attrgetter(*IDENTITY, "task_id", "trial")
+    last = {trial_of(each): each for each in results}
+    latest = sorted(last.values(), key=lambda each: (each.task_id, each.trial))
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for result in latest:
         if result.score is not None:
