@@ -77,7 +77,7 @@ async (n, other) => {
     all.push(add('iframe', {src: url('/page', '&unused-preload')}));
     all.push(navigator.serviceWorker.ready.then(each => each.update()).catch(() => 0));
   }
-  await Promise.allSettled(all);
+  await Promise.race([Promise.allSettled(all), wait(10000)]);
   await wait(100);
   return count;
 }
