@@ -60,6 +60,7 @@ class Interpreter:
         self._globals = Scope({**BUILTINS, **names, "print": Callable_("print", print_)})
         self._budget = Budget.current()
         self._depth = 0
+        self.line = 0
 
     def run(self, source: str) -> None:
         """Run a program."""
@@ -67,15 +68,16 @@ class Interpreter:
             raise NotSimulatedError(f"programs of more than {_MAX_SOURCE} characters")
         try:
             with _PARSING:
-                tree = ast.parse(source)
+                tree = ast.parse(source, "<string>")
+                compile(
+                    tree, "<string>", "exec"
+                )  # refuses what parsing does not, such as a lost `return`
         except (MemoryError, RecursionError) as error:
             raise SyntaxError("too many nested parentheses") from error
         try:
             self._block(tree.body, self._globals)
         except RecursionError as error:
             raise StopRunning("maximum recursion depth exceeded") from error
-        except (_BreakLoop, _ContinueLoop, _ReturnValue) as error:
-            raise SyntaxError("'return', 'break' or 'continue' outside of its place") from error
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call one of the program's functions or one of the simulation's."""
@@ -106,6 +108,8 @@ class Interpreter:
 
     def _block(self, body: list[ast.stmt], scope: Scope) -> None:
         for statement in body:
+            if scope is self._globals:
+                self.line = statement.lineno
             self._step()
             method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
             if method is None:
@@ -216,7 +220,7 @@ class Interpreter:
         value = self._value(node.exc, scope)
         if isinstance(value, Callable_) and (kind := exception_type(value.name)):
             raise kind
-        if isinstance(value, Exception):
+        if isinstance(value, Exception | SystemExit):
             raise value
         raise TypeError("exceptions must derive from BaseException")
 
@@ -225,7 +229,7 @@ class Interpreter:
             self._block(node.body, scope)
         except (_BreakLoop, _ContinueLoop, _ReturnValue, NotSimulatedError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             handler = self._handler(node.handlers, error, scope)
             if handler is None:
                 raise
@@ -238,18 +242,21 @@ class Interpreter:
             self._block(node.finalbody, scope)
 
     def _handler(
-        self, handlers: list[ast.ExceptHandler], error: Exception, scope: Scope
+        self, handlers: list[ast.ExceptHandler], error: Exception | SystemExit, scope: Scope
     ) -> ast.ExceptHandler | None:
         for handler in handlers:
             if handler.type is None:
                 return handler
             wanted = self._value(handler.type, scope)
-            kinds = [
-                exception_type(each.name)
+            names = [
+                each.name
                 for each in (wanted if isinstance(wanted, tuple) else (wanted,))
                 if isinstance(each, Callable_)
             ]
-            if any(kind is not None and isinstance(error, kind) for kind in kinds):
+            kinds = [exception_type(each) for each in names]
+            if "BaseException" in names or any(
+                kind is not None and isinstance(error, kind) for kind in kinds
+            ):
                 return handler
         return None
 

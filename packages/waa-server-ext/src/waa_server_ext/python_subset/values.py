@@ -263,17 +263,20 @@ class FailSafeException(Exception):  # noqa: N818  # pyautogui's name
         )
 
 
-_EXCEPTIONS: dict[str, type[Exception]] = {
+# What ends a thread of Python. It is never raised as itself, which would end the process that simulates.
+_ENDING = ("BaseException", "GeneratorExit", "KeyboardInterrupt")
+_EXCEPTIONS: dict[str, type[Exception | SystemExit]] = {
     each.__name__: each
     for each in (
         Exception, ValueError, TypeError, KeyError, IndexError, AttributeError, NameError, OSError, RuntimeError,
         FileNotFoundError, FileExistsError, PermissionError, ZeroDivisionError, ImportError, ModuleNotFoundError,
         NotImplementedError, AssertionError, StopIteration, ArithmeticError, LookupError, TimeoutError,
+        RecursionError, UnicodeError, SystemExit,
     )
-} | {"IOError": OSError, "WindowsError": OSError, "FailSafeException": FailSafeException}  # fmt: skip
+} | {name: type(name, (SystemExit,), {}) for name in _ENDING} | {"IOError": OSError, "WindowsError": OSError, "FailSafeException": FailSafeException}  # fmt: skip
 
 
-def exception_type(name: str) -> type[Exception] | None:
+def exception_type(name: str) -> type[Exception | SystemExit] | None:
     """Return an exception class by name, or `None`."""
     return _EXCEPTIONS.get(name)
 

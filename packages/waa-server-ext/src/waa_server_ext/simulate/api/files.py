@@ -66,7 +66,7 @@ class _Files:
         data = request.get_json()
         if "path" not in data:
             return {"error": "Missing 'path' parameter"}, 400
-        if not self._machine.files.is_folder(str(data["path"])):
+        if not data["path"] or not self._machine.files.is_folder(str(data["path"])):
             return {"error": "The provided path is not a directory"}, 400
         tree = self._tree(self._machine.files.entry(str(data["path"])))
         # the real server takes the name from the path as it was sent
@@ -168,7 +168,10 @@ class _Files:
             files.make_folder(ntpath.dirname(path), parents=True, exist_ok=True)
             # text mode on Windows
             files.write(path, str(data.get("content", "")).replace("\n", "\r\n").encode("cp1252"))
-        except (OSError, UnicodeEncodeError):
+        except UnicodeEncodeError:
+            files.write(path, b"")  # it was opened before
+            return {"status": "error", "message": f"Failed to create {path}."}, 400
+        except OSError:
             return {"status": "error", "message": f"Failed to create {path}."}, 400
         return {"status": "success", "message": f"{path} created."}
 

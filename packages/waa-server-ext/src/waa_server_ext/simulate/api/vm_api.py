@@ -66,6 +66,7 @@ class VmApi(ApiState):
         self._settings: dict[str, Any] = {}
         self.recording = False
         app = Flask(__name__)
+        app.debug = True  # as WAA's server, which then says what is wrong with JSON
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
         app.register_blueprint(control_routes(self.reset))

@@ -357,6 +357,11 @@ def _sleep(shell: Shell, words: list[str], *_more: str) -> Outcome:
     return _OK
 
 
+def _exit(_: Shell, words: list[str], __: str, ___: str) -> Outcome:
+    code = words[-1] if words else ""
+    return (int(code) if code.lstrip("-").isdecimal() else 0), "", ""
+
+
 def _printing(text: str) -> Callable[[Shell, list[str], str, str], Outcome]:
     return lambda *_: (0, text, "")
 
@@ -369,6 +374,6 @@ COMMANDS: dict[str, Callable[[Shell, list[str], str, str], Outcome]] = {
     "reg": _reg, "net": _net, "fsutil": _fsutil, "icacls": _icacls, "cd": _cd, "chdir": _cd, "set": _set,
     "where": _where, "tzutil": _tzutil, "clip": _clip, "timeout": _sleep, "ver": _printing("\nMicrosoft Windows [Version 10.0.22621.1]\n"),
     "whoami": _printing("winarena\\docker\n"), "hostname": _printing("WINARENA\n"), "cls": _printing(""), "rem": _printing(""),
-    "exit": _printing(""), "shutdown": _printing(""), "ipconfig": _printing("\nWindows IP Configuration\n"),
+    "exit": _exit, "shutdown": _printing(""), "ipconfig": _printing("\nWindows IP Configuration\n"),
     "systeminfo": _printing("\nOS Name:                   Microsoft Windows 11 Enterprise Evaluation\n"), "pause": _printing(""),
 }  # fmt: skip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_PATH = 32_000
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
-_MATH = "ceil floor sqrt sin cos tan atan2 hypot fabs radians degrees log log10 exp trunc pi e inf"
+_MATH = "isclose gcd fmod copysign isnan isinf isfinite tau nan ceil floor sqrt sin cos tan atan2 hypot fabs radians degrees log log10 exp trunc pi e inf"
 _RANDOM = ("random", "randint", "uniform", "choice", "randrange")
 _PLATFORM = {"system": "Windows", "release": "11", "version": "10.0.22621", "machine": "AMD64", "node": "WINARENA",
              "platform": "Windows-11-10.0.22621-SP0", "python_version": "3.10.0"}  # fmt: skip

@@ -121,7 +121,7 @@ def _run(interpreter: Interpreter, source: str, budget: Budget) -> tuple[int, st
             return int(error.code or 0), ""
         return 1, f"{error.code}\n"
     except Exception as error:  # noqa: BLE001  # a program may raise anything
-        return 1, _traceback(error, budget)
+        return 1, _traceback(error, interpreter.line, budget)
     return 0, ""
 
 
@@ -134,9 +134,10 @@ def _source(desktop: Desktop, words: list[str]) -> str | None:
     return None
 
 
-def _traceback(error: Exception, budget: Budget) -> str:
+def _traceback(error: Exception, line: int, budget: Budget) -> str:
     budget.weigh(error)  # what it was raised with may be large, or shared too often to be shown
-    return f'Traceback (most recent call last):\n  File "<string>", in <module>\n{type(error).__name__}: {error}\n'
+    place = f'File "<string>", line {line}, in <module>'
+    return f"Traceback (most recent call last):\n  {place}\n{type(error).__name__}: {error}\n"
 
 
 def _interpreter(
