@@ -15,7 +15,7 @@ import pytest
 from integration_tests.real_windows.answers import answers_of, kept_answers, unlike
 from integration_tests.real_windows.questions import questions
 
-from waa_server_ext.built_in.world import SimulatedDesktopWorld
+from waa_server_ext.built_in import SimulatedDesktopWorld
 
 DIFFERENCES = Path(__file__).parent / "real_windows/differences.toml"
 
