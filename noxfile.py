@@ -210,6 +210,21 @@ def compatibility(session: nox.Session, run: Callable[[nox.Session], None]) -> N
 
 
 @nox.session
+def real_windows(session: nox.Session) -> None:
+    """Try WAA's own server under Wine: `-- CHECKOUT`, a clone of Windows Agent Arena, Debian's packages installed."""
+    if not session.posargs:
+        session.skip("name a clone of WindowsAgentArena or WindowsAgentArena-V2 after --")
+    checkout, *options = session.posargs
+    needed = ["waa-server-ext[all]", "pip", *group("integration"), *groups("test")]
+    install(session, packages(), needed)
+    machine = ROOT / ".nox" / "wine-machine"
+    if not machine.exists():
+        session.run("waa-server-ext", "wine", "build", checkout, "--out", str(machine))
+    env = {"PROCTOR_WINE_MACHINE": str(machine)}
+    session.run("pytest", "-v", "integration_tests/real_windows", *options, env=env)
+
+
+@nox.session
 def reference_loops(session: nox.Session) -> None:
     """Compare our agents' requests with those of the providers' own loops; `-- --write` renews the reasons' table."""
     compare_with_reference_loops(session)

@@ -1,17 +1,15 @@
 """The simulated desktop beside WAA's own server: the same questions, and each difference with its reason.
 
-The answers of WAA's server are kept; `waa-server-ext wine serve` asks it again, under Wine.
+The answers of WAA's server are kept; `nox -s real_windows -- CHECKOUT` asks it again, under Wine.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from integration_tests.real_windows.answers import answers_of, kept_answers, unlike
 from integration_tests.real_windows.questions import questions
 
@@ -38,10 +36,3 @@ async def test_the_simulation_answers_as_waas_own_server_but_for_what_is_explain
     different = [*unlike(found, kept)]
     assert [name for name in different if not any(re.fullmatch(p, name) for p in patterns)] == []
     assert [p for p in patterns if not any(re.fullmatch(p, name) for name in different)] == []
-
-
-def test_waas_own_server_answers_as_it_did() -> None:
-    url = os.environ.get("PROCTOR_WINE_VM")
-    if url is None:
-        pytest.skip("PROCTOR_WINE_VM names no server under Wine: `waa-server-ext wine serve`")
-    assert [*unlike(answers_of(url), kept_answers())] == []

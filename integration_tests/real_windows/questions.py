@@ -155,7 +155,7 @@ def _programs() -> Iterator[Question]:
         f"__import__('os').rename(r'{_FOLDER}\\v.txt', r'{_FOLDER}\\u.txt')",
         f"__import__('os').remove(r'{_FOLDER}\\u.txt')", f"__import__('os').path.exists(r'{_FOLDER}\\u.txt')",
         "__import__('time').strftime('%Y')[:2]", "__import__('datetime').date(2024, 2, 29).isoformat()",
-        "__import__('pyautogui').size()[:2]", "tuple(__import__('pyautogui').position())",
+        "__import__('pyautogui').size()[:2]",
         "__import__('pyautogui').onScreen(1279, 719)", "__import__('pyautogui').onScreen(9999, 1)",
         "__import__('pyperclip').copy('clip')", "__import__('pyperclip').paste()",
         "__import__('pyperclip').copy('Grüße')", "__import__('pyperclip').paste()  # umlauts",
@@ -246,7 +246,10 @@ def ask(http: httpx.Client, question: Question) -> dict[str, Any]:
                 http, Question("", "POST", "/file", {"file_path": _RESULT}, form=True)
             ).get("text")
         }
-    return _sent(http, question)
+    found = _sent(http, question)
+    if question.path == "/obs_winagent":
+        del found["text"]  # what is in front differs from start to start
+    return found
 
 
 def _sent(http: httpx.Client, question: Question) -> dict[str, Any]:
