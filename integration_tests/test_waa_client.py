@@ -263,7 +263,7 @@ def test_a_probe_finds_every_layer_in_order(desk: Desk) -> None:
     found = CliRunner().invoke(main, command)
     checks = json.loads(found.output)["checks"]
     assert [each["name"] for each in checks if each["status"] == "fail"] == []
-    assert len(checks) == 7
+    assert len(checks) == 8
 
 
 def test_a_comparison_writes_bench_reports_document(tmp_path: Path, desk: Desk) -> None:

@@ -37,7 +37,7 @@ __all__ = ["ENDS", "REASONS", "SERVED", "main", "reason_of", "shown"]
 REASONS = {
     r"^(export|for|done|cd|mkdir)\b": "is the shell's",
     r"^(jq|curl|duckdb|moto_server|webarena-verified|nox)\b": "runs a program of others",
-    r"\bpip install\b|-m venv|/bin/nox\b": "installs packages",
+    r"\b(pip|apt-get) install\b|-m venv|/bin/nox\b": "installs packages",
     r" \.\.\.( |$)": "is cut short",
     r"--model by-hand": "needs a person",
     r"(anthropic|openai):|--model (gpt52|claude_opus55|\$model)": "needs a key",

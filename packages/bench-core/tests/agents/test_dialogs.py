@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,7 @@ async def said(live: BrowserEnvironment) -> str:
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium  # its headless shell refuses permissions at once, without a word
 async def test_what_a_page_asks_for_is_answered_and_told(url: str) -> None:
     shared = SharedBrowser()
     opened = shared.open(ChromiumOptions(), ignored, Places(), accept_downloads=False)
@@ -62,7 +64,9 @@ async def test_what_a_page_asks_for_is_answered_and_told(url: str) -> None:
         for kind, (_, words, shown) in KINDS.items():
             result = await pressed(live, url + kind)
             told = [result.changed]
+            until = asyncio.get_running_loop().time() + 60
             while not any(words in each for each in told):  # a permission is refused after a while
+                assert asyncio.get_running_loop().time() < until, (kind, told)
                 told += (await live.observe()).notices
             # of what came with a refused password Chromium shows nothing, or all where it had arrived before
             assert shown in {None, await said(live)}, kind

@@ -103,10 +103,15 @@ AGENTS: dict[str, tuple[str, Callable[[Place], Answer], Answer]] = {
 """The model of each built-in agent, how it clicks, and how it ends."""
 
 
-def chosen(agents: list[str]) -> list[tuple[str, str]]:
-    if EVERY:
-        return [(agent, kind) for agent in agents for kind in KINDS]
-    return list(zip(agents, KINDS, strict=False))
+def marks_of(kind: str) -> Any:
+    """Chromium's headless shell refuses permissions at once, without a word."""
+    return pytest.mark.full_chromium if kind in {"location", "notification", "clipboard"} else ()
+
+
+def chosen(agents: list[str]) -> list[Any]:
+    every = [(agent, kind) for agent in agents for kind in KINDS]
+    pairs = every if EVERY else zip(agents, KINDS, strict=False)
+    return [pytest.param(agent, kind, marks=marks_of(kind)) for agent, kind in pairs]
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +202,13 @@ async def test_an_agent_is_told_what_a_page_asked_for(
     await shared.close()
 
 
-@pytest.mark.parametrize("kind", KINDS if EVERY else ["prompt", "notification"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=marks_of(kind))
+        for kind in (KINDS if EVERY else ["prompt", "notification"])
+    ],
+)
 async def test_browser_use_is_told_what_a_page_asked_for(
     kind: str, url: str, tmp_path: Path
 ) -> None:

@@ -145,7 +145,7 @@ def _accessibility(vm: SyncVmClient) -> CheckResult:
 def _keyboard(vm: SyncVmClient) -> CheckResult:
     found = answered(vm.send(question({})))
     if found.layout is None:
-        return warned("it does not say its keyboard's layout", _LAYOUT)
+        return ok("its layout is not told")
     if found.types_as_us:
         return ok("United States layout")
     return warned(f"layout {found.layout:#06x}: signs are pasted instead of typed", _LAYOUT)
