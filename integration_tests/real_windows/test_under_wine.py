@@ -17,9 +17,9 @@ import httpx
 import pytest
 from integration_tests.real_windows.answers import answers_of, kept_answers, unlike
 
+from bench_core.discovery import load_plugin
 from bench_core.run_folder import read_run
 from waa_server_ext.built_in import SimulatedDesktopWorld
-from waa_server_ext.wine.world import WineDesktopWorld
 
 MACHINE = os.environ.get("PROCTOR_WINE_MACHINE")
 RESETS = int(os.environ.get("PROCTOR_WINE_RESETS", "3"))
@@ -52,8 +52,8 @@ pyperclip.copy("left")
 
 
 @pytest.fixture
-async def machine() -> AsyncIterator[WineDesktopWorld]:
-    world = WineDesktopWorld(str(MACHINE))
+async def machine() -> AsyncIterator[Any]:
+    world = load_plugin("world", "waa-wine")(str(MACHINE))
     yield world
     await world.stop()
 
@@ -66,7 +66,7 @@ def python(url: str, code: str) -> str:
     return str(answer["output"])
 
 
-async def test_it_answers_as_what_was_kept_of_it(machine: WineDesktopWorld) -> None:
+async def test_it_answers_as_what_was_kept_of_it(machine: Any) -> None:
     info = await machine.start()
     assert [*unlike(await asyncio.to_thread(answers_of, info.urls["vm"]), kept_answers())] == []
 
@@ -74,7 +74,7 @@ async def test_it_answers_as_what_was_kept_of_it(machine: WineDesktopWorld) -> N
 async def test_a_reset_leaves_nothing_of_what_was_done() -> None:
     first = None
     for _ in range(RESETS + 1):
-        world = WineDesktopWorld(str(MACHINE))
+        world = load_plugin("world", "waa-wine")(str(MACHINE))
         info = await world.start()
         try:
             found = await asyncio.to_thread(python, info.urls["vm"], LOOK)
@@ -96,7 +96,7 @@ def _differences(one: str, other: str) -> list[str]:
 
 
 async def test_three_machines_at_once_share_nothing() -> None:
-    worlds = [WineDesktopWorld(str(MACHINE)) for _ in range(3)]
+    worlds = [load_plugin("world", "waa-wine")(str(MACHINE)) for _ in range(3)]
     try:
         started = await asyncio.gather(*(each.start() for each in worlds))
         urls = [info.urls["vm"] for info in started]
@@ -117,9 +117,7 @@ async def test_three_machines_at_once_share_nothing() -> None:
             await each.stop()
 
 
-async def test_nothing_of_this_computer_is_within_reach(
-    machine: WineDesktopWorld, tmp_path: Path
-) -> None:
+async def test_nothing_of_this_computer_is_within_reach(machine: Any, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     url = (await machine.start()).urls["vm"]
     there = f"import os; print(os.path.exists(r'Z:{tmp_path}/secret.txt'.replace('/', chr(92))))"
@@ -136,7 +134,7 @@ async def test_nothing_of_this_computer_is_within_reach(
     [("raise SystemExit", "completed"), ("import os; os._exit(0)", "environment_error")],
 )
 async def test_a_trial_whose_block_ends_its_request_goes_on_and_one_that_ends_the_server_does_not(
-    machine: WineDesktopWorld, tmp_path: Path, code: str, status: str
+    machine: Any, tmp_path: Path, code: str, status: str
 ) -> None:
     info = await machine.start()
     script = tmp_path / "script.json"
@@ -147,7 +145,7 @@ async def test_a_trial_whose_block_ends_its_request_goes_on_and_one_that_ends_th
 
 
 async def test_a_task_that_is_done_is_scored_and_one_that_is_not_is_not(
-    machine: WineDesktopWorld, tmp_path: Path
+    machine: Any, tmp_path: Path
 ) -> None:
     info = await machine.start()
     script = tmp_path / "script.json"
