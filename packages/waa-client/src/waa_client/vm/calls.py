@@ -67,7 +67,6 @@ __all__ = [
     "shutdown",
     "start_recording",
     "terminal",
-    "under_wine",
     "update_computer",
     "upload",
     "wallpaper",
@@ -203,11 +202,6 @@ def file(path: str) -> VmCall[bytes | None]:
     """
     form = {"file_path": path}
     return VmCall("POST", "/file", readers.file, form=form, repeatable=True, timeout_s=_FILE_S)
-
-
-def under_wine() -> VmCall[bool]:
-    """Whether the VM's Windows is Wine, which brings its own settings program."""
-    return file_exists(r"C:\windows\system32", "winecfg.exe")
 
 
 def file_exists(folder: str, name: str) -> VmCall[bool]:

@@ -152,8 +152,9 @@ async def _vm(url: str) -> World | VmError:
     try:
         async with VmClient(url, VmOptions(tries=1)) as vm:
             world = (await vm.send(calls.probe())).world
-            under_wine = world == "real" and await vm.send(calls.under_wine())
-            return "wine" if under_wine else world
+            # Wine brings its own settings program
+            wine = calls.file_exists(r"C:\windows\system32", "winecfg.exe")
+            return "wine" if world == "real" and await vm.send(wine) else world
     except VmError as error:
         return error
 
