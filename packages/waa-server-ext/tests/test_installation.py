@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from waa_server_ext.cli import main
 from waa_server_ext.server.installation import InstallError, install, is_installed, uninstall
+from waa_server_ext.vm.access import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,11 +133,14 @@ def test_the_commands_say_what_they_did(tmp_path: Path) -> None:
     assert missing.exit_code == 2
 
 
+TOKEN = "a token of the test"
+
+
 @contextlib.contextmanager
 def running(server: Path, host: str) -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "main.py", "--host", host], cwd=server.parent, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, TOKEN_VARIABLE: TOKEN},
     )  # fmt: skip
     try:
         yield f"http://{host}:5000"
@@ -145,10 +149,11 @@ def running(server: Path, host: str) -> Iterator[str]:
         process.wait()
 
 
-def answer(url: str, body: dict[str, object]) -> httpx.Response:
+def answer(url: str, body: dict[str, object], token: str = TOKEN) -> httpx.Response:
+    headers = {"authorization": f"Bearer {token}"}
     for _ in range(600):
         with contextlib.suppress(httpx.ConnectError):
-            return httpx.post(f"{url}/evaluate", json=body, timeout=120)
+            return httpx.post(f"{url}/evaluate", json=body, headers=headers, timeout=120)
         time.sleep(0.1)
     raise AssertionError("the server never listened")
 
@@ -167,6 +172,8 @@ def test_the_mounted_server_evaluates_by_asking_itself(tmp_path: Path, vm_host: 
         found = answer(url, body)
         unknown = httpx.get(f"{url}/nope", timeout=60)
         nameless = answer(url, {"task": "a/b"})
+        stranger = answer(url, body, "wrong")
     assert (found.status_code, found.json()["score"]) == (200, 1.0)
     assert unknown.status_code == 500, "WAA's own answers stay what they were"
+    assert stranger.status_code == 401
     assert nameless.status_code == 400
