@@ -75,7 +75,8 @@ def answers_of(benchmark: Any, agent: str) -> tuple[Path, ...]:
     What `solutions` names is played by Proctor's own agent `scripted`, from which it is not hidden.
     """
     named = ("answers",) if agent == _PLAYS_SOLUTIONS else ("answers", "solutions")
-    return tuple(Path(each) for name in named for each in getattr(benchmark, name, tuple)())
+    hooks = [getattr(benchmark, name, None) for name in named]
+    return tuple(Path(each) for hook in hooks if callable(hook) for each in hook())
 
 
 def _runs_beside(run: Path) -> Iterator[Path]:
