@@ -36,6 +36,15 @@ def test_a_built_in_world_is_labelled_in_every_format(run: Runs, build: Builds) 
     assert "proves plumbing, not agent quality" in json.dumps(built.json)
 
 
+def test_a_run_under_wine_is_labelled_as_one_that_is_not_on_windows(
+    run: Runs, build: Builds
+) -> None:
+    built = build(run(world="wine"))
+    for text in (text_of(built, "built_in_world"), built.html, built.markdown):
+        assert "under Wine, which is not Windows" in text
+    assert "real systems" not in text_of(built, "built_in_world")
+
+
 def of_programs(scored_result: Results, digests: list[str | None]) -> list[Any]:
     return [
         scored_result(str(n), 1, 1.0, agent_code=digest and AgentCode(sha256=digest * 64))

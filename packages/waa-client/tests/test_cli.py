@@ -218,7 +218,7 @@ def test_programs_that_the_vm_lacks_are_named_with_their_tasks_before_the_run(
     ]  # fmt: skip
     assert "code" not in invoke(*run).output
     vm.lacks = frozenset({"code"})
-    assert "has no code (1 tasks: notepad/" in " ".join(invoke(*run).output.split())
+    assert "has no code (1 task: notepad/" in " ".join(invoke(*run).output.split())
 
 
 def test_a_vm_under_wine_is_recorded_as_such_and_never_beside_windows(

@@ -803,3 +803,18 @@ def test_programs_that_a_set_up_starts_are_found_in_every_form(
 ) -> None:
     step = {"type": "launch", "parameters": {"command": command}}
     assert started_programs({"config": [step, {"type": "sleep"}, None]}) == programs
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "not JSON", '["code"]', '{"missing": ["\\u001b[2J", "other"]}', '{"layout": -1}', '{"layout": 99999}', '{"missing": 3}'],
+)  # fmt: skip
+def test_what_a_vm_says_of_itself_names_nothing_that_was_not_asked(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, said: str
+) -> None:
+    vm.run = lambda _: {"status": "success", "output": said, "error": "", "returncode": 0}
+    task = make_task(config=[{"type": "launch", "parameters": {"command": ["code"]}}])
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking())
+    result = only(tmp_path / "run")
+    assert "program_missing" not in result.flags
+    assert {"missing_programs", "keyboard_layout"}.isdisjoint(result.details)

@@ -130,3 +130,19 @@ def test_a_missing_file_is_a_status_not_a_fault(tmp_path: Path) -> None:
     with FixtureVm(CLOUD, port=0) as web, pytest.raises(HttpStatusError):
         fetching.fetch(f"{web.cloud_base}/none.txt")
     assert (fetching.record[0].status, fetching.record[0].error) == (404, None)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "src/win-arena-container/client/evaluation_examples_windows/examples",
+        "src/win-arena-container/client/evaluation_examples_windows",
+        "src/win-arena-container/client",
+        ".",
+    ],
+)
+def test_tasks_are_found_in_a_checkout_and_in_its_folders(tmp_path: Path, given: str) -> None:
+    examples = tmp_path / "src/win-arena-container/client/evaluation_examples_windows/examples"
+    (examples / "notepad").mkdir(parents=True)
+    (examples / "notepad/1-WOS.json").write_text("{}", encoding="utf-8")
+    assert TaskFolder(tmp_path / given).names() == ["notepad/1-WOS"]

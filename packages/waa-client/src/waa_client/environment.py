@@ -23,7 +23,7 @@ from waa_client.browser_profile import BrowserProfile, with_own_profile
 from waa_client.desktop import Performed, View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, SetupReport, Verdict, new_key, world_of_vm
-from waa_client.installed import Installed, look_at, started_programs
+from waa_client.installed import Installed, installed_on, started_programs
 from waa_client.reset import reset, wait_for_vm
 from waa_client.results import HISTORY, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
@@ -139,7 +139,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
             config = with_own_profile(config)
         installed = Installed()
         if not simulated:
-            installed = await look_at(vm, started_programs(config))
+            installed = await installed_on(vm, started_programs(config))
             if installed.missing:
                 flags = (*flags, "program_missing")
         if evaluator is not None and settings.setup == "server":

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from bench_core.records import Record, Task
 from waa_client.errors import VmError
@@ -51,7 +51,7 @@ class Installed(Record):
     """
 
     missing: tuple[str, ...] = ()
-    layout: int | None = None
+    layout: int | None = Field(default=None, ge=0, le=0xFFFF)
 
     @property
     def types_as_us(self) -> bool:
@@ -88,12 +88,15 @@ def _program(words: list[str]) -> dict[str, bool]:
     return {plain: by_start}
 
 
-async def look_at(vm: VmClient, programs: Mapping[str, bool]) -> Installed:
+async def installed_on(vm: VmClient, programs: Mapping[str, bool]) -> Installed:
     """Ask a VM which of the programs it has, and for its keyboard; nothing is missing where it does not say."""
     try:
-        return answered(await vm.send(question(programs)))
+        found = answered(await vm.send(question(programs)))
     except VmError:
         return Installed()
+    # only what was asked for: the answer is the VM's
+    missing = tuple(each for each in programs if each in found.missing)
+    return found.model_copy(update={"missing": missing})
 
 
 def question(programs: Mapping[str, bool]) -> VmCall[CommandOutcome]:
@@ -115,9 +118,8 @@ def missing_text(url: str, missing: Iterable[str], tasks: Iterable[Task]) -> str
     parts = []
     for name in missing:
         needing = [task_id for task_id, names in started.items() if name in names]
-        parts.append(
-            f"{name} ({len(needing)} tasks: {', '.join(needing[:3])}{', ...' * (len(needing) > 3)})"
-        )
+        number = f"{len(needing)} task{'s' * (len(needing) != 1)}"
+        parts.append(f"{name} ({number}: {', '.join(needing[:3])}{', ...' * (len(needing) > 3)})")
     return (
         f"{url} has no {'; no '.join(parts)}: WAA's server says that they were started all the same; their trials "
         f"are flagged program_missing"

@@ -14,7 +14,7 @@ from bench_core.records import Task, World
 from bench_core.run_spec import RunSpec, select_tasks
 from bench_core.trial import Benchmark, refuse_misfit
 from waa_client.agents.guide import GUIDE
-from waa_client.installed import Installed, look_at, missing_text, started_programs
+from waa_client.installed import Installed, installed_on, missing_text, started_programs
 from waa_client.task_health import task_warnings
 from waa_client.vm import VmClient, VmOptions
 from waa_client.world.launch import ServerAnswers, look_around
@@ -75,7 +75,7 @@ async def _lacking(vms: Sequence[str], tasks: Sequence[Task]) -> list[str]:
 
     async def ask(url: str) -> Installed:
         async with VmClient(url, VmOptions(tries=1)) as vm:
-            return await look_at(vm, programs)
+            return await installed_on(vm, programs)
 
     found = await asyncio.gather(*map(ask, vms)) if programs else []
     return [

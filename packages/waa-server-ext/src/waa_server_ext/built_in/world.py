@@ -140,10 +140,15 @@ class SimulatedDesktopWorld:
 
     def _start(self, seed: int, task: str | Mapping[str, Any] | None) -> None:
         with contextlib.ExitStack() as stack:
-            store = stack.enter_context(_reference_files(task))
+            store = stack.enter_context(reference_files(task))
+            cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-evaluations-"))
             self.vm = self._listening(seed, store)
             stack.callback(self.vm.stop)
-            served = native_service(self.vm.address, task, token=self.token, store=store)
+            settings = EvaluatorSettings(
+                cache=Path(cache), assets=store.folder, offline=True, skip_sleeps=True,
+                vm_token=self.token,
+            )  # fmt: skip
+            served = native_service(self.vm.address, settings, built_in_tasks(), token=self.token)
             self._evaluate_url = stack.enter_context(served)
             self._open = stack.pop_all()
 
@@ -163,38 +168,28 @@ class SimulatedDesktopWorld:
 
 @contextlib.contextmanager
 def native_service(
-    vm: str,
-    task: str | Mapping[str, Any] | None = None,
-    *,
-    token: str | None = None,
-    store: AssetStore | None = None,
-    port: int = 0,
+    vm: str, settings: EvaluatorSettings, tasks: TaskFolder, *, token: str | None = None
 ) -> Iterator[str]:
-    """Serve native evaluators for a VM during the block; return where.
+    """Serve native evaluators for a VM on a free port during the block; return where.
 
     Args:
         vm: Its `host:port`.
-        task: One whose reference files are needed beside those of the built-in tasks.
+        settings: Of the evaluators.
+        tasks: The tasks that requests may name.
         token: Required of clients, and shown to the VM.
-        store: The reference files, where they were made already.
-        port: 0 takes a free one.
     """
-    with contextlib.ExitStack() as stack:
-        store = store or stack.enter_context(_reference_files(task))
-        cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-evaluations-")))
-        settings = EvaluatorSettings(
-            cache=cache, assets=store.folder, offline=True, skip_sleeps=True, vm_token=token
-        )
-        service_settings = ServiceSettings(
-            vm=vm, cache=cache, tasks=built_in_tasks().folder, vm_token=token
-        )
-        service = stack.enter_context(Service(make_evaluator(settings), service_settings))
-        server = stack.enter_context(running_server(service, token=token, port=port))
+    service_settings = ServiceSettings(
+        vm=vm, cache=settings.cache, tasks=tasks.folder, vm_token=token
+    )
+    with (
+        Service(make_evaluator(settings), service_settings) as service,
+        running_server(service, token=token) as server,
+    ):
         yield f"http://127.0.0.1:{server.port}"
 
 
 @contextlib.contextmanager
-def _reference_files(task: str | Mapping[str, Any] | None) -> Iterator[AssetStore]:
+def reference_files(task: str | Mapping[str, Any] | None) -> Iterator[AssetStore]:
     """Make the reference files of the built-in tasks and of `task` during the block."""
     folder = built_in_tasks()
     known = [folder.load(name) for name in folder.names()]

@@ -36,12 +36,11 @@ def build(checkout: Path, out: Path) -> None:
 
 @wine.command()
 @click.argument("machine", type=_FOLDER)
-@click.option("--evaluate-port", type=click.IntRange(0, 65535), default=5050, show_default=True,
-              metavar="N", help="Where POST /evaluate answers; 0 takes a free port.")  # fmt: skip
-def serve(machine: Path, evaluate_port: int) -> None:
-    """Start a machine and score on it, until Ctrl-C.
+def serve(machine: Path) -> None:
+    """Start a machine, until Ctrl-C; `waa-server-ext serve --vm` scores on it.
 
-    Nothing that is written to the machine is kept: each start begins with what was built.
+    Nothing that is written to the machine is kept: each start begins with what was built. Every program of
+    this computer may act on the machine, from which nothing of this computer can be reached.
     """
     import asyncio
 
@@ -49,15 +48,14 @@ def serve(machine: Path, evaluate_port: int) -> None:
     from waa_server_ext.server.startup import ended_by_signals
     from waa_server_ext.wine.world import WineDesktopWorld
 
-    world = WineDesktopWorld(machine, port=evaluate_port)
+    world = WineDesktopWorld(machine, scored=False)
     with ended_by_signals() as stop:
         click.echo("Wine starts, which takes some 20 seconds")
         try:
-            info = asyncio.run(world.start())
-            click.echo(
-                f"WAA's server answers at {info.urls['vm']}, POST /evaluate at {info.urls['evaluate']}; "
-                f"Ctrl-C stops"
-            )
+            url = asyncio.run(world.start()).urls["vm"]
+            host = url.split("/")[2].partition(":")[0]
+            click.echo(f"WAA's server answers at {url}; Ctrl-C stops")
+            click.echo(f"to score on it: waa-server-ext serve --vm {host} --tasks-dir DIR")
             while world.runs and not stop.wait(0.5):
                 pass
             if not stop.is_set():

@@ -16,6 +16,10 @@ from typing import Any
 from bench_core.errors import InputError, UnknownTaskError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
+_PLACES = (
+    "", "evaluation_examples_windows", "src/win-arena-container/client/evaluation_examples_windows",
+)  # fmt: skip
+"""Where a folder that is given may have them: as in waa-client."""
 _MAX_BYTES = 4 * 1024 * 1024
 
 
@@ -26,12 +30,12 @@ class BadTaskError(InputError):
 class TaskFolder:
     """The task files below a folder that holds `<domain>/<stem>.json`.
 
-    The folder may also be the one above (`evaluation_examples_windows`, which holds `examples`).
+    The folder may also be the one above (`evaluation_examples_windows`, which holds `examples`), or a checkout.
     """
 
     def __init__(self, folder: Path) -> None:
-        inner = folder / "examples"
-        self.folder = inner if inner.is_dir() else folder
+        inner = (folder / each / "examples" for each in _PLACES)
+        self.folder = next((each for each in inner if each.is_dir()), folder)
         if not self.folder.is_dir():
             raise InputError(f"there is no folder of tasks at {folder}; give it with --tasks-dir")
 

@@ -10,13 +10,17 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bench_core.errors import InputError
+from bench_core.files import user_cache
 from bench_core.protocols import WorldInfo
-from waa_server_ext.built_in.world import native_service
+from waa_server_ext.built_in.world import built_in_tasks, native_service, reference_files
+from waa_server_ext.evaluation.asset_fetch import hosts_of, needed_urls
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError
 from waa_server_ext.wine.building import RECORD
 from waa_server_ext.wine.sandbox import desktop_command, require_programs
@@ -30,21 +34,26 @@ _starts = itertools.count()
 
 
 class WineDesktopWorld:
-    """A machine that `waa-server-ext wine build` made, on a loopback address of its own, and its evaluator.
+    """A machine that `waa-server-ext wine build` made, on a loopback address of its own, and an evaluator for it.
 
     What is written to the machine is kept in memory and gone when it stops: each start begins with what was
     built. Results carry the world `wine`, and are never a WAA score.
 
     Args:
         machine: The folder of the machine.
-        port: Of the evaluator; 0 takes a free one.
+        tasks: The folder of the tasks that are scored, whose reference files are fetched; without it the
+            built-in tasks, with reference files made for them.
+        scored: Whether there is an evaluator.
     """
 
     name = "waa-wine"
 
-    def __init__(self, machine: str | Path, *, port: int = 0) -> None:
+    def __init__(
+        self, machine: str | Path, *, tasks: str | Path | None = None, scored: bool = True
+    ) -> None:
         self._machine = Path(machine).expanduser().resolve()
-        self._port = port
+        self._tasks = None if tasks is None else TaskFolder(Path(tasks).expanduser().resolve())
+        self._scored = scored
         self._desktop: subprocess.Popen[bytes] | None = None
         self._open = contextlib.ExitStack()
 
@@ -53,7 +62,7 @@ class WineDesktopWorld:
 
         Args:
             seed: Not used: chance on the machine is its own.
-            task: A task (or its `domain/stem`) whose reference files the evaluator is to have.
+            task: A task (or its `domain/stem`) whose reference files are made beside those of the built-in tasks.
 
         Raises:
             InputError: It is no machine, programs are missing, or WAA's server does not start.
@@ -80,10 +89,11 @@ class WineDesktopWorld:
                     [*_ENDS_WITH_US, "socat", listen, f"UNIX-CONNECT:{sockets / str(port)}"]
                 )
             await asyncio.to_thread(self._wait, host, sockets / "log.txt")
-            service = native_service(host, task, port=self._port)
-            evaluate = await asyncio.to_thread(self._open.enter_context, service)
+            urls = {"vm": f"http://{host}:{VM_PORT}"}
+            if self._scored:
+                scoring = self._scoring(host, task)
+                urls["evaluate"] = await asyncio.to_thread(self._open.enter_context, scoring)
             self._open = self._open.pop_all()
-        urls = {"vm": f"http://{host}:{VM_PORT}", "evaluate": evaluate}
         return WorldInfo(name=self.name, urls=urls, startup_s=time.perf_counter() - began)
 
     async def stop(self) -> None:
@@ -94,6 +104,23 @@ class WineDesktopWorld:
     def runs(self) -> bool:
         """Whether the machine was started and has not ended."""
         return self._desktop is not None and self._desktop.poll() is None
+
+    @contextlib.contextmanager
+    def _scoring(self, host: str, task: str | Mapping[str, Any] | None) -> Iterator[str]:
+        with contextlib.ExitStack() as stack:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-evaluations-"))
+            cache, tasks = Path(made), self._tasks
+            if tasks is None:
+                store, tasks = stack.enter_context(reference_files(task)), built_in_tasks()
+                settings = EvaluatorSettings(cache=cache, assets=store.folder, offline=True)
+            else:
+                tasks.require_tasks()
+                settings = EvaluatorSettings(
+                    cache=cache,
+                    assets=user_cache() / "waa-assets",
+                    allow_hosts=hosts_of(needed_urls(tasks)),
+                )
+            yield stack.enter_context(native_service(host, settings, tasks))
 
     def _started(self, command: list[str], log: Path = Path(os.devnull)) -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
