@@ -16,10 +16,10 @@ from pathlib import Path
 
 from bench_core.agent_process.own_wheel import own_wheel
 from bench_core.errors import InputError
+from bench_core.files import user_cache
 from bench_core.files.atomic import write_atomic
 from bench_core.files.locks import FileLock
 from bench_core.files.removal import remove_folder
-from bench_core.files.user_cache import user_cache
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
 _MADE = "environment.json"

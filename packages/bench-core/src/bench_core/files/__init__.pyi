@@ -5,6 +5,7 @@ from .atomic import free_name as free_name
 from .atomic import open_atomic as open_atomic
 from .atomic import require_writable as require_writable
 from .atomic import write_atomic as write_atomic
+from .cache_folder import user_cache as user_cache
 from .checksums import add_checksum as add_checksum
 from .inside import file_inside as file_inside
 from .inside import open_inside as open_inside
@@ -13,4 +14,3 @@ from .inside import read_inside as read_inside
 from .locks import FileLock as FileLock
 from .removal import remove_folder as remove_folder
 from .temporary import sweep_leftovers as sweep_leftovers
-from .user_cache import user_cache as user_cache
