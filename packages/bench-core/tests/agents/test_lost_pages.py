@@ -84,3 +84,17 @@ async def test_an_act_may_take_long_where_its_page_answers(
         monkeypatch.setattr("bench_core.agents.browser._SILENT_S", 5.0)
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(live.act(Wait(seconds=60)), 6.0)
+
+
+async def test_a_look_that_never_ends_at_a_page_that_answers_is_no_agents_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with (
+        launch_chromium() as chromium,
+        connect_browser(BrowserHandle(cdp_url=chromium.cdp_url)) as live,
+    ):
+        monkeypatch.setattr("bench_core.agents.browser._OBSERVE_S", 1.0)
+        monkeypatch.setattr(live._reader, "look", lambda _: asyncio.sleep(600))
+        with pytest.raises(EnvironmentFaultError, match="showed no state of its page") as caught:
+            await live.observe()
+    assert caught.value.fault == "environment"

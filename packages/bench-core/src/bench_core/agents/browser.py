@@ -72,6 +72,8 @@ _SETTLE_MS = 2_000
 _LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
 _REACTION_S = 0.1
 _SILENT_S = 15.0
+# three looks with all that they may wait for take less: what takes longer will never come
+_OBSERVE_S = 120.0
 _OFFERS = frozenset(
     {
         "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "scroll_to", "type", "set_value",
@@ -114,7 +116,18 @@ class BrowserEnvironment:
         """Return screenshot, tabs, the page as text and its elements; see `Environment`.
 
         A page that navigates away meanwhile is looked at again.
+
+        Raises:
+            EnvironmentFaultError: The page cannot be looked at; without this, an agent that was never shown
+                anything would be blamed for running out of time.
         """
+        try:
+            return await asyncio.wait_for(self._observed(), _OBSERVE_S)
+        except asyncio.TimeoutError as error:
+            message = f"the browser showed no state of its page within {_OBSERVE_S:g} s"
+            raise EnvironmentFaultError(message) from error
+
+    async def _observed(self) -> Observation:
         from playwright.async_api import Error
 
         for timeout_ms in _LOOKS_MS:
