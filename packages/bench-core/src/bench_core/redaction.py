@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from bench_core.secret_forms import forms_of, wrapped_forms_of
 from bench_core.secret_shapes import HEADERS, SHAPES
 
-__all__ = ["RedactingFilter", "Redactor"]
+__all__ = ["RedactingFilter", "Redactor", "is_secret_name"]
 
 MARKER = "[REDACTED]"
 """What stands where a secret stood."""
@@ -51,6 +51,16 @@ _RARE = "%\\&+=~@!?$^|;<>#'*()/JQXKYVWGUHNMBFDLPRSOIECAzqxjkvwy"
 
 _SHARED = ("passw", "secret", "_key", "token", "key")
 """Parts that many strings share, so that one search stands for all of them."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable of that name holds a secret.
+
+    >>> is_secret_name("OPENAI_API_KEY"), is_secret_name("SHOP_URL")
+    (True, False)
+    """
+    return _SECRET_NAME.search(name) is not None
+
 
 _Sieve: TypeAlias = "list[tuple[str, list[tuple[str, list[str]]]]]"
 
@@ -311,7 +321,7 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
             each for each in (value, login, unquote(login)) if _is_secret(each)
         )
     # a URL without a login is an address
-    elif _SECRET_NAME.search(name) and _is_secret(value) and not _is_address(name, value):
+    elif is_secret_name(name) and _is_secret(value) and not _is_address(name, value):
         yield value
 
 
@@ -323,7 +333,7 @@ def _login_in(name: str, value: str) -> str | None:
     """Return the password in a URL or other address of a server, or a user that is a key."""
     is_url_name = _URL_NAME.search(name) is not None
     if "://" not in value:
-        found = _LOGIN.search(value) if is_url_name or _SECRET_NAME.search(name) else None
+        found = _LOGIN.search(value) if is_url_name or is_secret_name(name) else None
         return found[1] if found else None
     try:
         parts = urlsplit(value)

@@ -21,6 +21,7 @@ from bench_core.cli.new import new
 from bench_core.cli.nodes import nodes
 from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
+from bench_core.cli.study import study
 from bench_core.cli.tables import render_table
 from bench_core.errors import pip_install
 from bench_core.terminal import plain_text
@@ -155,6 +156,7 @@ main.add_command(machines)
 main.add_command(new)
 main.add_command(nodes)
 main.add_command(serve)
+main.add_command(study)
 
 
 @main.command("agent-process", hidden=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,15 @@ _MAX_DEPTH = 64
 _MAX_NODES = 1_000_000
 """Values where aliases stand for what they name: a few lines of aliases can name billions."""
 _VALUES = frozenset({"ScalarEvent", "SequenceStartEvent", "MappingStartEvent"})
+
+
+class YamlError(ValueError):
+    """A text is not YAML, or not such as is read; `line` counts from 1, None where none is to blame."""
+
+    def __init__(self, problem: str, line: int | None = None, column: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(problem if line is None else f"{problem} (line {line}, column {column})")
 
 
 def parse_yaml(text: str | bytes) -> Any:
@@ -35,13 +44,45 @@ def parse_yaml(text: str | bytes) -> Any:
     """
     import yaml  # only where a file is given
 
+    return _read(text, yaml.safe_load)
+
+
+def parse_yaml_with_lines(text: str) -> tuple[Any, dict[tuple[int | str, ...], int]]:
+    """Return the value of a YAML document, and the line of each place in it, from 1.
+
+    Arguments and errors as `parse_yaml`; a key that a mapping has twice is one, too.
+
+    >>> parse_yaml_with_lines("sites: {shop: [a]}")[1]
+    {(): 1, ('sites',): 1, ('sites', 'shop'): 1, ('sites', 'shop', 0): 1}
+    """
+    import yaml
+
+    lines: dict[tuple[int | str, ...], int] = {(): 1}
+
+    def load(text: str | bytes) -> Any:
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _note_lines(node, (), lines)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+
+    return _read(text, load), lines
+
+
+def _read(text: str | bytes, load: Callable[[str | bytes], Any]) -> Any:
+    import yaml
+
     if len(text) > _MAX_CHARS:
         raise ValueError(f"it has {len(text):,} characters; up to {_MAX_CHARS:,} are read")
     try:
         _refuse_excess(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-        return yaml.safe_load(text)
+        return load(text)
     except yaml.YAMLError as error:
-        raise ValueError(_where(error)) from error
+        raise _as_error(error) from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -92,9 +133,42 @@ def _refuse_excess(events: Iterable[Any]) -> None:
             raise ValueError(f"it is of more than {_MAX_NODES:,} values, repeated ones included")
 
 
-def _where(error: Exception) -> str:
+def _as_error(error: Exception) -> YamlError:
     """Return what PyYAML found, in one line where it would take four."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if mark is None or not problem:
-        return " ".join(str(error).split())
-    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"
+        return YamlError(" ".join(str(error).split()))
+    return YamlError(problem, mark.line + 1, mark.column + 1)
+
+
+def _note_lines(
+    node: Any, place: tuple[int | str, ...], lines: dict[tuple[int | str, ...], int]
+) -> None:
+    """Write the line of each place of a node into `lines`; what a merge key `<<` brings has its own."""
+    if node.id == "sequence":
+        for number, each in enumerate(node.value):
+            lines[(*place, number)] = each.start_mark.line + 1
+            _note_lines(each, (*place, number), lines)
+    if node.id != "mapping":
+        return
+    own: dict[str, int] = {}
+    for key, value in node.value:
+        mark = key.start_mark
+        if key.tag == "tag:yaml.org,2002:merge":
+            for each in value.value if value.id == "sequence" else (value,):
+                merged: dict[tuple[int | str, ...], int] = {}
+                _note_lines(each, place, merged)
+                for inner, line in merged.items():
+                    lines.setdefault(inner, line)
+            continue
+        if key.id != "scalar":
+            raise YamlError("a key has to be a name", mark.line + 1, mark.column + 1)
+        name = str(key.value)
+        if name in own:
+            raise YamlError(
+                f"the key {name!r} is there twice, first in line {own[name]}: keep one of them",
+                mark.line + 1,
+                mark.column + 1,
+            )
+        own[name] = lines[(*place, name)] = mark.line + 1
+        _note_lines(value, (*place, name), lines)

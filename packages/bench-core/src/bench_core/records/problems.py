@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-__all__ = ["problems_of"]
+__all__ = ["place_of", "problems_of"]
 
 _WORDS = {
     "missing": "is missing",
@@ -51,11 +51,20 @@ def problems_of(
     ...     print(problems_of(error, TrialKey))
     no field is called 'trail'; did you mean 'trial'?
     """
-    found = error.errors(include_url=False)
-    found.sort(key=lambda each: each["type"] != "extra_forbidden")
+    found = _ordered(error)
     texts = [_text(each, model, kind) for each in found[:most]]
     more = len(found) - len(texts)
     return "; ".join(texts) + (f" and {more} more" if more and most > 1 else "")
+
+
+def place_of(error: ValidationError) -> tuple[int | str, ...]:
+    """Return the place of what `problems_of` names first."""
+    return _ordered(error)[0]["loc"]
+
+
+def _ordered(error: ValidationError) -> list[ErrorDetails]:
+    found = error.errors(include_url=False)
+    return sorted(found, key=lambda each: each["type"] != "extra_forbidden")
 
 
 def _text(problem: ErrorDetails, model: type[BaseModel] | None, kind: str) -> str:
