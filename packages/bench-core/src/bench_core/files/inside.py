@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 2 << 30
 """The most that a file of a run folder may hold to be read at all."""
-_MOST_BYTES = dict.fromkeys(("results.jsonl", "events.jsonl"), 64 << 30)
+_MOST_BYTES = dict.fromkeys(("results.jsonl", "events.jsonl", "notes.jsonl"), 64 << 30)
 """What is read line by line may hold more."""
 MAX_DOCUMENT_BYTES = 256 << 20
 """The most that a document, which is read into memory whole, may hold after unpacking."""

@@ -9,6 +9,9 @@ from .integrity import IntegrityFinding as IntegrityFinding
 from .model_calls import CallPart as CallPart
 from .model_calls import CallTurn as CallTurn
 from .model_calls import ModelCall as ModelCall
+from .notes import OUTCOME_LABELS as OUTCOME_LABELS
+from .notes import Note as Note
+from .notes import current_notes as current_notes
 from .run import Event as Event
 from .run import Rerun as Rerun
 from .run import RunInfo as RunInfo

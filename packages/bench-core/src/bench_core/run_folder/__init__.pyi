@@ -24,6 +24,9 @@ from .jsonl import set_aside_torn as set_aside_torn
 from .maintenance import RunCheck as RunCheck
 from .maintenance import check_run as check_run
 from .maintenance import seal_of as seal_of
+from .notes import NOTES as NOTES
+from .notes import add_notes as add_notes
+from .notes import read_notes as read_notes
 from .provenance import describe_run as describe_run
 from .provenance import package_versions as package_versions
 from .provenance import task_set_hash as task_set_hash

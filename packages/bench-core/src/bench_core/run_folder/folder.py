@@ -11,6 +11,7 @@
       trials/<trial>/<task>/     what each trial left
       attempts/<trial>/<task>/   what attempts before the last one left
       rescores/<id>/   results of later evaluations
+      notes.jsonl      what people noted on trials; see `bench_core.run_folder.notes`
 
 Killing the writer at any moment loses the trials in flight and nothing else.
 """

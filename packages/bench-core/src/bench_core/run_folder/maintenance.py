@@ -18,6 +18,7 @@ from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.checked_log import LOGS, CheckedLines, seals_of, unsealed
 from bench_core.run_folder.folder import write_info
 from bench_core.run_folder.jsonl import BadLine, set_aside_lines, walk_lines
+from bench_core.run_folder.notes import note_problems, repair_notes
 from bench_core.run_folder.rescore_folder import rescore_problems
 from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
@@ -86,6 +87,7 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
     # a checksum that was computed elsewhere, of what is no result
     problems += [str(line) for line in bad if line not in known]
     problems += rescore_problems(path)
+    problems += note_problems(path, view.info.run_id, (each.task_id for each in view.tasks))
     statuses = Counter(standing.status.value for standing in standings)
     return RunCheck(path, view.info.run_id, standings.planned, dict(statuses), tuple(problems))
 
@@ -121,6 +123,9 @@ def repair_run(path: Path) -> list[SetAside]:
                 rest: CheckedLines[Any] = CheckedLines(path / name, model)
                 deque(rest.walk(model.__pydantic_validator__.validate_json), maxlen=0)
                 rest.end.write(path / name)
+        notes, kept = repair_notes(path)
+        if kept is not None:
+            moved.append(SetAside(tuple(notes.bad), kept))
         if changed_logs:
             write_info(path, unsealed(info, changed_logs), Redactor.from_environment())
         return moved

@@ -9,6 +9,7 @@ from typing import Any
 from bench_core.records import Event, ModelCall, Record, RunInfo, Step, StepView, Task, TrialResult
 from bench_core.records.claims import Claim, TaskClaims
 from bench_core.records.judge import JudgeCase, Verdict
+from bench_core.records.notes import Note
 from bench_core.run_folder.rescore_folder import RescoreInfo
 
 SCHEMA_RECORDS: dict[str, type[Record]] = {
@@ -17,6 +18,7 @@ SCHEMA_RECORDS: dict[str, type[Record]] = {
     "judge-case": JudgeCase,
     "rescore-info": RescoreInfo,
     "model-call": ModelCall,
+    "note": Note,
     "run-info": RunInfo,
     "step": Step,
     "step-view": StepView,
