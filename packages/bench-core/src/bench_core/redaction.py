@@ -137,6 +137,10 @@ class Redactor:
         variables = os.environ if environment is None else environment
         return _knowing(tuple(variables.items()), tuple(_remembered))
 
+    def knowing(self, values: Iterable[str]) -> Redactor:
+        """Return a redactor that knows `values`, too."""
+        return Redactor((*self._values, *values))
+
     def __repr__(self) -> str:
         return f"<Redactor of {len(self._values)} known values>"
 

@@ -1,0 +1,153 @@
+"""Whether a bundle says what its records say: scores and the report's numbers once more, offline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import NonNegativeInt
+
+from bench_core.discovery import is_reference, load_benchmark, load_plugin
+from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.files.inside import file_inside, read_inside
+from bench_core.records import Record
+from bench_core.run_folder.maintenance import check_run
+from bench_core.run_folder.view import read_run
+from bench_core.runs.rescore import rescore_run_sync
+from bench_core.studies.bundle import REPORT, Bundle, arm_folders, unpack_bundle
+
+__all__ = ["NUMBERS", "Reproduction", "reproduce"]
+
+NUMBERS = "study.json"
+"""The file of a report that has all of its numbers."""
+_AGAIN = "reproduced"
+"""Where the report is made once more: as deep as the first, so that its links are the same."""
+_OF_THE_MAKER = frozenset({"generator"})
+_UNREADABLE = (BenchError, OSError, ValueError)
+
+
+class Reproduction(Record):
+    """What scoring a bundle again, and making its report again, gave.
+
+    Attributes:
+        study: The study's name.
+        rescored: Trials that were scored again and have the score that they had.
+        differences: What is not as the bundle says, a sentence each.
+        not_scored_again: Trials that have a score and could not be scored again here, and why, with their number.
+        same_report: Whether the report's numbers are the same byte for byte.
+    """
+
+    study: str
+    rescored: NonNegativeInt = 0
+    differences: tuple[str, ...] = ()
+    not_scored_again: dict[str, int] = {}
+    same_report: bool = False
+
+
+def reproduce(path: Path, into: Path) -> Reproduction:
+    """Unpack a bundle into the empty folder `into`, score its trials again and make its report again.
+
+    Raises:
+        InputError: It is no bundle, or one that no export writes.
+        UnknownPluginError: No reporter of studies is installed.
+    """
+    reporter = load_plugin("reporter", "study")
+    bundle, differences = unpack_bundle(path, into)
+    same, found = _report_again(reporter(), into)
+    differences += found
+    rescored, unscored = 0, dict[str, int]()
+    for benchmark, arm, folder in arm_folders(into):
+        name = f"runs/{benchmark}/{arm}"
+        try:
+            differences += [f"{name}: {each}" for each in check_run(folder).problems]
+            again, found, reasons = _scores_again(name, folder, bundle)
+        except _UNREADABLE as error:
+            differences.append(f"{name} cannot be scored again: {error}")
+            continue
+        rescored += again
+        differences += found
+        for reason, number in reasons.items():
+            unscored[reason] = unscored.get(reason, 0) + number
+    return Reproduction(
+        study=bundle.study,
+        rescored=rescored,
+        differences=tuple(dict.fromkeys(differences)),
+        not_scored_again=unscored,
+        same_report=same,
+    )
+
+
+def _scores_again(
+    name: str, folder: Path, bundle: Bundle
+) -> tuple[int, list[str], dict[str, int]]:
+    """Return how many trials have the same score again, what differs, and why others have none."""
+    run = read_run(folder)
+    scored = sum(each.score is not None for each in run.latest)
+    if not bundle.evidence:
+        return 0, [], {"the bundle has no files of trials (`study export --evidence`)": scored} if scored else {}
+    if is_reference(run.info.benchmark):  # what a bundle names is not imported
+        return 0, [], {f"{run.info.benchmark!r} is not the name of an installed benchmark": scored}
+    try:
+        outcome = rescore_run_sync(load_benchmark(run.info.benchmark), folder, name=_AGAIN)
+    except EnvironmentFaultError as error:
+        return 0, [], {str(error): scored}
+    reasons: dict[str, int] = {}
+    differences = []
+    for each in outcome.changes:
+        trial = f"{name}, task {each.task_id!r}, trial {each.trial}"
+        if each.score is None:
+            reason = each.reason or "the evaluation does not say why"
+            reasons[reason] = reasons.get(reason, 0) + 1
+        else:
+            differences.append(
+                f"{trial}: the bundle says {_score(each.score_before)}, scored again {_score(each.score)}"
+            )
+    again = scored - sum(reasons.values()) - len(differences)
+    return again, differences, reasons
+
+
+def _score(score: float | None) -> str:
+    return "no score" if score is None else f"{score:g}"
+
+
+def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
+    """Return whether the report's numbers are the same bytes, and what differs in them."""
+    name = f"{REPORT}/{NUMBERS}"
+    if not file_inside(folder, name):
+        return False, [f"{name} is missing"]
+    first = read_inside(folder, name)
+    try:
+        reporter.report([folder], folder / _AGAIN)
+        second = read_inside(folder / _AGAIN, NUMBERS)
+        before, after = json.loads(first), json.loads(second)
+    except (*_UNREADABLE, RecursionError) as error:
+        return False, [f"the report cannot be made again: {error}"]
+    if _digest(first) == _digest(second):
+        return True, []
+    found = list(_differing(before, after, name))
+    return not found, found
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _differing(before: Any, after: Any, place: str) -> Iterator[str]:
+    """Yield where two JSON values differ, but for what made them."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            if name not in _OF_THE_MAKER:
+                yield from _differing(before.get(name), after.get(name), f"{place} {name}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for number, (one, other) in enumerate(zip(before, after, strict=True), 1):
+            yield from _differing(one, other, f"{place} [{number}]")
+    elif before != after or type(before) is not type(after):
+        yield f"{place}: the bundle says {_short(before)}, made again {_short(after)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004  # a line of a terminal
