@@ -48,6 +48,9 @@ bench-core new judge my-judge --into OUT-FOLDER
 bench-core new reporter my-report --into OUT-FOLDER
 bench-core schema --out OUT-FOLDER
 bench-core serve --nemo-gym webarena --dataset OUT-FILE
+bench-core study export FOLDER:study --out OUT-FILE
+bench-core study report FOLDER:study --out OUT-FOLDER
+bench-core study reproduce FILE:bundle.zip
 bench-report build RUN:webarena --out OUT-FOLDER
 bench-report compare RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against RUN:webarena
@@ -225,11 +228,14 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
     place = found["vanilla"] / "p/t/m/0" / WAA_TASK
     place.mkdir(parents=True)
     (place / "result.txt").write_text("1\n")
+    found["study"] = folder / "study"
+    shutil.copytree(STORED / "webarena/scripted", found["study"] / "runs/webarena/scripted")
     state = STORED / "multireal/scripted/trials/1/multi.dining-mail-2/finish_state.json.gz"
     written = {
         "script.json": '[{"text": "no"}]',
         "labels.jsonl": '{"case_id": "dinner", "passed": true}\n',
         "claims.jsonl": _claims(found["case.json"]),
+        "study/study.yaml": "name: x\nbenchmarks: {webarena: {}}\narms: {scripted: {agent: scripted}}\n",
         "page.j2": "{{ report.title }}",
         "model.yaml": "name: x\nmodel: openai:x\n",
         "state.json": gzip.decompress(state.read_bytes()).decode(),
@@ -254,6 +260,7 @@ def _make(found: dict[str, Any], folder: Path) -> None:
         "verdicts.jsonl": f"llm-judge batch {found['case.json']} -m {REPLAY} --out",
         "log.json": f"bench-report export inspect {found['run']} --out",
         "atif": f"bench-report export atif {found['run']} --out",
+        "bundle.zip": f"bench-core study export {found['study']} --out",
         "baseline.json": f"bench-report export baseline {found['run']} --out",
         "sites.yaml": "webarena-runner config init --out",
     }.items():

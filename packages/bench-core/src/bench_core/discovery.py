@@ -65,7 +65,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     "guide": {},
     "judge": {"llm-judge": "llm-judge"},
     "reporter": dict.fromkeys(
-        ("bench-report", "comparison", "waa-baseline", "webarena"), "bench-report"
+        ("bench-report", "comparison", "study", "waa-baseline", "webarena"), "bench-report"
     ),
     "world": {
         "multireal": "multireal-harness",

@@ -126,12 +126,14 @@ def demo(out: Path, *, as_json: bool) -> None:
 
 
 @main.command()
-def schema() -> None:
-    """Print the JSON Schema of report.json."""
+@click.argument("what", type=click.Choice(("report", "study")), default="report")
+def schema(what: str) -> None:
+    """Print the JSON Schema of report.json, or of a study's study.json."""
     from bench_core.run_folder import schema_text  # pydantic, as above
     from bench_report.model import Report
+    from bench_report.study_model import StudyReport
 
-    click.echo(schema_text(Report), nl=False)
+    click.echo(schema_text(Report if what == "report" else StudyReport), nl=False)
 
 
 @main.command()

@@ -49,3 +49,16 @@ class WebArenaReporter(_DocumentReporter):
     """Sites, template average and failure modes."""
 
     name = "webarena"
+
+
+class StudyReporter:
+    """Page, Markdown, LaTeX and JSON of a study, which `bench-core study report` writes."""
+
+    name = "study"
+
+    def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
+        """Write the report of a study's folder, the only one in `runs`, into `out` and return the files."""
+        from bench_report.study_report import write_study_report
+
+        (study,) = runs
+        return write_study_report(study, out)

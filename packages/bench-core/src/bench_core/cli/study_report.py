@@ -72,7 +72,9 @@ def export(
 
 
 @click.command()
-@click.argument("bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="BUNDLE")
+@click.argument(
+    "bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="BUNDLE"
+)
 @click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep what was unpacked and made, in this new folder.  [default: remove it]")  # fmt: skip
 @json_option

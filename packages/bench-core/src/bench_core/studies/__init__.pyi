@@ -1,3 +1,8 @@
+from .bundle import Bundle as Bundle
+from .bundle import arm_folders as arm_folders
+from .export import export_study as export_study
+from .reproduction import Reproduction as Reproduction
+from .reproduction import reproduce as reproduce
 from .study_file import DeclaredComparison as DeclaredComparison
 from .study_file import Study as Study
 from .study_file import StudyArm as StudyArm

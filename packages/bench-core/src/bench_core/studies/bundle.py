@@ -26,13 +26,13 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from bench_core.errors import InputError, RunFolderError
+from bench_core.errors import InputError
 from bench_core.files.append_log import GroupSync
 from bench_core.files.atomic import open_atomic
 from bench_core.files.checksums import file_sha256
 from bench_core.files.inside import file_inside, plain_files, read_inside
 from bench_core.records import ArtifactFile, Event, Record, RunInfo, TrialResult
-from bench_core.redaction import Redactor
+from bench_core.redaction import MARKER, Redactor
 from bench_core.run_folder.checked_log import CheckedLog, FileEnd, unsealed
 from bench_core.run_folder.folder import write_info
 from bench_core.run_folder.jsonl import walk_lines
@@ -56,9 +56,13 @@ _MOST_RATIO = 1000
 _RATIO_FROM = 16 << 20
 _PIECE = 1 << 20
 _LEAST_WORD = 4
-_NOBODY = frozenset({"root", "user", "users", "ubuntu", "admin", "runner", "docker", "shared", "public"})
+_NOBODY = frozenset(
+    {"root", "user", "users", "ubuntu", "admin", "runner", "docker", "shared", "public"}
+)
 """Names of accounts that name nobody; `/root/` is also a group of a GitLab."""
 _HOME = re.compile(r"((?:/home|/Users)/|[A-Za-z]:\\+Users\\+)([^/\\\s\"':]+)")
+_HOST = re.compile(r"(?=.*[-.\d]).{6,}")
+"""A name of a machine that is no word of ordinary text, as `machine` is."""
 _ABSOLUTE = re.compile(r"(?:(?<![^=,\s])|^)(?:[A-Za-z]:)?[\\/](?:[^\\/=,\s]+[\\/]+)+(?=[^\\/\s]|$)")
 """Folders of an absolute path in an argument: what is before its last part."""
 
@@ -130,7 +134,8 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
         if not file_inside(study, name):
             continue
         data = read_inside(study, name)
-        kept = clean.text(data.decode()).encode()
+        # as plain letters: brackets would be a list in YAML
+        kept = clean.text(data.decode()).replace(MARKER, "REDACTED").encode()
         (into / name).write_bytes(kept)
         if kept != data:
             anonymised[name] = hashlib.sha256(data).hexdigest()
@@ -172,16 +177,20 @@ class _Anonymiser:
         homes = {
             found.group() for text in texts for found in _HOME.finditer(text) if _names(found[2])
         }
-        folders = {each for each in (str(study.resolve()), str(Path.cwd()), sys.prefix) if _deep(each)}
+        folders = {
+            each for each in (str(study.resolve()), str(Path.cwd()), sys.prefix) if _deep(each)
+        }
         hosts = {socket.gethostname(), *(info.host or "" for info in infos)}
         hosts |= {session.host or "" for info in infos for session in info.sessions}
         return cls([
-            *words, *folders, *homes, *(each for each in hosts if len(each) > _LEAST_WORD and _names(each))
+            *words, *folders, *homes, *(each for each in hosts if _HOST.search(each) and _names(each))
         ])  # fmt: skip
 
     def text(self, text: str) -> str:
         """Return text of a record or a file of the study."""
-        text = _HOME.sub(lambda found: found[1] + (found[2] if not _names(found[2]) else "anonymous"), text)
+        text = _HOME.sub(
+            lambda found: found[1] + (found[2] if not _names(found[2]) else "anonymous"), text
+        )
         return self.redactor.redact(text)
 
     def json(self, value: Any) -> Any:
@@ -214,7 +223,7 @@ def _names(account: str) -> bool:
 
 def _deep(path: str) -> bool:
     """Whether a folder is more than one that each machine has."""
-    return len(Path(path).parts) > 2 and _names(Path(path).name)  # noqa: PLR2004  # the root and one folder
+    return len(Path(path).parts) > 2 and _names(Path(path).name)  # the root and one folder
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -266,9 +275,7 @@ def _anonymous_info(
 ) -> RunInfo:
     nobody = {"git": None, "host": None}
     sessions = [
-        each.model_copy(
-            update=nobody | {"pid": None, "command": tuple(_shortened(each.command))}
-        )
+        each.model_copy(update=nobody | {"pid": None, "command": tuple(_shortened(each.command))})
         for each in unsealed(info, left).sessions
     ]
     (results, results_sha256), (events, events_sha256) = left["results.jsonl"], left["events.jsonl"]
@@ -296,7 +303,9 @@ def _clean_lines(path: Path, model: type[R], clean: _Anonymiser) -> Iterator[R]:
         yield model.model_validate(clean.json(record.model_dump(mode="json")))
 
 
-def _results(run: Any, target: Path, clean: _Anonymiser, *, evidence: bool) -> Iterator[TrialResult]:
+def _results(
+    run: Any, target: Path, clean: _Anonymiser, *, evidence: bool
+) -> Iterator[TrialResult]:
     for result in _clean_lines(run.path / "results.jsonl", TrialResult, clean):
         last = run.results.get(result.key)
         files: tuple[ArtifactFile, ...] = ()
@@ -332,7 +341,10 @@ def pack_bundle(folder: Path, bundle: Bundle, out: Path) -> Bundle:
             member = zipfile.ZipInfo(name, _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.external_attr = 0o644 << 16
-            with (folder / name).open("rb") as content, archive.open(member, "w", force_zip64=True) as to:
+            with (
+                (folder / name).open("rb") as content,
+                archive.open(member, "w", force_zip64=True) as to,
+            ):
                 while piece := content.read(_PIECE):
                     to.write(piece)
     return bundle
@@ -350,7 +362,19 @@ def unpack_bundle(path: Path, into: Path) -> tuple[Bundle, list[str]]:
             members = _checked_members(path, archive)
             for member in members:
                 _unpack(archive, member, into / member.filename)
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        OSError,
+        RuntimeError,
+        NotImplementedError,
+        ValueError,
+    ) as error:
+        if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
+            raise InputError(
+                f"{path}: its members have one name for a file and a folder, which no export writes; "
+                f"nothing was scored"
+            ) from None
         if isinstance(error, OSError) and error.filename not in {None, str(path)}:
             raise
         reason = getattr(error, "strerror", None) or error
@@ -369,7 +393,9 @@ def unpack_bundle(path: Path, into: Path) -> tuple[Bundle, list[str]]:
         raise InputError(f"{path}: {BUNDLE} is not readable at {where}: {first['msg']}") from None
     found = {each.filename for each in members} - {BUNDLE}
     problems = [f"{name} is missing" for name in sorted(bundle.files.keys() - found)]
-    problems += [f"{name} was added after the export" for name in sorted(found - bundle.files.keys())]
+    problems += [
+        f"{name} was added after the export" for name in sorted(found - bundle.files.keys())
+    ]
     problems += [
         f"{name} was changed after the export: {BUNDLE} has another digest of it"
         for name in sorted(found & bundle.files.keys())
@@ -386,7 +412,7 @@ def _checked_members(path: Path, archive: zipfile.ZipFile) -> list[zipfile.ZipIn
     for each in members:
         name = each.filename
         if problem := _refused(each, seen):
-            shown = name if len(name) < 200 else f"{name[:200]}..."  # noqa: PLR2004  # as long as a line
+            shown = name if len(name) < 200 else f"{name[:200]}..."  # as long as a line
             raise InputError(
                 f"{path}: its member {shown!r} {problem}, which no export writes; nothing was scored"
             )
@@ -406,7 +432,9 @@ def _refused(member: zipfile.ZipInfo, seen: set[str]) -> str | None:
         return "is a link or another kind of file"
     if name.casefold() in seen:
         return "is there twice"
-    if member.file_size > _RATIO_FROM and member.file_size > _MOST_RATIO * max(1, member.compress_size):
+    if member.file_size > _RATIO_FROM and member.file_size > _MOST_RATIO * max(
+        1, member.compress_size
+    ):
         return f"would be {member.file_size >> 20:,} MB of hardly any content"
     return None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import NonNegativeInt
+from pydantic import Field, NonNegativeInt
 
 from bench_core.discovery import is_reference, load_benchmark, load_plugin
 from bench_core.errors import BenchError, EnvironmentFaultError
@@ -43,7 +44,7 @@ class Reproduction(Record):
     study: str
     rescored: NonNegativeInt = 0
     differences: tuple[str, ...] = ()
-    not_scored_again: dict[str, int] = {}
+    not_scored_again: dict[str, int] = Field(default_factory=dict)
     same_report: bool = False
 
 
@@ -56,8 +57,8 @@ def reproduce(path: Path, into: Path) -> Reproduction:
     """
     reporter = load_plugin("reporter", "study")
     bundle, differences = unpack_bundle(path, into)
-    same, found = _report_again(reporter(), into)
-    differences += found
+    # before trials are scored again, which leaves files in the run folders
+    same, numbers = _report_again(reporter(), into)
     rescored, unscored = 0, dict[str, int]()
     for benchmark, arm, folder in arm_folders(into):
         name = f"runs/{benchmark}/{arm}"
@@ -65,7 +66,8 @@ def reproduce(path: Path, into: Path) -> Reproduction:
             differences += [f"{name}: {each}" for each in check_run(folder).problems]
             again, found, reasons = _scores_again(name, folder, bundle)
         except _UNREADABLE as error:
-            differences.append(f"{name} cannot be scored again: {error}")
+            reason = str(error).replace(str(folder), name)
+            differences.append(f"{name} cannot be scored again: {reason}")
             continue
         rescored += again
         differences += found
@@ -74,20 +76,24 @@ def reproduce(path: Path, into: Path) -> Reproduction:
     return Reproduction(
         study=bundle.study,
         rescored=rescored,
-        differences=tuple(dict.fromkeys(differences)),
+        differences=tuple(dict.fromkeys((*differences, *numbers))),
         not_scored_again=unscored,
         same_report=same,
     )
 
 
-def _scores_again(
-    name: str, folder: Path, bundle: Bundle
-) -> tuple[int, list[str], dict[str, int]]:
+def _scores_again(name: str, folder: Path, bundle: Bundle) -> tuple[int, list[str], dict[str, int]]:
     """Return how many trials have the same score again, what differs, and why others have none."""
     run = read_run(folder)
     scored = sum(each.score is not None for each in run.latest)
     if not bundle.evidence:
-        return 0, [], {"the bundle has no files of trials (`study export --evidence`)": scored} if scored else {}
+        return (
+            0,
+            [],
+            {"the bundle has no files of trials (`study export --evidence`)": scored}
+            if scored
+            else {},
+        )
     if is_reference(run.info.benchmark):  # what a bundle names is not imported
         return 0, [], {f"{run.info.benchmark!r} is not the name of an installed benchmark": scored}
     try:
@@ -124,7 +130,8 @@ def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
         second = read_inside(folder / _AGAIN, NUMBERS)
         before, after = json.loads(first), json.loads(second)
     except (*_UNREADABLE, RecursionError) as error:
-        return False, [f"the report cannot be made again: {error}"]
+        reason = str(error).replace(f"{folder}{os.sep}", "")
+        return False, [f"the report cannot be made again: {reason}"]
     if _digest(first) == _digest(second):
         return True, []
     found = list(_differing(before, after, name))
@@ -150,4 +157,4 @@ def _differing(before: Any, after: Any, place: str) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004  # a line of a terminal
+    return text if len(text) <= 80 else f"{text[:80]}..."  # a line of a terminal

@@ -25,7 +25,13 @@ def compare(sides: Sequence[ComparedRun], *, strict: bool = False) -> RunCompari
 
 
 def difference(
-    new: ComparedRun, baseline: ComparedRun, *, strict: bool = False, together: int = 1
+    new: ComparedRun,
+    baseline: ComparedRun,
+    *,
+    strict: bool = False,
+    together: int = 1,
+    level: float = 0.95,
+    of_scores: bool = False,
 ) -> Difference:
     """Return how `new` differs from `baseline` on the tasks both have scores for.
 
@@ -34,24 +40,40 @@ def difference(
         baseline: The run compared with.
         strict: Let trials without a score enter as failures.
         together: How many runs are compared with it, this one among them.
+        level: Nominal confidence.
+        of_scores: Compare mean scores instead of success rates; what is known of outcomes alone is left out.
     """
     empty = Difference(
-        run=new.label, baseline=baseline.label, shared_tasks=0, timing=_apart(new, baseline)
+        run=new.label,
+        baseline=baseline.label,
+        shared_tasks=0,
+        level=level,
+        timing=_apart(new, baseline),
     )
     if new.info.benchmark != baseline.info.benchmark:
         # Their task ids can be equal all the same: many benchmarks number their tasks.
         note = "runs of different benchmarks have no tasks in common"
         return empty.model_copy(update={"note": note})
-    mine, theirs = new.successes(strict=strict), baseline.successes(strict=strict)
+    mine, theirs = (
+        {
+            key: [score for score in scores if score is not None]
+            for key, scores in side.scores.items()
+        }
+        if of_scores
+        else side.successes(strict=strict)
+        for side in (new, baseline)
+    )
     clusters = baseline.templates | new.templates
     shared = [key for key in mine if mine[key] and theirs.get(key)]
     try:
-        found = compare_scores(mine, theirs, clusters=clusters, together=together)
+        found = compare_scores(mine, theirs, clusters=clusters, together=together, level=level)
     except NotEstimableError as error:
         gains = [_mean(mine[key]) - _mean(theirs[key]) for key in shared]
         value = sum(gains) / len(gains) if gains else None
         note = str(error) if gains else "the runs share no task with scores in both"
         return empty.model_copy(update={"value": value, "shared_tasks": len(gains), "note": note})
+    if of_scores:
+        return empty.model_copy(update=_fields(found) | {"shared_tasks": len(shared)})
     changed = [each for each in compare_tasks(mine, theirs) if each.new != each.baseline]
     changed.sort(key=lambda row: (row.q_value, -abs(row.new - row.baseline)))
     return empty.model_copy(

@@ -50,11 +50,15 @@ _BEYOND_T1 = (
     r"|[\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f]"
 )
 _ESCAPED = re.compile("|".join([*map(re.escape, _SPECIAL), _BEYOND_T1]))
-_ANY_ENGINE = r"""\ifdefined\Umathchar % LuaTeX or XeTeX: whatever the font has
+ANY_ENGINE = r"""\ifdefined\Umathchar % LuaTeX or XeTeX: whatever the font has
   \DeclareRobustCommand\proctorchar[2]{#2}
 \else
   \DeclareRobustCommand\proctorchar[2]{{[}U+#1]}
 \fi"""
+NEEDS = (
+    r"% Needs \usepackage{booktabs}, \usepackage{longtable}, \usepackage[T1]{fontenc} and",
+    r"% \usepackage{textcomp}; pdfTeX shows characters that are not Latin by their number.",
+)
 _MOST_ROWS = 120
 
 
@@ -77,15 +81,14 @@ def render_latex(report: Report) -> str:
     head = [
         f"% {inline(report.title, 200)}",
         f"% Made by {inline(report.generator, 80)} on {report.generated:%Y-%m-%d}.",
-        r"% Needs \usepackage{booktabs}, \usepackage{longtable}, \usepackage[T1]{fontenc} and",
-        r"% \usepackage{textcomp}; pdfTeX shows characters that are not Latin by their number.",
+        *NEEDS,
     ]
     notes = [
         f"% ! {inline(each.text, 500)}" for each in report.caveats if each.severity == "critical"
     ]
-    blocks = ["\n".join([*head, *notes]), _ANY_ENGINE]
+    blocks = ["\n".join([*head, *notes]), ANY_ENGINE]
     for part in (
-        _headline,
+        headline,
         _looks,
         _differences,
         _ranking,
@@ -101,7 +104,7 @@ def render_latex(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _table(
+def table(
     label: str,
     caption: str,
     head: Sequence[str],
@@ -135,7 +138,8 @@ def _table(
     )
 
 
-def _headline(report: Report) -> Iterator[str]:
+def headline(report: Report, label: str = "success", of: str = "") -> Iterator[str]:
+    """Yield the table of success rates; `label` is its own in the document, `of` says in its caption of what."""
     strict = "Strict success" if report.count_errors_as_failures else "Success"
     found = headline_interval(report)
     how = (
@@ -146,9 +150,9 @@ def _headline(report: Report) -> Iterator[str]:
     mixed = [run.label for run in report.runs if len(run.programs) > 1]
     verb = "mixes" if len(mixed) == 1 else "mix"
     warning = f" {', '.join(mixed)} {verb} several programs of the agent." if mixed else ""
-    yield _table(
-        "success",
-        f"{strict} rates{how}.{warning}",
+    yield table(
+        label,
+        f"{strict} rates{of}{how}.{warning}",
         ("Run", "Rate", "Interval", "Trials", "Tasks", "Clusters", "Left out"),
         (
             (
@@ -171,7 +175,7 @@ def _differences(report: Report) -> Iterator[str]:
         rows += [
             (each.run, part.name, *difference_cells(part.difference, part)) for part in each.slices
         ]
-    yield _table(
+    yield table(
         "differences",
         f"Paired differences from {report.comparison.baseline}. {DIFFERENCES_NOTE} "
         + " ".join(difference_remarks(report.comparison)),
@@ -185,7 +189,7 @@ def _looks(report: Report) -> Iterator[str]:
     rows = [(run.label, *row) for run in report.runs for row in look_rows(run)]
     if rows:
         names = ", ".join(baseline_of_looks(run) for run in report.runs if run.looks)
-        yield _table(
+        yield table(
             "looks", LOOKS_NOTE.format(baseline=names), ("Run", *LOOK_COLUMNS), rows, words=2
         )
 
@@ -195,7 +199,7 @@ def _ranking(report: Report) -> Iterator[str]:
         return
     board = report.ranking.leaderboard
     by = {each.model: each.by for each in report.ranking.dominance if each.dominated}
-    yield _table(
+    yield table(
         "ranks",
         RANKS_NOTE.format(confidence=numbers.level(1 - board.alpha)),
         ("Run", "Worse and dearer than", "Rate", "Ranks"),
@@ -205,7 +209,7 @@ def _ranking(report: Report) -> Iterator[str]:
         ],
         words=2,
     )
-    yield _table(
+    yield table(
         "pairs",
         f"All pairs of runs. {DIFFERENCES_NOTE}",
         ("Run", "Against", *DIFFERENCE_COLUMNS),
@@ -218,7 +222,7 @@ def _drift(report: Report) -> Iterator[str]:
     rows = [row for run in report.runs for row in drift_rows(run)]
     if rows:
         words = " ".join(drift_sentence(run) for run in report.runs)
-        yield _table("drift", f"{DRIFT_NOTE} {words}", DRIFT_COLUMNS, rows, words=2)
+        yield table("drift", f"{DRIFT_NOTE} {words}", DRIFT_COLUMNS, rows, words=2)
 
 
 def _readings(report: Report) -> Iterator[str]:
@@ -244,7 +248,7 @@ def _readings(report: Report) -> Iterator[str]:
             if found
         ]
     if rows:
-        yield _table(
+        yield table(
             "readings",
             "Other readings of success.",
             ("Reading", "Run", "Rate", "95% interval"),
@@ -266,7 +270,7 @@ def _slices(report: Report) -> Iterator[str]:
             "Trials",
         )
         label = re.sub(r"[^a-z0-9]+", "-", group.lower()).strip("-") or "slice"
-        yield _table(f"by-{label}", f"Success by {group}.", head, rows, words=2)
+        yield table(f"by-{label}", f"Success by {group}.", head, rows, words=2)
 
 
 def _outcomes(report: Report) -> Iterator[str]:
@@ -280,7 +284,7 @@ def _outcomes(report: Report) -> Iterator[str]:
             *((f"integrity: {state}", n) for state, n in integrity_counts(run.integrity)),
         )
     ]
-    yield _table(
+    yield table(
         "outcomes",
         "How trials ended, and why they failed.",
         ("Run", "Outcome", "Trials"),
@@ -292,7 +296,7 @@ def _outcomes(report: Report) -> Iterator[str]:
 def _checks(report: Report) -> Iterator[str]:
     rows = [row[:4] for row in check_rows(report)]
     if rows:
-        yield _table(
+        yield table(
             "checks",
             "The checks that failed trials did not pass.",
             ("Run", "Check", "Trials", "Tasks"),
@@ -302,7 +306,7 @@ def _checks(report: Report) -> Iterator[str]:
 
 
 def _effort(report: Report) -> Iterator[str]:
-    yield _table(
+    yield table(
         "effort",
         "What trials used.",
         ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total"),
@@ -310,7 +314,7 @@ def _effort(report: Report) -> Iterator[str]:
         words=2,
     )
     if costs := cost_rows(report):
-        yield _table(
+        yield table(
             "costs",
             "What a scored trial costs, in the mean over tasks.",
             COST_COLUMNS,

@@ -39,7 +39,8 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _banner(report: Report) -> Iterator[str]:
+def banner(report: Report) -> Iterator[str]:
+    """Yield what a reader must know first, with the runs that it is about."""
     for caveat, runs in grouped(report.caveats):
         if caveat.severity == "critical":
             yield f"> **Note{_concerned(report, runs)}:** {escaped(caveat.text, 2000)}"
@@ -52,7 +53,8 @@ def _concerned(report: Report, runs: Sequence[str]) -> str:
     return f" ({', '.join(map(escaped, runs))})"
 
 
-def _headline(report: Report) -> Iterator[str]:
+def headline(report: Report) -> Iterator[str]:
+    """Yield heading and table of success rates, and what the intervals are."""
     strict = report.count_errors_as_failures
     yield f"## {'Strict success rate' if strict else 'Success rate'}"
     yield _table(
@@ -248,8 +250,8 @@ def _footer(report: Report) -> Iterator[str]:
 
 
 _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
-    _banner,
-    _headline,
+    banner,
+    headline,
     _comparison,
     looks,
     ranking,

@@ -120,7 +120,7 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
         live: For a page that is served: the state it shows; it then asks for a newer one.
     """
     folder = files(__package__).joinpath("static")
-    css = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in _STYLES)
+    css = page_styles()
     # One inline script in a scope of its own: browsers load no modules from a page opened from disk.
     scripts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();"
@@ -132,7 +132,7 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
             _with_clipped_texts(report.model_dump(mode="json", exclude=parts))
         ).decode()
     names = run_names(report)
-    return _template().render(
+    return page_template("report.html.j2").render(
         report=report,
         several=len(report.runs) > 1,
         strict=report.count_errors_as_failures,
@@ -149,10 +149,10 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
         pair_address=lambda run, row, other, its: pair_address(names, (run, row), (other, its)),
         has_macro=any(run.summary.macro_average for run in report.runs),
         live=live,
-        csp=_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
-        css=_trusted_markup(css),
-        js=_trusted_markup(script),
-        report_json=_trusted_markup(embeddable(summary))
+        csp=page_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
+        css=trusted_markup(css),
+        js=trusted_markup(script),
+        report_json=trusted_markup(embeddable(summary))
         if len(summary) <= _MOST_PLAIN_JSON
         else None,
         report_packed=pack(summary.encode()) if len(summary) > _MOST_PLAIN_JSON else None,
@@ -161,6 +161,12 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
         side_files=bool(evidence.side_files),
         images=evidence.images,
     )
+
+
+def page_styles() -> str:
+    """Return the style sheet of all pages."""
+    folder = files(__package__).joinpath("static")
+    return "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in _STYLES)
 
 
 def _with_clipped_texts(value: Any) -> Any:
@@ -176,13 +182,14 @@ def _with_clipped_texts(value: Any) -> Any:
     )
 
 
-def _trusted_markup(text: str) -> Markup:
+def trusted_markup(text: str) -> Markup:
     """Exempt our own style and script, and escaped JSON, from being escaped once more."""
     return Markup(text)  # noqa: S704  # see above
 
 
 @cache
-def _template() -> jinja2.Template:
+def page_template(name: str) -> jinja2.Template:
+    """Return a template with the words, figures and plots that all pages share."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bench_report.html_page"),
         autoescape=True,
@@ -252,10 +259,10 @@ def _template() -> jinja2.Template:
         "grouped": grouped,
         "wins": lambda run: sum(row.success is True for row in run.trials),
     }
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
-def _policy(css: str, script: str, *, side_files: bool, live: bool) -> str:
+def page_policy(css: str, script: str, *, side_files: bool = False, live: bool = False) -> str:
     """Allow this very script and style, pictures beside the page or inside it, nothing else."""
     beside = "'self' file:"  # opened from disk, a page has no origin that 'self' matches in every browser
     connect = "connect-src 'self'; " if live else ""

@@ -1,0 +1,227 @@
+"""The report of a study: its declared comparisons first, then all arms by benchmark, then what nobody declared."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench_core.errors import InputError
+from bench_core.files import read_inside, write_atomic
+from bench_core.studies import DeclaredComparison, arm_folders, load_study
+from bench_report.__about__ import __version__
+from bench_report.comparison.baselines import ComparedRun, side_of
+from bench_report.comparison.differences import difference
+from bench_report.model import Difference, Report
+from bench_report.report_data import report_of
+from bench_report.report_files import write_report
+from bench_report.run_data.sources import Source, read_runs
+from bench_report.study_model import (
+    BenchmarkPart,
+    Declaration,
+    DeclaredResult,
+    StudyChange,
+    StudyPair,
+    StudyReport,
+    Verdict,
+)
+
+
+class _AnyVariable(dict[str, str]):
+    """Variables of a file that was read elsewhere: what they fill in declares nothing, and is not needed here."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "unset"
+
+
+def write_study_report(study: Path, out: Path) -> list[Path]:
+    """Write the report of a study's folder into `out`, and of each benchmark below it; return the study's files.
+
+    Raises:
+        InputError: It has no runs, or its file cannot be read.
+        RunFolderError: A run folder is damaged.
+    """
+    from bench_report.formats.study import render_study_latex, render_study_markdown
+    from bench_report.html_page.study_page import render_study_page
+
+    found, parts = study_report_of(study, out)
+    out.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, text in (
+        ("index.html", render_study_page(found)),
+        ("study.md", render_study_markdown(found)),
+        ("study.tex", render_study_latex(found)),
+        ("study.json", found.model_dump_json(indent=1) + "\n"),
+    ):
+        if (out / name).is_symlink():
+            raise InputError(f"{out / name} is a link: remove it, or use another --out")
+        write_atomic(out / name, text.encode())
+        files.append(out / name)
+    for part, (report, runs) in zip(found.benchmarks, parts, strict=True):
+        write_report(report, runs, out / part.folder, formats=("html", "json"))
+    return files
+
+
+def study_report_of(
+    study: Path, out: Path
+) -> tuple[StudyReport, list[tuple[Report, list[Source]]]]:
+    """Return a study's report, and the whole report and runs of each benchmark."""
+    file = load_study(study / "study.yaml", _AnyVariable())
+    folders: dict[str, dict[str, Path]] = {}
+    for benchmark, arm, folder in arm_folders(study):
+        folders.setdefault(benchmark, {})[arm] = folder
+    order = [each.name for each in file.arms]
+    runs = {
+        name: [
+            _named(arm, arms[arm])
+            for arm in sorted(arms, key=lambda each: (each not in order, order.index(each) if each in order else 0, each))
+        ]
+        for name, arms in folders.items()
+    }  # fmt: skip
+    last = max(
+        (d for each in itertools.chain(*runs.values()) if (d := each.view.last_date())),
+        default=None,
+    )
+    sides = {name: {run.label: side_of(run) for run in each} for name, each in runs.items()}
+    declaration = _declaration(study, file.source, file.notes)
+    declared = [_declared(each, sides) for each in (file.comparisons if declaration.sealed else ())]
+    taken = {
+        (pair.benchmark, frozenset((pair.difference.run, pair.difference.baseline)))
+        for each in declared
+        for pair in each.pairs
+    }
+    pairs = {
+        name: [
+            (new, old)
+            for old, new in itertools.combinations(each.values(), 2)
+            if (name, frozenset((new.label, old.label))) not in taken
+        ]
+        for name, each in sides.items()
+    }
+    explored = sum(map(len, pairs.values()))
+    parts, wholes = [], []
+    for name, each in runs.items():
+        whole = report_of(each, out=out / name, title=f"{file.name}: {name}", mix=True, now=last)
+        wholes.append((whole, each))
+        parts.append(
+            BenchmarkPart(
+                name=name,
+                folder=name,
+                added=tuple(arm for arm in sides[name] if arm not in order),
+                missing=tuple(arm for arm in order if arm not in sides[name]),
+                report=_slim(whole),
+                explored=tuple(difference(new, old, together=explored) for new, old in pairs[name]),
+            )
+        )
+    found = StudyReport(
+        name=file.name,
+        generator=f"bench-report {__version__}",
+        as_of=last,
+        declaration=declaration,
+        changes=tuple(_changes(study)),
+        declared=tuple(declared),
+        benchmarks=tuple(parts),
+        explored=explored,
+    )
+    return found, wholes
+
+
+def _named(arm: str, folder: Path) -> Source:
+    (found,) = read_runs([folder])
+    found.label = arm
+    return found
+
+
+def _slim(report: Report) -> Report:
+    """Return a report without trials and tasks, which the benchmark's own has, and without what made it."""
+    runs = tuple(each.model_copy(update={"trials": ()}) for each in report.runs)
+    return report.model_copy(
+        update={"runs": runs, "tasks": (), "comparison": None, "ranking": None}
+    )
+
+
+def _declared(
+    comparison: DeclaredComparison, sides: Mapping[str, Mapping[str, ComparedRun]]
+) -> DeclaredResult:
+    wanted = [(name, arm) for name in comparison.benchmarks for arm in comparison.arms]
+    pairs = []
+    for name, arm in wanted:
+        there = sides.get(name, {})
+        missing = [each for each in (arm, comparison.baseline) if each not in there]
+        if missing:
+            found = Difference(
+                run=arm,
+                baseline=comparison.baseline,
+                shared_tasks=0,
+                level=comparison.level,
+                note=f"{' and '.join(missing)} did not run on {name}",
+            )
+            pairs.append(StudyPair(benchmark=name, verdict="not_run", difference=found))
+            continue
+        found = difference(
+            there[arm],
+            there[comparison.baseline],
+            together=len(wanted),
+            level=comparison.level,
+            of_scores=comparison.outcome == "score",
+        )
+        verdict = _verdict(found, comparison.drop)
+        pairs.append(StudyPair(benchmark=name, verdict=verdict, difference=found))
+    return DeclaredResult(comparison=comparison, together=len(wanted), pairs=tuple(pairs))
+
+
+def _verdict(found: Difference, drop: float | None) -> Verdict:
+    """Decide by the interval that holds for all pairs together."""
+    low = found.low if found.joint_low is None else found.joint_low
+    high = found.high if found.joint_high is None else found.joint_high
+    if low is None or high is None:
+        return "undecided"
+    if low > 0:
+        return "better"
+    if high < 0:
+        return "worse"
+    return "no_such_drop" if drop is not None and low > -drop else "undecided"
+
+
+def _declaration(study: Path, source: bytes, notes: str) -> Declaration:
+    digest = hashlib.sha256(source).hexdigest()
+    try:
+        sealed = json.loads(read_inside(study, "sealed.json"))
+    except FileNotFoundError:
+        return Declaration(sealed=False, notes=notes)
+    except ValueError as error:
+        raise InputError(
+            f"{study / 'sealed.json'} is not readable ({error}): restore it from a copy"
+        ) from None
+    kept = _text(sealed, "study_sha256", "sha256", "hash")
+    return Declaration(
+        sealed=True,
+        sha256=kept,
+        declared=_text(sealed, "sealed", "time", "declared"),
+        unchanged=None if kept is None else kept == digest,
+        notes=notes,
+    )
+
+
+def _text(record: Any, *names: str) -> Any:
+    return next(
+        (record[name] for name in names if isinstance(record, dict) and record.get(name)), None
+    )
+
+
+def _changes(study: Path) -> Iterator[StudyChange]:
+    try:
+        lines = read_inside(study, "changes.jsonl").decode().splitlines()
+    except FileNotFoundError:
+        return
+    for line in filter(str.strip, lines):
+        record = json.loads(line)
+        yield StudyChange(
+            time=_text(record, "time"), text=str(_text(record, "text", "what") or line)
+        )
