@@ -55,7 +55,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(STORED / benchmark / arm, folder / "runs" / benchmark / arm)
     (folder / "study.yaml").write_text(FILE, encoding="utf-8")
     digest = hashlib.sha256(FILE.encode()).hexdigest()
-    (folder / "sealed.json").write_text(json.dumps({"study_sha256": digest, "sealed": _DATE}))
+    (folder / "sealed.json").write_text(json.dumps({"sha256": digest, "time": _DATE}))
     return folder
 
 

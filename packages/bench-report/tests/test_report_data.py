@@ -9,17 +9,18 @@ import jsonschema
 import pytest
 
 from bench_core.errors import InputError, RunFolderError, SchemaVersionError
-from bench_core.records import AgentCode
+from bench_core.records import AgentCode, Record
 from bench_core.run_folder import schema_text
 from bench_core.testing import make_tasks
 from bench_report import IncomparableRunsError, Report, read_runs, report_of
 from bench_report.run_data.sources import told_apart
+from bench_report.study_model import StudyReport
 
 if TYPE_CHECKING:
     from conftest import Builds, Built, Results, Runs
 
 
-SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "schemas" / "report.json"
+SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "schemas"
 
 
 def codes(built: Built) -> set[str]:
@@ -32,10 +33,16 @@ def test_the_report_fits_its_published_schema(run: Runs, build: Builds) -> None:
     jsonschema.validate(built.json, json.loads(schema_text(Report)))
 
 
-@pytest.mark.skipif(not SCHEMA.is_file(), reason="the documentation is not part of this checkout")
-def test_the_published_schema_is_that_of_the_record() -> None:
-    assert SCHEMA.read_text("utf-8") == schema_text(Report), (
-        "write it again: bench-report schema > docs/schemas/report.json"
+@pytest.mark.skipif(not SCHEMAS.is_dir(), reason="the documentation is not part of this checkout")
+@pytest.mark.parametrize(
+    ("name", "record", "command"),
+    [("report", Report, "schema"), ("study-report", StudyReport, "schema study")],
+)
+def test_the_published_schema_is_that_of_the_record(
+    name: str, record: type[Record], command: str
+) -> None:
+    assert (SCHEMAS / f"{name}.json").read_text("utf-8") == schema_text(record), (
+        f"write it again: bench-report {command} > docs/schemas/{name}.json"
     )
 
 

@@ -199,11 +199,11 @@ def _declaration(study: Path, source: bytes, notes: str) -> Declaration:
         raise InputError(
             f"{study / 'sealed.json'} is not readable ({error}): restore it from a copy"
         ) from None
-    kept = _text(sealed, "study_sha256", "sha256", "hash")
+    kept = _text(sealed, "sha256")
     return Declaration(
         sealed=True,
         sha256=kept,
-        declared=_text(sealed, "sealed", "time", "declared"),
+        declared=_text(sealed, "time"),
         unchanged=None if kept is None else kept == digest,
         notes=notes,
     )
@@ -222,6 +222,4 @@ def _changes(study: Path) -> Iterator[StudyChange]:
         return
     for line in filter(str.strip, lines):
         record = json.loads(line)
-        yield StudyChange(
-            time=_text(record, "time"), text=str(_text(record, "text", "what") or line)
-        )
+        yield StudyChange(time=_text(record, "time"), text=str(_text(record, "text") or line))

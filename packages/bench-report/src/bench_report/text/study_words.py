@@ -49,7 +49,7 @@ def declared_note(result: DeclaredResult) -> str:
         f"Declared: {pairs}, right together with {level} confidence (Bonferroni)",
         f"the drop that matters is {_drop(asked.drop)}" if asked.drop else "no drop that matters was declared",
         "only drops were looked for; the intervals have two sides all the same" if asked.sides == "drop" else "",
-        f"looked at {asked.looks} times, the end included; the intervals are those of the end" if asked.looks > 1 else "",
+        f"looked at {asked.looks} times, the end included: these intervals take no account of that" if asked.looks > 1 else "",
     ]  # fmt: skip
     return "; ".join(filter(None, parts)) + "."
 
