@@ -321,7 +321,7 @@ def test_every_form_tells_the_declared_comparison_before_the_explorations(report
         assert (
             0
             < text.index("Comparison 1: against scripted")
-            < text.index("Nobody declared these pairs")
+            < text.index("These pairs were not declared")
         )
     found = json.loads((reported / "study.json").read_text())
     (declared,) = found["declared"]

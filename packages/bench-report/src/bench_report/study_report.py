@@ -1,4 +1,4 @@
-"""The report of a study: its declared comparisons first, then all arms by benchmark, then what nobody declared."""
+"""The report of a study: its declared comparisons first, then all arms by benchmark, then what was not declared."""
 
 from __future__ import annotations
 

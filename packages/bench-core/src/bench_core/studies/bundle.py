@@ -59,7 +59,7 @@ _LEAST_WORD = 4
 _NOBODY = frozenset(
     {"root", "user", "users", "ubuntu", "admin", "runner", "docker", "shared", "public"}
 )
-"""Names of accounts that name nobody; `/root/` is also a group of a GitLab."""
+"""Names of accounts that are no one's own; `/root/` is also a group of a GitLab."""
 _HOME = re.compile(r"((?:/home|/Users)/|[A-Za-z]:\\+Users\\+)([^/\\\s\"':]+)")
 _HOST = re.compile(r"(?=.*[-.\d]).{6,}")
 """A name of a machine that is no word of ordinary text, as `machine` is."""
@@ -217,7 +217,7 @@ class _Anonymiser:
 
 
 def _names(account: str) -> bool:
-    """Whether the name of an account or a machine may name somebody."""
+    """Whether the name of an account or a machine may tell who it is."""
     return account.lower() not in _NOBODY | {"localhost"}
 
 
@@ -273,9 +273,9 @@ def _copy_run(source: Path, target: Path, clean: _Anonymiser, *, evidence: bool)
 def _anonymous_info(
     info: RunInfo, left: Mapping[str, tuple[int, str]], target: Path, clean: _Anonymiser
 ) -> RunInfo:
-    nobody = {"git": None, "host": None}
+    unnamed = {"git": None, "host": None}
     sessions = [
-        each.model_copy(update=nobody | {"pid": None, "command": tuple(_shortened(each.command))})
+        each.model_copy(update=unnamed | {"pid": None, "command": tuple(_shortened(each.command))})
         for each in unsealed(info, left).sessions
     ]
     (results, results_sha256), (events, events_sha256) = left["results.jsonl"], left["events.jsonl"]
@@ -286,7 +286,7 @@ def _anonymous_info(
     sessions[-1] = sessions[-1].model_copy(update=last)
     code = info.agent_code and info.agent_code.model_copy(update={"git": None})
     anonymous = info.model_copy(
-        update=nobody
+        update=unnamed
         | {
             "sessions": tuple(sessions),
             "agent_code": code,

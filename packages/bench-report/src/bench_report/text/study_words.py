@@ -13,7 +13,7 @@ _PLACES = (0, 1, 2, 3, 4, 6, 7)
 """Of `DIFFERENCE_COLUMNS`: all but the p-value about these very tasks."""
 EXPLORED_COLUMNS = ("Benchmark", "Arm", "Against", *(DIFFERENCE_COLUMNS[n] for n in _PLACES))
 EXPLORED_NOTE = (
-    "Nobody declared these pairs before the first trial, so that they suggest what to study next and prove nothing. "
+    "These pairs were not declared before the first trial, so that they suggest what to study next and prove nothing. "
     "Together: over all {number} of them. Slices and tasks, in the reports of the benchmarks, are explorations, too."
 )
 UNSEALED = "Nothing was sealed before the first trial: all comparisons below are explorations, those of the file included."
