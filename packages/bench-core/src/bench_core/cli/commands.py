@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.checkers import execute_checkers
 from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
 from bench_core.terminal import duration, plain_lines
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from bench_core.checkers import Checker
+    from bench_core.cli.checkers import AuditOptions
     from bench_core.records import Task
     from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
@@ -75,14 +78,20 @@ def list_tasks(
     columns: Sequence[str] = (),
     *,
     as_json: bool = False,
+    audit: AuditOptions | None = None,
+    checker: Callable[[], Checker] | None = None,
 ) -> None:
     """Do what a `tasks` command does: print the tasks that fit the options.
 
-    `columns` are names of groups to show between id and goal; all by default.
+    `columns` are names of groups to show between id and goal; all by default. With `audit`, print what
+    the benchmark's own `checker` accepts instead.
     """
     from bench_core.run_spec import select_tasks
 
     chosen = select_tasks(tasks, options.task_filter())
+    if audit is not None and checker is not None:
+        execute_checkers(checker(), chosen, audit, as_json=as_json)
+        return
     if as_json:
         fields = {"config", "inputs"}
         records = [t.model_dump(mode="json", exclude=fields, exclude_none=True) for t in chosen]

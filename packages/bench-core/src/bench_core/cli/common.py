@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from bench_core.cli.checkers import AuditOptions, checker_options
 from bench_core.cli.commands import execute_prepared
 from bench_core.cli.demo import execute_demo
 from bench_core.cli.doctor import execute_doctor
@@ -24,6 +25,23 @@ from bench_core.cli.panels import PanelCommand, stacked
 from bench_core.cli.tables import json_text
 
 _Hook = TypeVar("_Hook", bound="Callable[..., Any]")
+
+
+def _task_list_options(*, checkers: bool = False) -> Callable[[Any], Any]:
+    return stacked(task_options, *([checker_options] if checkers else []), json_option)
+
+
+def _tasks(hook: Callable[..., Any], *, checkers: bool | None = None, **options: Any) -> None:
+    if checkers is None:
+        hook(**options)
+        return
+    names = [name for name in AuditOptions.model_fields if name in options]
+    asked = AuditOptions(**{name: options.pop(name) for name in names})
+    if not checkers and asked != AuditOptions():
+        raise click.UsageError(
+            "--mutant, --draw, --labels and --checkers-seed need --checkers: add it"
+        )
+    hook(audit=asked if checkers else None, **options)
 
 
 def _run(hook: Callable[..., Any], *, dry_run: bool, as_json: bool, **options: Any) -> None:
@@ -45,7 +63,7 @@ def _demo(hook: Callable[..., Any], *, as_json: bool, **options: Any) -> None:
 
 
 _COMMANDS: dict[str, tuple[Callable[..., Callable[[Any], Any]], Callable[..., None] | None]] = {
-    "tasks": (lambda: stacked(task_options, json_option), None),
+    "tasks": (_task_list_options, _tasks),
     "run": (run_options, _run),
     "rescore": (lambda: rescore_options, None),
     "import": (lambda: import_options, _import),
@@ -68,12 +86,12 @@ def common_command(
     - `doctor`: the checks; without `as_json`.
     - `demo`: what runs the demo with a `Progress`, and a tuple of these runs; without `as_json`.
 
-    A hook of `tasks` or `rescore` gets all values and shows what it finds by `list_tasks` or `execute_rescore`.
+    A hook of `tasks` or `rescore` gets all values (`audit` instead of those of `--checkers`, for `list_tasks`) and shows what it finds by `list_tasks` or `execute_rescore`.
 
     Args:
         group: Gets the command.
         own: The runner's own options as decorators.
-        defaults: For `run`, as `run_options` takes them.
+        defaults: For `run`, as `run_options` takes them; for `tasks`, `checkers=True` adds `--checkers`.
 
     Example:
         >>> main = click.Group("my-benchmark")

@@ -1,0 +1,249 @@
+"""What a benchmark's own checkers accept: a right end state, made wrong or harmlessly different.
+
+An operator makes a mutant of a right end state: the act on the wrong item, a field missing, the same request
+twice. Each mutant says what it is and whether it is right; the benchmark's own checker decides. What it accepts
+wrongly makes a success rate too high, what it refuses wrongly too low.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, Literal, Protocol
+
+from pydantic import Field, JsonValue
+
+from bench_core.errors import InputError, NotEstimableError
+from bench_core.records import Record, Task
+
+__all__ = [
+    "AuditedTask",
+    "Checker",
+    "CheckerAudit",
+    "Mutant",
+    "NoMutantsError",
+    "Outcome",
+    "Share",
+    "Verdict",
+    "audit_checkers",
+    "find_mutant",
+]
+
+_RATES = "bench_core.statistics.rates"
+"""Imported when a share is asked for: the base does without numpy."""
+
+Verdict = Literal["wrong", "right", "unknown"]
+"""Whether an end state fulfils the task; `unknown` is shown and never counted."""
+
+
+class NoMutantsError(Exception):
+    """No end state of a task can be made; the message says why."""
+
+
+class Mutant(Record):
+    """An end state made from a right one.
+
+    Attributes:
+        operator: How it was made, e.g. `field-missing`.
+        number: Tells apart the mutants of one operator in one task.
+        change: What it is, in words and without a judgement.
+        why: Why it is wrong, right or not certain.
+        evidence: What a reader needs to see to judge it.
+        material: What the checker reads; made anew from the seed, and in no record.
+    """
+
+    task_id: str
+    operator: str
+    number: int = 1
+    verdict: Verdict
+    change: str
+    why: str
+    evidence: JsonValue = None
+    material: Any = Field(default=None, exclude=True, repr=False)
+
+    @property
+    def mutant_id(self) -> str:
+        """Its name within its task."""
+        return f"{self.operator}-{self.number}"
+
+
+class Outcome(Record):
+    """A mutant and what the checker made of it.
+
+    Attributes:
+        accepted: None if the checker did not decide.
+        said: What the checker said.
+    """
+
+    mutant: Mutant
+    accepted: bool | None
+    said: str | None = None
+
+
+class AuditedTask(Record):
+    """The outcomes of one task's mutants.
+
+    Attributes:
+        none_because: Why there are none.
+    """
+
+    task_id: str
+    outcomes: tuple[Outcome, ...] = ()
+    none_because: str | None = None
+
+    def decided(self, verdict: Verdict) -> list[Outcome]:
+        """Return the outcomes of mutants with this verdict that the checker decided."""
+        return [o for o in self.outcomes if o.mutant.verdict == verdict and o.accepted is not None]
+
+    @property
+    def wrong_accepted(self) -> list[Outcome]:
+        """Wrong end states that the checker accepts."""
+        return [each for each in self.decided("wrong") if each.accepted]
+
+    @property
+    def right_refused(self) -> list[Outcome]:
+        """Right end states that the checker refuses."""
+        return [each for each in self.decided("right") if not each.accepted]
+
+
+class Share(Record):
+    """The mean over tasks of a share of their end states, with its interval at 95%; tasks are the clusters."""
+
+    estimate: float
+    low: float
+    high: float
+    tasks: int
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.3f} [{self.low:.3f}, {self.high:.3f}] over {self.tasks} tasks"
+
+
+class CheckerAudit(Record):
+    """What the checkers of a benchmark's tasks accept.
+
+    Attributes:
+        checker: The checker and its version.
+        wrong_accepted: The share of wrong end states accepted; None if it cannot be estimated.
+        right_refused: The share of right ones refused, likewise.
+    """
+
+    schema_version: Literal[1] = 1
+    benchmark: str
+    checker: str
+    seed: int
+    tasks: tuple[AuditedTask, ...]
+    wrong_accepted: Share | None = None
+    right_refused: Share | None = None
+
+    @property
+    def outcomes(self) -> Iterator[Outcome]:
+        """All outcomes, task by task."""
+        return (each for task in self.tasks for each in task.outcomes)
+
+    def drawn(self, count: int) -> list[Outcome]:
+        """Return `count` mutants with a verdict, drawn by the seed from those of all tasks."""
+        certain = [each for each in self.outcomes if each.mutant.verdict != "unknown"]
+        draw = random.Random(f"{self.seed}:draw")  # noqa: S311  # seeded on purpose
+        return draw.sample(certain, min(count, len(certain)))
+
+    def by_operator(self) -> list[tuple[str, Verdict, int, int]]:
+        """Return each operator with its verdict, how many mutants were accepted, and of how many decided."""
+        counts: dict[tuple[str, Verdict], list[bool]] = {}
+        for each in self.outcomes:
+            if each.accepted is not None:
+                key = each.mutant.operator, each.mutant.verdict
+                counts.setdefault(key, []).append(each.accepted)
+        return [(*key, sum(counts[key]), len(counts[key])) for key in sorted(counts)]
+
+
+class Checker(Protocol):
+    """A benchmark's checker, and what makes end states for it.
+
+    Attributes:
+        benchmark: The benchmark's name.
+        name: The checker and its version.
+    """
+
+    benchmark: str
+    name: str
+
+    def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:
+        """Return the task's mutants; whatever is chosen is chosen by `draw`.
+
+        Raises:
+            NoMutantsError: None can be made.
+        """
+        ...
+
+    def judge(self, task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
+        """Return whether the checker accepts the mutant, None if it does not decide, and what it said."""
+        ...
+
+
+def audit_checkers(
+    checker: Checker,
+    tasks: Iterable[Task],
+    seed: int = 0,
+    done: Callable[[AuditedTask], None] = lambda _: None,
+) -> CheckerAudit:
+    """Let the checker judge every mutant of the tasks; `done` is told each task.
+
+    The same seed makes the same mutants, whichever other tasks are looked at.
+    """
+    audited = []
+    for task in tasks:
+        try:
+            mutants = checker.mutants(task, _draw(checker, task, seed))
+            judged = [(each, *checker.judge(task, each)) for each in mutants]
+            outcomes = tuple(Outcome(mutant=m, accepted=yes, said=said) for m, yes, said in judged)
+            found = AuditedTask(task_id=task.task_id, outcomes=outcomes)
+        except NoMutantsError as error:
+            found = AuditedTask(task_id=task.task_id, none_because=str(error))
+        done(found)
+        audited.append(found)
+    return CheckerAudit(
+        benchmark=checker.benchmark,
+        checker=checker.name,
+        seed=seed,
+        tasks=tuple(audited),
+        wrong_accepted=_rate(audited, "wrong", accepted=True),
+        right_refused=_rate(audited, "right", accepted=False),
+    )
+
+
+def find_mutant(checker: Checker, task: Task, mutant_id: str, seed: int = 0) -> Mutant:
+    """Make one mutant again.
+
+    Raises:
+        InputError: The task has no mutant of this name.
+    """
+    try:
+        known = {each.mutant_id: each for each in checker.mutants(task, _draw(checker, task, seed))}
+    except NoMutantsError as error:
+        raise InputError(f"task {task.task_id} has no mutants: {error}") from error
+    if mutant_id not in known:
+        raise InputError(
+            f"task {task.task_id} has no mutant {mutant_id!r} with seed {seed}: "
+            f"it has {', '.join(known)}"
+        )
+    return known[mutant_id]
+
+
+def _draw(checker: Checker, task: Task, seed: int) -> random.Random:
+    key = f"{seed}:{checker.benchmark}:{task.task_id}"
+    return random.Random(key)  # noqa: S311  # seeded on purpose
+
+
+def _rate(tasks: Sequence[AuditedTask], verdict: Verdict, *, accepted: bool) -> Share | None:
+    rates = import_module(_RATES)
+    scores = {
+        task.task_id: [float(each.accepted is accepted) for each in task.decided(verdict)]
+        for task in tasks
+    }
+    try:
+        found = rates.success_rate_interval({name: each for name, each in scores.items() if each})
+    except NotEstimableError:
+        return None
+    return Share.model_validate({name: getattr(found, name) for name in Share.model_fields})
