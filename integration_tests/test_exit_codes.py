@@ -62,7 +62,7 @@ bench-report export waa-baseline RUN:webarena --out OUT-FILE
 bench-report export webarena RUN:webarena --out OUT-FILE
 bench-report export atif RUN:webarena --out OUT-FOLDER
 bench-report export every-eval-ever RUN:webarena --out OUT-FOLDER
-bench-report export eval-results RUN:webarena --out OUT-FILE
+bench-report export eval-results RUN:webarena --out OUT-FILE --dataset someone/something
 bench-report export csv RUN:webarena --out OUT-FOLDER
 bench-report export parquet RUN:webarena --out OUT-FOLDER
 bench-report export template RUN:webarena --out OUT-FILE --template TEXT:page.j2

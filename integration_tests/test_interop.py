@@ -34,8 +34,8 @@ for each in sys.argv[1:]:
     assert found.schema_version == "ATIF-v1.8" and found.steps
 """
 _READ_ENTRIES = """
-import json, sys, huggingface_hub as hub
-rows = json.load(open(sys.argv[1]))
+import sys, huggingface_hub as hub, yaml
+rows = yaml.safe_load(open(sys.argv[1]))
 assert hub.eval_result_entries_to_yaml(hub.parse_eval_result_entries(rows)) == rows
 """
 _READ_LOG = """
@@ -66,6 +66,7 @@ def export(form: str, run: Path, out: Path) -> list[Path]:
         "--out",
         out,
         "--json",
+        *(["--dataset", "someone/something"] if form == "eval-results" else []),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=True)
     return [Path(each) for each in json.loads(done.stdout)["files"]]

@@ -39,7 +39,7 @@ FOREIGN = {
     "PROCTOR_OPENENV": ("3.11", ["openenv==0.10.0"]),
     "PROCTOR_ATIF": ("3.11", ["atif==1.8.0"]),
     "PROCTOR_EVERY_EVAL_EVER": ("3.12", ["every-eval-ever==0.3.0"]),
-    "PROCTOR_HUGGINGFACE_HUB": ("3.12", ["huggingface-hub==2.4.0"]),
+    "PROCTOR_HUGGINGFACE_HUB": ("3.12", ["huggingface-hub==2.4.0", "pyyaml"]),
     "PROCTOR_INSPECT": ("3.11", ["inspect-ai==0.3.285", "websockets>=15"]),
     "PROCTOR_NEMO_GYM": ("3.12", ["nemo-gym==0.4.0"]),
     "PROCTOR_VERIFIERS": (
@@ -211,7 +211,10 @@ def _interop(session: nox.Session) -> None:
         variable: python_with(session, variable.lower(), python, needed)
         for variable, (python, needed) in FOREIGN.items()
     }
-    tests = [f"integration_tests/test_{each}.py" for each in ("interop", "interop_sessions")]
+    tests = [
+        f"integration_tests/test_{each}.py"
+        for each in ("interop", "interop_sessions", "one_number")
+    ]
     session.run("pytest", *tests, *session.posargs, env=found)
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import zipfile
@@ -88,9 +89,30 @@ def test_inspect_gets_calls_scores_usage_and_errors(walked: Path, tmp_path: Path
         assert ("scores" in sample) == (result.score is not None)
         (usage,) = sample["model_usage"].values()
         assert usage["total_tokens"] == result.usage.total_tokens
-    scored = [r.success for r in sorted_results(walked) if r.score is not None]
-    accuracy = log["results"]["scores"][0]["metrics"]["accuracy"]["value"]
-    assert accuracy == pytest.approx(sum(map(bool, scored)) / len(scored))
+        assert ("error" in sample) == (result.score is None)
+    (score,) = log["results"]["scores"]
+    assert (score["reducer"], sorted(score["metrics"])) == ("mean", ["accuracy", "stderr"])
+
+
+def test_a_log_has_a_name_that_inspect_view_lists_or_a_warning(
+    walked: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (listed,) = export("inspect", [walked], tmp_path / "logs")
+    assert re.fullmatch(r"2026-03-01T09-00-00\+00-00_demo_[0-9a-f]{22}\.json", listed.name)
+    export("inspect", [walked], tmp_path / listed.name)
+    assert "does not list" not in caplog.text
+    export("inspect", [walked], tmp_path / "log.json")
+    assert "does not list log.json" in caplog.text
+
+
+@pytest.mark.parametrize("dataset", [None, "webarena", "a/b\nvalue: 1"])
+def test_an_entry_of_the_hub_needs_a_data_set_of_the_hub(
+    dataset: str | None, walked: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="--dataset OWNER/NAME"):
+        export("eval-results", [walked], tmp_path / "entry.yaml", dataset=dataset)
+    with pytest.raises(InputError, match="'atif' has none"):
+        export("atif", [walked], tmp_path / "atif", dataset="a/b")
 
 
 def sorted_results(folder: Path) -> list[TrialResult]:

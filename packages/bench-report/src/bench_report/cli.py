@@ -352,6 +352,11 @@ def plan(*, as_json: bool, **options: Any) -> None:
 )
 @click.option("--pdf", is_flag=True, help="Also print `figures` as PDF, by Chromium.")
 @click.option("--title", metavar="TEXT", help="Title of the document.")
+@click.option(
+    "--dataset",
+    metavar="OWNER/NAME",
+    help="Data set of the Hugging Face Hub that registers the benchmark, for `eval-results`.",
+)
 @_STRICT
 @_MIX
 @json_option
@@ -361,7 +366,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     WHAT is one of:
 
     \b
-    inspect       an EvalLog of Inspect (a .json file)
+    inspect       an EvalLog of Inspect (a .json file, or a folder for a name that `inspect view` lists)
     atif          ATIF trajectories, one file per trial (a folder)
     every-eval-ever  records of Every Eval Ever: an aggregate, and a line for each trial (a folder)
     eval-results  an entry for `.eval_results` of a model page on the Hugging Face Hub (a .yaml file)

@@ -19,6 +19,7 @@ from bench_report.interchange.hugging_face import export_eval_results
 from bench_report.interchange.imported_run import write_run
 from bench_report.interchange.inspect_export import export_inspect
 from bench_report.interchange.inspect_import import import_inspect
+from bench_report.model import Report
 from bench_report.report_data import report_of
 from bench_report.report_files import write_report
 from bench_report.run_data.sources import Source, read_runs
@@ -40,6 +41,7 @@ def export(
     title: str | None = None,
     count_errors_as_failures: bool = False,
     mix: bool = False,
+    dataset: str | None = None,
 ) -> list[Path]:
     """Write run folders in another form and return the files.
 
@@ -48,12 +50,14 @@ def export(
             `waa-baseline`, `webarena`, `template` (a document); `figures` (SVG files); or `latex`, `csv`,
             `parquet`, `junit`, `md`, `json`, `html`.
         folders: Run folders.
-        out: A file for `inspect`, `baseline`, `eval-results`, `results` and documents, else a folder.
+        out: A file for `baseline`, `eval-results`, `results` and documents, for `inspect` a `.json` file or
+            a folder, else a folder.
         template: The user's own template, for `template`.
         pdf: Also print `figures` as PDF, by the Chromium of this machine.
         title: Of the document.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
         mix: Allow runs that cannot be compared, and label the document as mixed.
+        dataset: The data set of the Hugging Face Hub that `eval-results` are of.
 
     Raises:
         InputError: A form needs one run and several were given, or the template is missing.
@@ -64,11 +68,13 @@ def export(
         raise InputError("--pdf is for `figures`; `html` prints from a browser")
     if template is not None and (what == "figures" or what in {*_OF_ONE_RUN, "results"}):
         raise InputError(f"--template is for `template`; {what!r} has none")
+    if dataset is not None and what != "eval-results":
+        raise InputError(f"--dataset is for `eval-results`; {what!r} has none")
     runs = read_runs(folders, tell=True, statistics=what != "results")
     if what == "results":
         return [write_results(runs, out)]
     if what in _OF_ONE_RUN:
-        return _export_single_run(what, runs, out)
+        return _export_single_run(what, runs, out, dataset)
     report = report_of(
         runs,
         # links to evidence are relative to the folder of the file that has them
@@ -78,12 +84,7 @@ def export(
         mix=mix,
     )
     if what == "figures":
-        figures = list(figures_of(report))
-        files = [_write(out / f"{each.name}.svg", each.svg) for each in figures]
-        for name, document in print_figures(figures) if pdf else ():
-            files.append(out / f"{name}.pdf")
-            write_atomic(files[-1], document)
-        return files
+        return _write_figures(report, out, pdf=pdf)
     if what == "template" and template is None:
         raise InputError("give the template with --template FILE")
     if what in DOCUMENTS or template is not None:
@@ -94,7 +95,18 @@ def export(
     return write_report(report, runs, out, formats=[what])
 
 
-def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Path]:
+def _write_figures(report: Report, out: Path, *, pdf: bool) -> list[Path]:
+    figures = list(figures_of(report))
+    files = [_write(out / f"{each.name}.svg", each.svg) for each in figures]
+    for name, document in print_figures(figures) if pdf else ():
+        files.append(out / f"{name}.pdf")
+        write_atomic(files[-1], document)
+    return files
+
+
+def _export_single_run(
+    what: str, runs: Sequence[Source], out: Path, dataset: str | None
+) -> list[Path]:
     if len(runs) > 1:
         raise InputError(
             f"{what} holds one run, and {len(runs)} were given: export them one by one"
@@ -107,7 +119,7 @@ def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Pat
     if what == "every-eval-ever":
         return export_every_eval_ever(run, out)
     if what == "eval-results":
-        return [export_eval_results(run, out)]
+        return [export_eval_results(run, out, dataset)]
     return [_write(out, baseline_of(run).model_dump_json(indent=1) + "\n")]
 
 

@@ -48,6 +48,7 @@ def _suite(run: RunReport, tasks: dict[tuple[str, str], TaskEntry]) -> ET.Elemen
     }
     if len(run.programs) > 1:
         facts["warning"] = f"mixes {len(run.programs)} programs of the agent"
+    facts |= {f"damaged {number}": each for number, each in enumerate(run.damage, start=1)}
     for name, value in facts.items():
         ET.SubElement(properties, "property", {"name": name, "value": _attribute(value)})
     cases = [_case(row, tasks[run.info.benchmark, row.task_id]) for row in run.trials]

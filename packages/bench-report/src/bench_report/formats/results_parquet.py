@@ -120,6 +120,8 @@ def write_results(
     }
     kinds = {**_OF_RUN_AND_TASK, **{name: kind for name, (kind, _) in _COLUMNS.items()}}
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
+    if damage := {run.info.run_id: run.view.damage for run in runs if run.view.damage}:
+        schema = schema.with_metadata({"damage": to_json(damage)})
     out.parent.mkdir(parents=True, exist_ok=True)
     with (
         open_atomic(out) as file,

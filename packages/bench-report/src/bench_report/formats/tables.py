@@ -250,6 +250,7 @@ def _counts(report: Report) -> Iterator[Row]:
             ("integrity", dict(integrity_counts(run.integrity))),
             ("finding", run.integrity.codes if run.integrity else {}),
             ("agent's program", run.programs if len(run.programs) > 1 else {}),
+            ("damage", dict.fromkeys(run.damage)),
         ):
             for name, number in counts.items():
                 yield {"run": run.label, "kind": kind, "name": name, "trials": number}

@@ -68,6 +68,7 @@ def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Jso
         "final_metrics": metrics,
         "extra": {
             "reward": result.score,
+            **({"damage": list(run.view.damage)} if run.view.damage else {}),
             "proctor": {
                 "run": info.model_dump(mode="json"),
                 "task": task.model_dump(mode="json"),

@@ -130,6 +130,7 @@ def _aggregate(run: Source, developer: str, model: str) -> dict[str, Any]:
                         "scored_trials": str(coverage.scored),
                         "trials_without_score": str(coverage.results - coverage.scored),
                         "trials_not_run": str(coverage.missing),
+                        **({"damage": "; ".join(run.view.damage)} if run.view.damage else {}),
                     },
                 ),
             }

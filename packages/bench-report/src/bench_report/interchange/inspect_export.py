@@ -1,42 +1,84 @@
 """Runs as Inspect's EvalLog (version 2, JSON), to be opened with `inspect view` or read by its API.
 
-What Inspect has no field for is written to `metadata.proctor`, so that our own logs are imported unchanged.
+A sample's score is whether the trial succeeded, and `accuracy` the report's rate: epochs are reduced to the mean of
+each task first. The score itself is a second scorer where trials have scores between 0 and 1. A trial without a score
+is a sample with an error, which Inspect counts apart; an agent's own error is no error of the sample. What Inspect has no field for is written to `metadata.proctor`, so that our own logs are imported unchanged.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import logging
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench_core.files import write_atomic
-from bench_core.records import Step, Task, TrialResult, Usage
+from bench_core.records import ErrorInfo, Step, Task, TrialResult, Usage
 from bench_core.run_folder import TRAJECTORY, read_lines, trial_files
+from bench_core.statistics import Coverage, Rate, summarise
 from bench_report.__about__ import __version__
 from bench_report.run_data.sources import Source
 
-SCORER = "proctor"
+SCORER, _SCORES = "proctor", "score"
+_CLUSTER = "cluster"
+"""The name in a sample's metadata for the template of its task, over which its standard error is."""
+_LISTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d.*")
+"""How the names begin that `inspect view` lists."""
+_log = logging.getLogger(__name__)
 _LIMITS = {"step_limit": "turn", "time_limit": "time", "budget_exceeded": "cost"}
 
 
 def export_inspect(run: Source, out: Path) -> Path:
-    """Write a run as one EvalLog file."""
+    """Write a run as one EvalLog file: `out`, or in the folder `out` under a name that `inspect view` lists."""
+    if out.suffix != ".json":
+        out /= _file_name(run)
+    elif not _LISTED.match(out.name):
+        _log.warning(
+            "`inspect view` does not list %s, as its name does not begin with a time: give a folder for a name "
+            "that it lists",
+            out.name,
+        )
     results = run.results
     tasks = {task.task_id: task for task in run.tasks}
-    samples = [_sample(run, tasks[result.task_id], result) for result in results]
+    scorers = [SCORER]
+    if any(result.score not in {None, 0.0, 1.0} for result in results):
+        scorers.append(_SCORES)
+    summary = summarise(run.tasks, run.ended, trials=run.info.trials)
+    reductions = [_reduced(each, results) for each in scorers]
+    rates = [summary.success, summary.score or summary.success]
     log = {
         "version": 2,
         "status": "success",  # the log is complete; how trials ended is in the samples
-        "eval": _spec(run),
+        "eval": _spec(run, scorers),
         "plan": {"name": "plan", "steps": [], "config": {}},
-        "results": _results(results),
+        "results": {
+            "total_samples": summary.coverage.trials,
+            "completed_samples": summary.coverage.scored,
+            "logged_samples": len(results) if summary.coverage.missing else None,
+            "scores": [
+                _score(name, rate, summary.coverage, reduced, tasks)
+                for name, rate, reduced in zip(scorers, rates, reductions, strict=False)
+            ],
+        },
         "stats": {
             "started_at": run.info.started.isoformat(),
             "completed_at": (run.info.finished or run.info.started).isoformat(),
             "model_usage": {},
         },
-        "samples": samples,
+        "samples": [_sample(run, tasks[result.task_id], result, scorers) for result in results],
+        "reductions": [
+            {
+                "scorer": name,
+                "reducer": "mean",
+                "samples": [{"sample_id": task, "value": value} for task, value in reduced.items()],
+            }
+            for name, reduced in zip(scorers, reductions, strict=True)
+        ],
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     # ASCII: the text of a page may hold unpaired surrogates, which UTF-8 cannot encode.
@@ -44,7 +86,14 @@ def export_inspect(run: Source, out: Path) -> Path:
     return out
 
 
-def _spec(run: Source) -> dict[str, Any]:
+def _file_name(run: Source) -> str:
+    """Return `TIME_TASK_ID.json`; Inspect takes the name apart at `_`, and the id at `-`."""
+    task = re.sub(r"[^A-Za-z0-9]+", "-", run.info.benchmark).strip("-") or "run"
+    number = hashlib.sha256(run.info.run_id.encode()).hexdigest()[:22]
+    return f"{run.info.started:%Y-%m-%dT%H-%M-%S}+00-00_{task}_{number}.json"
+
+
+def _spec(run: Source, scorers: Sequence[str]) -> dict[str, Any]:
     info = run.info
     ids = [task.task_id for task in run.tasks]
     spec: dict[str, Any] = {
@@ -59,12 +108,24 @@ def _spec(run: Source) -> dict[str, Any]:
         "dataset": {"name": info.benchmark, "samples": len(ids), "sample_ids": ids},
         "config": {"epochs": info.trials, "epochs_reducer": ["mean"]},
         "packages": dict(info.versions),
+        "scorers": [
+            {
+                "name": name,
+                "metrics": [
+                    {"name": "inspect_ai/accuracy"},
+                    {"name": "inspect_ai/stderr", "options": {"cluster": _CLUSTER}},
+                ],
+            }
+            for name in scorers
+        ],
+        "tags": ["damaged"] if run.view.damage else [],
         "metadata": {
+            "damage": list(run.view.damage),
             "proctor": {
                 "run": info.model_dump(mode="json"),
                 "tasks": [task.model_dump(mode="json") for task in run.tasks],
                 "exported_by": f"bench-report {__version__}",
-            }
+            },
         },
     }
     if info.git:
@@ -79,26 +140,62 @@ def _model(name: str | None) -> str:
     return name.replace(":", "/", 1) if name else "none/none"
 
 
-def _results(results: Sequence[TrialResult]) -> dict[str, Any]:
-    scored = [result.success for result in results if result.score is not None]
-    metrics = {}
-    if scored:
-        metrics["accuracy"] = {"name": "accuracy", "value": sum(map(bool, scored)) / len(scored)}
-    score = {
-        "name": SCORER,
-        "scorer": SCORER,
-        "scored_samples": len(scored),
-        "unscored_samples": len(results) - len(scored),
+def _reduced(scorer: str, results: Sequence[TrialResult]) -> dict[str, float]:
+    """Return the mean over the scored trials of each task that has one."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for result in results:
+        if result.score is not None:
+            values[result.task_id].append(_value(scorer, result))
+    return {task: math.fsum(found) / len(found) for task, found in values.items()}
+
+
+def _value(scorer: str, result: TrialResult) -> float:
+    return float(bool(result.success)) if scorer == SCORER else float(result.score or 0.0)
+
+
+def _score(
+    name: str,
+    rate: Rate,
+    coverage: Coverage,
+    reduced: Mapping[str, float],
+    tasks: Mapping[str, Task],
+) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    if rate.estimate is not None:
+        intervals = {each.estimand: each for each in (rate.new_tasks, rate.same_tasks) if each}
+        metrics["accuracy"] = {
+            "name": "accuracy",
+            "value": rate.estimate,
+            "metadata": {
+                **{key: each.model_dump(mode="json") for key, each in intervals.items()},
+                "scored_trials": coverage.scored,
+                "trials_without_score": coverage.results - coverage.scored,
+                "trials_not_run": coverage.missing,
+            },
+        }
+        clusters: defaultdict[str, float] = defaultdict(float)
+        for task, value in reduced.items():
+            clusters[tasks[task].template or task] += value - rate.estimate
+        # of a single cluster nothing is known, where Inspect writes 0
+        if (count := len(clusters)) > 1:
+            variance = math.fsum(each**2 for each in clusters.values()) * count / (count - 1)
+            metrics["stderr"] = {
+                "name": "stderr",
+                "value": math.sqrt(variance) / len(reduced),
+                "params": {"cluster": _CLUSTER},
+            }
+    # as Inspect counts after a reduction: tasks; trials are in `completed_samples`
+    return {
+        "name": name,
+        "scorer": name,
+        "reducer": "mean",
+        "scored_samples": len(reduced),
+        "unscored_samples": 0,
         "metrics": metrics,
     }
-    return {
-        "total_samples": len(results),
-        "completed_samples": len(scored),
-        "scores": [score],
-    }
 
 
-def _sample(run: Source, task: Task, result: TrialResult) -> dict[str, Any]:
+def _sample(run: Source, task: Task, result: TrialResult, scorers: Sequence[str]) -> dict[str, Any]:
     steps = steps_of(run, result)
     model = _model(result.model_reported or result.model)
     sample: dict[str, Any] = {
@@ -110,6 +207,7 @@ def _sample(run: Source, task: Task, result: TrialResult) -> dict[str, Any]:
         "output": {"model": model, "choices": []},
         "metadata": {
             **{name: list(values) for name, values in task.groups.items()},
+            _CLUSTER: task.template or task.task_id,
             "proctor": {
                 "result": result.model_dump(mode="json"),
                 "steps": [step.model_dump(mode="json", exclude_none=True) for step in steps],
@@ -120,16 +218,24 @@ def _sample(run: Source, task: Task, result: TrialResult) -> dict[str, Any]:
     }
     if result.score is not None:
         failed = [each.reason or each.criterion for each in result.checks if each.passed is False]
-        score = {
-            "value": result.score,
+        about = {
             "explanation": "; ".join(failed) or None,
-            "metadata": {"method": result.method, "failure_mode": result.failure_mode},
+            "metadata": {
+                "status": result.status.value,
+                "score": result.score,
+                "method": result.method,
+                "failure_mode": result.failure_mode,
+                "error": result.error and f"{result.error.kind}: {result.error.message}",
+            },
         }
-        sample["scores"] = {SCORER: score}
-    if result.error:
-        trace = result.error.traceback or ""
+        sample["scores"] = {name: {"value": _value(name, result), **about} for name in scorers}
+    else:
+        error = result.error or ErrorInfo(
+            kind=result.status.value, message="the trial has no score"
+        )
+        trace = error.traceback or ""
         sample["error"] = {
-            "message": f"{result.error.kind}: {result.error.message}",
+            "message": f"{error.kind}: {error.message}",
             "traceback": trace,
             "traceback_ansi": trace,
         }
