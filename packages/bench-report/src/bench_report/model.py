@@ -259,6 +259,93 @@ class CostInterval(Record):
     refused: str | None = None
 
 
+class NoteEntry(Record):
+    """What a person noted on a trial, as it stands; `earlier` if a later result took the place of the one it is of."""
+
+    task_id: str
+    trial: PositiveInt
+    by: str
+    at: datetime
+    step: int | None = None
+    check: str | None = None
+    label: str | None = None
+    text: str = ""
+    seed: int | None = None
+    earlier: bool = False
+
+
+class LabelShare(Record):
+    """How many trials have a label, of a run or of one slice of it; `group` and `value` are empty for the run.
+
+    `failures` is its share of the failed trials that have any label, which is that of all failures only where
+    these were chosen at random.
+    """
+
+    label: str
+    group: str = ""
+    value: str = ""
+    trials: NonNegativeInt
+    failures: ReadRate
+
+
+class LabelAgreement(Record):
+    """How far two people agree on the trials that both labelled; `label` is None for all their labels together.
+
+    `refused` is why there is no kappa.
+    """
+
+    first: str
+    second: str
+    label: str | None = None
+    trials: PositiveInt
+    alike: NonNegativeInt
+    kappa: Interval | None = None
+    refused: str | None = None
+
+
+class RunNotes(Record):
+    """What people noted on the trials of a run; it changes no score.
+
+    Attributes:
+        notes: All that hold, the oldest first.
+        people: Notes by person.
+        labelled: Trials with a label.
+        labelled_failures: Failed ones among them.
+        drawn_failures: Those of them that a queue chose at random.
+        labels: How often each label was given, in the run and its slices.
+        agreement: Each pair of people with trials that both labelled.
+        outcomes: Trials whose outcome people stated, and not in two ways.
+        disputed: Trials whose outcome they stated in two ways.
+        corrected: The success rate corrected by these outcomes; trials count as cases.
+        refused: Why there is no corrected rate.
+        problems: Lines that are no notes, and notes on trials that have no result.
+    """
+
+    notes: tuple[NoteEntry, ...] = ()
+    people: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    labelled: NonNegativeInt = 0
+    labelled_failures: NonNegativeInt = 0
+    drawn_failures: NonNegativeInt = 0
+    labels: tuple[LabelShare, ...] = ()
+    agreement: tuple[LabelAgreement, ...] = ()
+    outcomes: NonNegativeInt = 0
+    disputed: NonNegativeInt = 0
+    corrected: CorrectedRate | None = None
+    refused: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+class LabelDifference(Record):
+    """How much larger a label's share of labelled failures is in `run` than in `baseline`; limits at 95%."""
+
+    run: str
+    baseline: str
+    label: str
+    value: float
+    low: float
+    high: float
+
+
 class RunReport(Record):
     """One run of the report.
 
@@ -272,6 +359,7 @@ class RunReport(Record):
         audit: Query and judge apart, where trials had a judge.
         integrity: Attempts to score without doing the task; `None` where results say nothing of them.
         failed_checks: The checks that most trials did not pass, the most frequent first.
+        notes: What people noted on its trials; `None` without a note.
         cost: What a scored trial costs, with an interval; `None` where costs are unknown.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
@@ -295,6 +383,7 @@ class RunReport(Record):
     audit: JudgeAudit | None = None
     integrity: IntegritySummary | None = None
     failed_checks: tuple[FailedCheck, ...] = ()
+    notes: RunNotes | None = None
     cost: CostInterval | None = None
     noise: Noise | None = None
     drift: Drift | None = None
@@ -471,4 +560,5 @@ class Report(Record):
     runs: tuple[RunReport, ...]
     comparison: RunComparison | None = None
     ranking: Ranking | None = None
+    label_differences: tuple[LabelDifference, ...] = ()
     tasks: tuple[TaskEntry, ...] = ()

@@ -13,6 +13,7 @@ from bench_report.analysis.caveats import caveats
 from bench_report.analysis.evaluation import audit_of, methods_of
 from bench_report.analysis.failures import failed_checks
 from bench_report.analysis.integrity import integrity_of
+from bench_report.analysis.labels import label_differences, labels_of, notes_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
 from bench_report.comparison.baselines import ComparedRun, side_of
@@ -51,8 +52,9 @@ def report_of(
     sides = [side_of(each) for each in runs]
     found = check_comparable(sides, mix=mix)
     strict = count_errors_as_failures
+    labels = labels_of(runs)
     described = tuple(
-        _run_report(each, side, out=out, strict=strict)
+        _run_report(each, side, labels, out=out, strict=strict)
         for each, side in zip(runs, sides, strict=True)
     )
     report = Report(
@@ -65,6 +67,7 @@ def report_of(
         runs=described,
         comparison=compare(sides, strict=strict),
         ranking=ranking_of(sides, described, strict=strict),
+        label_differences=label_differences(described),
         tasks=task_entries(runs),
     )
     report = without_intervals(report) if live else report
@@ -80,7 +83,9 @@ def _title(runs: Sequence[Source]) -> str:
     return f"{runs[0].info.agent} on {names}" if len(runs) == 1 else f"{len(runs)} runs on {names}"
 
 
-def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> RunReport:
+def _run_report(
+    run: Source, side: ComparedRun, labels: Sequence[str], *, out: Path, strict: bool
+) -> RunReport:
     base = run.relative_to(out)
     rows = trial_rows(run, base)
     rule = run.info.stopping_rule
@@ -101,6 +106,7 @@ def _run_report(run: Source, side: ComparedRun, *, out: Path, strict: bool) -> R
         methods=methods_of(run.view.latest),
         audit=audit_of(run),
         integrity=integrity_of(run),
+        notes=notes_of(run, labels),
         failed_checks=failed_checks(run),
         looks=looks,
         superseded=max(0, run.view.lines - len(run.view.latest)),

@@ -1,21 +1,29 @@
 """How trials were evaluated: by which method, how surely, and the decisions of query and judge apart.
 
 Each check of a result states what decided it (`decided_by`). `details` contain `ground_truth`, where a person or a
-known answer decides what is true.
+known answer decides what is true; what people noted in the run folder comes before it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from pydantic import JsonValue
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import Check, TrialResult
+from bench_core.records import OUTCOME_LABELS, Check, Note, TrialKey, TrialResult
 from bench_core.records.vocabulary import VerdictKind
-from bench_core.statistics import accuracy, calibration, corrected_rate, success_rate_interval
+from bench_core.statistics import (
+    CorrectedRate,
+    accuracy,
+    calibration,
+    corrected_rate,
+    fisher_exact,
+    success_rate_interval,
+)
 from bench_report.model import JudgeAudit, JudgedKind, MethodRow, ReadRate
 from bench_report.run_data.sources import Source
 
@@ -29,6 +37,9 @@ _OUTCOMES = {"pass": True, "fail": False}
 _BY_JUDGE = frozenset({"judge", "both"})
 _BY_NO_RULE = frozenset({"judge", None})
 _EXAMPLES = 20
+_UNLIKELY = 0.05
+_EXACT_UP_TO = 2_000
+"""Trials up to which the choice of labelled ones is tested exactly; the effort grows with their square."""
 
 
 class _Decisions(NamedTuple):
@@ -99,7 +110,8 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     # Most runs: then nothing is sorted or read.
     if not any(c.decided_by in _BY_JUDGE for result in run.results for c in result.checks):
         return None
-    read = [_decisions_of(result) for result in run.results]
+    noted, _ = noted_outcomes(run)
+    read = [_decisions_of(result, noted) for result in run.results]
     if not any(each.outcome for each in read):
         return None
     both = [each for each in read if each.query is not None and each.judge is not None]
@@ -119,7 +131,7 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
         lifted=len(lifted),
         lifted_trials=tuple(each.result.key for each in lifted[:_EXAMPLES]),
         known=len(truth),
-        **_against_truth(read, level),
+        **_against_truth(read, level, correct if noted else corrected_rate),
     )
 
 
@@ -138,7 +150,54 @@ def read_rate(run: Source, outcomes: Iterable[tuple[str, bool | None]], level: f
     return ReadRate(tasks=len(scores), trials=trials, interval=found)
 
 
-def _decisions_of(result: TrialResult) -> _Decisions:
+def noted_outcomes(run: Source) -> tuple[dict[TrialKey, bool], int]:
+    """Return what people found trials to be, and on how many of them they do not agree: these are left out."""
+    current = {each.key: each for each in run.results} if run.notes else {}
+    found: dict[TrialKey, set[bool]] = {}
+    for note in run.notes:
+        of_trial = note.step is None and note.check is None and note.key in current
+        if of_trial and note.label in OUTCOME_LABELS and not of_earlier(note, current[note.key]):
+            found.setdefault(note.key, set()).add(OUTCOME_LABELS[note.label])
+    agreed = {key: next(iter(said)) for key, said in found.items() if len(said) == 1}
+    return agreed, len(found) - len(agreed)
+
+
+def of_earlier(note: Note, result: TrialResult) -> bool:
+    """Return whether a note is of a result that this one has replaced."""
+    return note.result not in {None, result.sequence}
+
+
+def correct(
+    reported: Mapping[TrialKey, bool], truth: Mapping[TrialKey, bool], *, level: float
+) -> CorrectedRate:
+    """Correct a rate by the trials whose truth is known.
+
+    Raises:
+        NotEstimableError: Nothing is known of passed or of failed trials, or they were chosen by the outcome.
+    """
+    known = Counter(reported[key] for key in truth if key in reported)
+    every = Counter(reported.values())
+    if not all(known[outcome] for outcome in every) or _chance(known, every) < _UNLIKELY:
+        raise NotEstimableError(
+            f"the truth is known of {known[True]} of {every[True]} passed and {known[False]} of {every[False]} "
+            f"failed trials, which is no random choice of trials: label some of both, chosen at random"
+        )
+    return corrected_rate(reported, truth, level=level)
+
+
+def _chance(known: Mapping[bool, int], every: Mapping[bool, int]) -> float:
+    """Return how likely a random choice of the known trials differs as much between passed and failed ones."""
+    passed, failed = every.get(True, 0), every.get(False, 0)
+    if not passed or not failed:
+        return 1.0
+    if passed + failed <= _EXACT_UP_TO:
+        return fisher_exact(known[True], passed, known[False], failed)
+    share = (known[True] + known[False]) / (passed + failed)
+    spread = math.sqrt(share * (1 - share) * (1 / passed + 1 / failed)) or 1.0
+    return math.erfc(abs(known[True] / passed - known[False] / failed) / spread / math.sqrt(2))
+
+
+def _decisions_of(result: TrialResult, noted: Mapping[TrialKey, bool]) -> _Decisions:
     # without a judge's check the score is the rules' own
     judged = [each for each in result.checks if each.decided_by in _BY_JUDGE]
     ruled = [each.passed for each in result.checks if each.decided_by not in _BY_NO_RULE]
@@ -147,7 +206,7 @@ def _decisions_of(result: TrialResult) -> _Decisions:
         undecided = "error" if "judge_error" in result.flags else "abstain"
         passed = _all_passed([each.passed for each in judged])
         outcome = undecided if passed is None else "pass" if passed else "fail"
-    truth = result.details.get("ground_truth")
+    truth = noted.get(result.key, result.details.get("ground_truth"))
     return _Decisions(
         result,
         _all_passed(ruled) if judged else result.success,
@@ -199,7 +258,9 @@ def _all_passed(passed: Sequence[bool | None]) -> bool | None:
     return None if not passed or None in passed else True
 
 
-def _against_truth(read: Sequence[_Decisions], level: float) -> dict[str, object]:
+def _against_truth(
+    read: Sequence[_Decisions], level: float, correction: Callable[..., CorrectedRate]
+) -> dict[str, object]:
     """Measure query, judge and what was reported on the trials whose truth is known."""
     known = [each for each in read if each.truth is not None]
     if not known:
@@ -223,7 +284,7 @@ def _against_truth(read: Sequence[_Decisions], level: float) -> dict[str, object
         confidences, right = [each for each, _ in sure], [each for _, each in sure]
         found["calibration"] = calibration(confidences, right, level=level)
     try:
-        found["corrected"] = corrected_rate(reported, truth, level=level)
+        found["corrected"] = correction(reported, truth, level=level)
     except NotEstimableError as error:
         found["refused"] = str(error)
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.rate_variants import rate_variants
+from bench_report.formats.markdown_notes import notes
 from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
 from bench_report.formats.markdown_statistics import drift, looks, noise, ranking
 from bench_report.model import Report, TrialRow
@@ -264,6 +265,7 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     outcomes,
     evaluation,
     integrity,
+    notes,
     _effort,
     _tasks,
     _methods,

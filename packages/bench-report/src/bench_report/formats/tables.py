@@ -64,8 +64,22 @@ _TRIALS = {
 }  # fmt: skip
 
 
+_NOTES = {
+    "run": str, "task_id": str, "trial": int, "by": str, "at": str, "step": int, "check": str, "label": str,
+    "text": str, "seed": int, "earlier": bool,
+}  # fmt: skip
+_LABELS = {
+    "run": str, "part": str, "value": str, "label": str, "trials": int, "failures": int, "estimate": float,
+    "low": float, "high": float, "level": float, "method": str, "refused": str,
+}  # fmt: skip
+_AGREEMENT = {
+    "run": str, "first": str, "second": str, "label": str, "trials": int, "alike": int, "estimate": float,
+    "low": float, "high": float, "level": float, "method": str, "refused": str,
+}  # fmt: skip
+
+
 def tables_of(report: Report) -> list[Table]:
-    """Return the tables of a report: rates, differences, pairs, effort, counts, checks, kinds of verdict and trials."""
+    """Return the tables of a report, from its rates to what people noted."""
     makers: tuple[tuple[str, Mapping[str, type], Callable[[Report], Iterator[Row]]], ...] = (
         ("rates", _RATES, _rates),
         ("differences", _DIFFERENCES, _differences),
@@ -75,6 +89,9 @@ def tables_of(report: Report) -> list[Table]:
         ("checks", _CHECKS, _checks),
         ("kinds", _KINDS, _kinds),
         ("trials", _TRIALS, _trials),
+        ("notes", _NOTES, _notes),
+        ("labels", _LABELS, _labels),
+        ("agreement", _AGREEMENT, _agreement),
     )
     return [Table(name, columns, list(rows(report))) for name, columns, rows in makers]
 
@@ -267,6 +284,29 @@ def _checks(report: Report) -> Iterator[Row]:
                 "example_task": each.example.task_id,
                 "example_trial": each.example.trial,
             }
+
+
+def _notes(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for each in run.notes.notes if run.notes else ():
+            yield {"run": run.label, **each.model_dump(), "at": each.at.isoformat()}
+
+
+def _labels(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for each in run.notes.labels if run.notes else ():
+            found = each.failures.interval
+            row: Row = {"run": run.label, "part": each.group or "all", "value": each.value}
+            row |= {"label": each.label, "trials": each.trials, "failures": each.failures.trials}
+            estimate = found and found.estimate
+            yield row | {"estimate": estimate, **_ends(found), "refused": each.failures.refused}
+
+
+def _agreement(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for each in run.notes.agreement if run.notes else ():
+            row = {"run": run.label, **each.model_dump(exclude={"kappa"})}
+            yield row | {"estimate": each.kappa and each.kappa.estimate, **_ends(each.kappa)}
 
 
 def _trials(report: Report) -> Iterator[Row]:

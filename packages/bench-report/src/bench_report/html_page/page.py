@@ -125,7 +125,7 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
     scripts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();"
     # Without tasks and trials, which the table has; where it is long, endless texts are clipped.
-    parts: Any = {"tasks": True, "runs": {"__all__": {"trials"}}}
+    parts: Any = {"tasks": True, "runs": {"__all__": {"trials": True, "notes": {"notes"}}}}
     summary = report.model_dump_json(exclude=parts)
     if len(summary) > _MOST_PLAIN_JSON:
         summary = as_json(

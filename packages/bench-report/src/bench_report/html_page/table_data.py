@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import timezone
+from typing import Any
 from urllib.parse import quote
 
 from pydantic_core import to_json
 
+from bench_core.records import TrialKey
+from bench_report.model import FlaggedTrial, NoteEntry, Report, TrialRow
 from bench_report.text.untrusted import clip, inline
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-
-    from bench_core.records import TrialKey
-    from bench_report.model import FlaggedTrial, Report, TrialRow
 
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
@@ -81,6 +79,7 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
             **_trial_columns([row for _, _, row in rows]),
         },
         "chunks": list(chunks),
+        "notes": _notes(report),
     }
 
 
@@ -109,6 +108,34 @@ def run_names(report: Report) -> list[str]:
         again = sum(each.partition(" #")[0] == name for each in names)
         names.append(f"{name} #{again + 1}" if again else name)
     return names
+
+
+def shown_note(note: NoteEntry) -> dict[str, Any]:
+    """Return a note as the page shows it."""
+    return {
+        "by": inline(note.by, WORD_LENGTH),
+        "at": f"{note.at.astimezone(timezone.utc):%Y-%m-%d %H:%M}",
+        "step": note.step,
+        "check": note.check and clip(note.check, _GOAL_LENGTH),
+        "label": note.label and inline(note.label, WORD_LENGTH),
+        "text": clip(note.text, _GOAL_LENGTH),
+        "earlier": note.earlier,
+    }
+
+
+def _notes(report: Report) -> list[tuple[int, list[dict[str, Any]]]]:
+    """Return the notes of each row that has any."""
+    first, found = 0, []
+    for run in report.runs:
+        notes: dict[TrialKey, list[dict[str, Any]]] = {}
+        for note in run.notes.notes if run.notes else ():
+            key = TrialKey(task_id=note.task_id, trial=note.trial)
+            notes.setdefault(key, []).append(shown_note(note))
+        for row, trial in enumerate(run.trials if notes else (), start=first):
+            if its := notes.get(TrialKey(task_id=trial.task_id, trial=trial.trial)):
+                found.append((row, its))
+        first += len(run.trials)
+    return found
 
 
 def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_core.files import write_atomic
-from bench_core.records import ErrorInfo, Step, Task, TrialResult, Usage
+from bench_core.records import ErrorInfo, Step, Task, TrialKey, TrialResult, Usage
 from bench_core.run_folder import TRAJECTORY, read_lines, trial_files
 from bench_core.statistics import Coverage, Rate, summarise
 from bench_report.__about__ import __version__
@@ -51,6 +51,9 @@ def export_inspect(run: Source, out: Path) -> Path:
     summary = summarise(run.tasks, run.ended, trials=run.info.trials)
     reductions = [_reduced(each, results) for each in scorers]
     rates = [summary.success, summary.score or summary.success]
+    notes: dict[TrialKey, list[Any]] = {}
+    for note in run.notes:
+        notes.setdefault(note.key, []).append(note.model_dump(mode="json", exclude={"checksum"}))
     log = {
         "version": 2,
         "status": "success",  # the log is complete; how trials ended is in the samples
@@ -70,7 +73,10 @@ def export_inspect(run: Source, out: Path) -> Path:
             "completed_at": (run.info.finished or run.info.started).isoformat(),
             "model_usage": {},
         },
-        "samples": [_sample(run, tasks[result.task_id], result, scorers) for result in results],
+        "samples": [
+            _sample(run, tasks[each.task_id], each, scorers, notes.get(each.key))
+            for each in results
+        ],
         "reductions": [
             {
                 "scorer": name,
@@ -195,7 +201,9 @@ def _score(
     }
 
 
-def _sample(run: Source, task: Task, result: TrialResult, scorers: Sequence[str]) -> dict[str, Any]:
+def _sample(
+    run: Source, task: Task, result: TrialResult, scorers: Sequence[str], notes: list[Any] | None
+) -> dict[str, Any]:
     steps = steps_of(run, result)
     model = _model(result.model_reported or result.model)
     sample: dict[str, Any] = {
@@ -211,6 +219,7 @@ def _sample(run: Source, task: Task, result: TrialResult, scorers: Sequence[str]
             "proctor": {
                 "result": result.model_dump(mode="json"),
                 "steps": [step.model_dump(mode="json", exclude_none=True) for step in steps],
+                **({"notes": notes} if notes else {}),
             },
         },
         "model_usage": {model: _usage(result.usage, result.cost_usd)},

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench_core.errors import InputError
 from bench_core.files import folder_name
-from bench_core.records import AgentCode, RunInfo, Task, TrialResult
-from bench_core.run_folder import RunView, read_run
+from bench_core.records import AgentCode, Note, RunInfo, Task, TrialResult, current_notes
+from bench_core.run_folder import Lines, RunView, read_notes, read_run
 from bench_core.statistics import EndedTrial, EndedTrials, read_ended
 from bench_report.text.untrusted import inline
 
@@ -57,6 +57,16 @@ class Source:
         """The results by the order of the tasks, then by trial."""
         latest = self.view.latest.in_memory()  # a report goes over them many times
         return [latest[index] for index in self._order]
+
+    @cached_property
+    def note_lines(self) -> Lines[Note]:
+        """What people noted, line by line, and the lines that are no notes."""
+        return read_notes(self.view.path)
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """The notes that hold, the oldest first."""
+        return current_notes(self.note_lines.records)
 
     @cached_property
     def ended(self) -> EndedTrials:

@@ -1,0 +1,54 @@
+"""What people noted on trials, in the Markdown report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench_report.model import Report
+from bench_report.text.note_phrases import (
+    AGREEMENT_COLUMNS,
+    LABEL_COLUMNS,
+    LABEL_DIFFERENCE_COLUMNS,
+    agreement_rows,
+    label_difference_rows,
+    label_rows,
+    note_sentences,
+)
+from bench_report.text.numbers import count
+from bench_report.text.untrusted import markdown as escaped
+from bench_report.text.untrusted import markdown_table
+
+_MOST_NOTES = 200
+
+
+def notes(report: Report) -> Iterator[str]:
+    """Yield what people noted, how often each label was given and how far they agree."""
+    for run in report.runs:
+        if run.notes is None:
+            continue
+        yield f"## Notes{f': {escaped(run.label)}' if len(report.runs) > 1 else ''}"
+        yield escaped(" ".join(note_sentences(run.notes)), 5000)
+        if rows := label_rows(run):
+            yield markdown_table(LABEL_COLUMNS, rows, words=5)
+        if rows := agreement_rows(run):
+            yield markdown_table(AGREEMENT_COLUMNS, rows, words=5)
+        yield markdown_table(
+            ("Task", "Trial", "About", "By", "Label", "Note"),
+            (
+                (
+                    each.task_id,
+                    str(each.trial),
+                    each.check or (f"step {each.step}" if each.step is not None else ""),
+                    each.by,
+                    each.label or "",
+                    f"{each.text}{' (of an earlier result)' if each.earlier else ''}",
+                )
+                for each in run.notes.notes[:_MOST_NOTES]
+            ),
+            words=6,
+        )
+        if len(run.notes.notes) > _MOST_NOTES:
+            yield f"{count(len(run.notes.notes) - _MOST_NOTES)} more notes are in report.json."
+    if rows := label_difference_rows(report):
+        yield "### Labels compared with the first run"
+        yield markdown_table(LABEL_DIFFERENCE_COLUMNS, rows, words=2)
