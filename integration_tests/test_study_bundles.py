@@ -151,6 +151,16 @@ def test_a_changed_number_of_the_report_is_named(bundle: Path, tmp_path: Path) -
     assert "the report's numbers: not the same" in said
 
 
+def test_a_changed_page_is_named(bundle: Path, tmp_path: Path) -> None:
+    def change(held: dict[str, bytes]) -> None:
+        held["report/study.md"] = held["report/study.md"].replace(b"not decided", b"better", 1)
+        sealed_again(held)
+
+    said = run("reproduce", changed(bundle, tmp_path / "b.zip", change), code=1)
+    assert "DIFFERS: report/study.md is not what the runs give" in said
+    assert "the report's numbers: the same, byte for byte" in said
+
+
 def sealed_again(held: dict[str, bytes]) -> None:
     """Compute the digests of a bundle again, as who forges one does."""
     about = json.loads(held["bundle.json"])

@@ -29,6 +29,9 @@ EXAMPLES = {
     ),
     "new judge": ("bench-core new judge my-judge\ncd my-judge && pip install ."),
     "new reporter": ("bench-core new reporter my-report\ncd my-report && pip install ."),
+    "study export": "bench-core study export studies/first --evidence --out bundle.zip",
+    "study report": "bench-core study report studies/first",
+    "study reproduce": "bench-core study reproduce bundle.zip",
     "serve": "bench-core serve --openenv webarena",
 }
 """Command lines by the words of the command."""
