@@ -143,11 +143,15 @@ def test_what_was_sent_and_replied_can_be_read_beside_the_picture(
     run_id = built.report.runs[0].info.run_id
     fragment = "#open=" + quote(json.dumps([run_id, "t1", 1])) + "&step=2"
     page = visit().open(built, fragment)
-    page.click(".step-side summary:has-text('What the model was sent')")
-    page.click(".step-side summary:has-text('What the model replied')")
+    page.keyboard.press("m")
 
     sent = page.locator(".turn.failed pre")
     assert sent.inner_text() == "covered by <a dialog>"
     assert (sent.bounding_box() or {"width": 0})["width"] > 100
     assert page.inner_text(".step-side .problem") == "cut off"
     assert "after 2 earlier turns" in page.inner_text(".step-side")
+    page.keyboard.type("lamp")
+    assert page.locator(".messages .turn:visible").count() == 0
+    page.keyboard.press("Escape")
+    page.fill(".messages input", "dialog")
+    assert page.locator(".messages .turn:visible").count() == 1

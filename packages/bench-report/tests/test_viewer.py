@@ -145,6 +145,53 @@ def test_before_after_zoom_and_play(shop: Built, visit: Visits) -> None:
     page.wait_for_selector(".controls button:text-is('Play')")
 
 
+SCREEN = """images => images.map(image => {
+  const screen = Object.assign(document.createElement("canvas"), { width: 1280, height: 720 });
+  image.src = screen.toDataURL();
+  return image.decode().then(() => { const { top, bottom } = image.getBoundingClientRect(); return [top, (top + bottom) / 2, bottom]; });
+}).reduce(async (all, one) => [...await all, await one], [])"""
+
+
+def test_a_trial_opens_on_its_pictures_with_what_decided_beside_them(
+    shop: Built, visit: Visits
+) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1), height=860)
+    shown = page.eval_on_selector_all(".zoomable img", SCREEN)
+
+    assert len(shown) == 2
+    for top, middle, bottom in shown:
+        assert (top < 260, middle < 860, bottom < 860) == (True, True, True)
+    for part in (".film", ".decided .checks li", ".step-head"):
+        assert (page.locator(part).first.bounding_box() or {"y": 860})["y"] < 860
+    assert page.is_hidden(".more-facts .facts")
+
+
+def test_arrow_keys_bring_the_pictures_back_into_sight(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1), width=390, height=600)
+    page.evaluate("document.querySelector('#trial').scrollTop = 5000")
+    page.keyboard.press("ArrowRight")
+    now_at(page, 2)
+
+    assert 0 <= page.eval_on_selector(".film", "strip => strip.getBoundingClientRect().top") < 260
+
+
+def test_a_click_shows_a_picture_in_full_size_and_steps_go_on_there(
+    shop: Built, visit: Visits
+) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+    page.click(".zoomable >> nth=1")
+    full = page.locator(".full-size[open] img")
+    assert full.get_attribute("alt") == "After step 1"
+
+    page.keyboard.press("ArrowRight")
+    assert full.get_attribute("alt") == "After step 2"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".full-size", state="hidden")
+    assert page.is_visible("#trial")
+    page.keyboard.press("f")
+    assert full.get_attribute("alt") == "Before step 2"
+
+
 def test_failed_checks_come_first_with_the_difference_marked(shop: Built, visit: Visits) -> None:
     page = opened(shop, visit, address(shop, "t1", 1))
 

@@ -106,7 +106,7 @@ class Detail {
     this.film = null;
     const waiting = h("p", { class: "quiet" }, "Reading the evidence …");
     const content = other === null
-      ? [this.heading(row), this.siblings(row), evidence === null ? waiting : this.evidence(row, evidence[0]), this.facts(row), evidence === null ? null : rest(evidence[0])]
+      ? [this.heading(row), this.siblings(row), ...(evidence === null ? [waiting] : [this.evidence(row, evidence[0]), this.more(row, evidence[0])])]
       : [this.heading(row, true), this.siblings(row), evidence === null ? waiting : this.pair([row, other], evidence)];
     this.dialog.replaceChildren(this.bar(row, other), h("div", { class: "detail-body" }, content));
     this.dialog.scrollTop = 0;
@@ -153,6 +153,7 @@ class Detail {
       h("span", { class: "quiet" }, `trial ${store.trials.trial[row]}${other === null ? "" : " beside another"}`),
       h("span", { class: "grow" }),
       other === null ? null : h("button", { type: "button", class: "link", onclick: () => this.compare(null) }, "one trial (c)"),
+      h("details", { class: "keys-list" }, h("summary", {}, "Keys"), h("dl", {}, KEYS.map(([key, what]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, what))))),
       step(-1, "↑", "Previous trial (k)"), step(1, "↓", "Next trial (j)"),
       h("button", { type: "button", class: "plain close", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dialog.close() }, "✕")].filter(Boolean));
   }
@@ -218,23 +219,37 @@ class Detail {
     return h("dl", { class: "facts" }, known.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
   }
 
+  /** The picture first, with what decided the score beside it. */
   evidence(row, evidence) {
     const { missing, error, checks, steps, note } = evidence;
     const step = Number(this.state.get("step")) || null;
-    if (steps?.length) this.film = new Film(steps, { at: step, moved: (number) => this.state.soon({ step: String(number) }) });
-    return h("div", { class: "evidence" },
-      missing ? h("p", { class: "problem" }, missing) : null,
+    const decided = [
       error ? section("Error", h("p", { class: "problem" }, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
       checks?.length ? section("Checks", ...checkLists(checks)) : null,
-      this.film ? section("Steps", this.film.element) : null,
+    ].filter(Boolean);
+    if (steps?.length) {
+      const beside = decided.length ? h("div", { class: "decided", tabindex: 0, role: "group", "aria-label": "What decided the score" }, decided) : null;
+      this.film = new Film(steps, { at: step, decided: beside, moved: (number) => this.state.soon({ step: String(number) }) });
+    }
+    return h("div", { class: "evidence" },
+      missing ? h("p", { class: "problem" }, missing) : null,
+      this.film ? this.film.element : decided,
       note ? h("p", { class: "quiet trajectory-note" }, note) : null);
+  }
+
+  /** What is looked at last: folded where there are pictures or steps to look at, as the reader left it. */
+  more(row, evidence) {
+    const fold = h("details", { class: "more-facts", open: this.unfolded || !this.film }, h("summary", { onclick: () => { this.unfolded = !fold.open; } }, "Facts, times, network and files"), this.facts(row), rest(evidence));
+    return fold;
   }
 }
 
+/** Every key of this dialog. */
+const KEYS = [["← →", "step back, step on"], ["Home End", "first, last step"], ["space", "play"], ["b", "picture before, after, both"], ["f", "picture in full size"], ["+ − 0", "larger, smaller, whole"],
+  ["m", "messages of the model"], ["j k", "next, previous trial"], ["c", "beside another trial"], ["d n", "first, next difference of two"], ["Esc", "close"]];
 const PRINTED_STEPS = 60;
 const MOST_OFFERED = 60;
 
-/** What is looked at last. */
 function rest({ phases, attempts, files, details, network }) {
   return h("div", { class: "evidence" },
     network ? section("Network", ...networkSummary(network)) : null,

@@ -105,8 +105,8 @@ const PLAY_MS = 1100;
 const SIGHTS = ["before", "after", "both"];
 
 class Film {
-  /** `moved(step)` is called with the number of the step that is shown. */
-  constructor(steps, { moved, at = null }) {
+  /** `moved(step)` is called with the number of the step that is shown; `decided` says what the score rests on. */
+  constructor(steps, { moved, at = null, decided = null }) {
     this.steps = steps;
     this.moved = moved;
     this.sight = "both";
@@ -118,7 +118,10 @@ class Film {
     this.strip.append(...this.frames);
     this.pictures = h("div", { class: "pictures", tabindex: 0, role: "group", "aria-label": "Pictures of this step" });
     this.side = h("div", { class: "step-side", "aria-live": "polite" });
-    this.element = h("div", { class: "viewer" }, this.strip, this.controls(pictures), h("div", { class: `stage${pictures ? "" : " bare"}` }, pictures ? this.pictures : null, this.side));
+    this.full = h("dialog", { class: "full-size", "aria-label": "Picture in full size", onclick: () => this.full.close(),
+      onclose: () => this.pictures.focus({ preventScroll: true }) }); // what had the focus may be another step's
+    this.element = h("div", { class: "viewer" }, this.strip, h("div", { class: `stage${pictures ? "" : " bare"}` },
+      h("div", { class: "seen" }, pictures ? this.pictures : null, this.controls(pictures)), h("div", { class: "beside-picture" }, decided, this.side)), this.full);
     const start = at === null ? -1 : steps.findIndex((step) => step.step === at);
     this.show(Math.max(0, start), false);
   }
@@ -171,6 +174,25 @@ class Film {
     this.enlarge();
   }
 
+  /** Show a picture of this step as large as it was taken; the arrow keys go on from step to step. */
+  fullSize(side) {
+    this.fullSide = side;
+    const { steps, at } = this;
+    const after = side === "after";
+    const frame = stepPicture(steps[after ? at + 1 : at], `${capital(side)} step ${steps[at].step}`, after ? [] : steps[at].marks ?? []);
+    this.full.replaceChildren(frame ?? h("p", { class: "empty" }, "No picture was taken here."));
+    if (!this.full.open) this.full.showModal();
+  }
+
+  /** Unfold what the model was sent and replied, or fold it again. */
+  messages() {
+    const fold = this.side.querySelector(".messages");
+    if (!fold) return;
+    fold.querySelector("summary").click();
+    fold.querySelector(fold.open ? "input" : "summary").focus({ preventScroll: true });
+    fold.scrollIntoView({ block: "nearest" });
+  }
+
   enlarge() {
     for (const frame of this.pictures.querySelectorAll(".picture")) frame.style.width = `${ZOOMS[this.zoom] * 100}%`;
   }
@@ -181,6 +203,7 @@ class Film {
       ArrowRight: () => this.move(1), ArrowLeft: () => this.move(-1), Home: () => this.show(0), End: () => this.show(this.steps.length - 1),
       " ": () => this.play(), b: () => this.look(SIGHTS[(SIGHTS.indexOf(this.sight) + 1) % SIGHTS.length]),
       "+": () => this.magnify(1), "-": () => this.magnify(-1), 0: () => this.magnify(-ZOOMS.length),
+      f: () => (this.full.open ? this.full.close() : this.fullSize("before")), m: () => this.messages(),
     };
     if (!(event.key in acts) || (event.key === " " && event.target.closest("button, summary, a"))) return false;
     acts[event.key]();
@@ -205,7 +228,10 @@ class Film {
     this.slider.value = index + 1;
     this.strip.scrollTo({ left: frame.offsetLeft - this.strip.clientWidth / 2 + frame.clientWidth / 2 });
     this.draw();
-    if (report) this.moved(this.steps[index].step);
+    if (!report) return;
+    this.moved(this.steps[index].step);
+    if (this.full.open) this.fullSize(this.fullSide);
+    else if (this.strip.getBoundingClientRect().top < 0) this.strip.scrollIntoView({ block: "start" }); // below the bar, by its scroll margin
   }
 
   draw() {
@@ -214,6 +240,24 @@ class Film {
     this.pictures.replaceChildren(...this.shots(step, this.steps[this.at + 1]));
     this.enlarge();
     this.side.replaceChildren(...stepParts(step, this.steps, this.at, this.unfolded).filter(Boolean));
+    const asked = this.side.querySelector(".messages");
+    if (asked) this.search(asked);
+  }
+
+  /** Search the messages: of this step those that match stay, Enter goes to the next step that has one. */
+  search(fold) {
+    const has = (text) => text.toLowerCase().includes(this.sought ?? "");
+    const keep = () => { for (const turn of fold.querySelectorAll(".turn")) turn.hidden = !has(turn.textContent); };
+    const next = () => {
+      const found = this.steps.findIndex((step, n) => n > this.at && (step.model ?? []).some((call) => [...call.sent, ...call.reply].flat().some(has)));
+      if (found < 0) return;
+      this.show(found);
+      this.side.querySelector(".messages input")?.focus({ preventScroll: true });
+    };
+    const input = h("input", { type: "search", placeholder: "Search messages, Enter: next step", "aria-label": "Search the messages", value: this.sought ?? "",
+      oninput: () => { this.sought = input.value.toLowerCase(); keep(); }, onkeydown: (event) => { if (event.key === "Enter") next(); } });
+    fold.querySelector("summary").after(input);
+    keep();
   }
 
   /** What was on the screen when the agent decided, with where it then acted, and what the next step began with. */
@@ -222,14 +266,15 @@ class Film {
     const after = this.sight === "before" ? null : stepPicture(next, `After step ${step.step}`);
     const kinds = [...new Set((step.marks ?? []).map((mark) => mark.kind))];
     return [
-      before ? h("figure", {}, h("figcaption", {}, h("strong", {}, "Before"), kinds.length ? h("span", { class: "quiet" }, ` marked: ${kinds.map((kind) => MARK_WORDS[kind]).join(", ")}`) : null, elsewhere(step)), this.zoomable(before)) : null,
-      after ? h("figure", {}, h("figcaption", {}, h("strong", {}, "After"), h("span", { class: "quiet" }, " as the next step began")), this.zoomable(after)) : null,
+      before ? h("figure", {}, h("figcaption", {}, h("strong", {}, "Before"), kinds.length ? h("span", { class: "quiet" }, ` marked: ${kinds.map((kind) => MARK_WORDS[kind]).join(", ")}`) : null, elsewhere(step)), this.zoomable(before, "before")) : null,
+      after ? h("figure", {}, h("figcaption", {}, h("strong", {}, "After"), h("span", { class: "quiet" }, " as the next step began")), this.zoomable(after, "after")) : null,
       !before && !after ? h("p", { class: "empty" }, step.screenshot ? "No picture was taken after the last step." : "No picture was taken here.") : null,
     ].filter(Boolean);
   }
 
-  zoomable(frame) {
-    return h("div", { class: "zoomable", tabindex: 0, role: "group", "aria-label": "Picture", title: "Click for a larger view", onclick: () => { this.zoom = this.zoom ? 0 : 2; this.enlarge(); } }, frame);
+  zoomable(frame, side) {
+    const open = () => this.fullSize(side);
+    return h("div", { class: "zoomable", tabindex: 0, role: "button", "aria-label": `${capital(side)}: full size`, title: "Full size (f)", onclick: open, onkeydown: (event) => event.key === "Enter" && open() }, frame);
   }
 
   /** Every step below the other, for paper. */
@@ -266,8 +311,7 @@ function stepParts(step, steps, at, unfolded) {
     step.thought ? h("p", { class: "thought", tabindex: 0 }, step.thought) : null,
     step.tabs?.length > 1 ? h("p", { class: "quiet" }, `${step.url ? "Tabs" : "Windows"}: ${step.tabs.join(" | ")}`) : null,
     step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements", tabindex: 0 }, step.elements.map(elementLine)) : null, step.text ? h("pre", { tabindex: 0 }, step.text) : null) : null,
-    step.model?.length ? fold("What the model was sent", step.model.length, ...step.model.flatMap(sentParts)) : null,
-    step.model?.length ? fold("What the model replied", null, ...step.model.flatMap(replyParts)) : null,
+    step.model?.length ? messages(fold, step.model) : null,
     step.requests?.length ? fold("Requests of this step", step.requests.length, requestList(step.requests.map((call) => [null, call]))) : null,
     changes.length ? fold("Changes sent so far", changes.length, requestList(changes)) : null,
     changed.length ? fold("State changes so far", changed.length, changeList(changed, step.step)) : null,
@@ -283,6 +327,15 @@ function inFront({ url, title, front }) {
   return window ? h("p", { class: "front" }, h("span", { class: "quiet" }, "In front: "), window) : null;
 }
 
+/** What the model was sent and what it replied, call by call. */
+function messages(fold, calls) {
+  const element = fold(MESSAGES, calls.length, ...calls.flatMap((call) => [...sentParts(call), ...replyParts(call)]));
+  element.classList.add("messages");
+  return element;
+}
+
+const MESSAGES = "Messages of the model";
+
 const quiet = (text) => h("p", { class: "quiet" }, text);
 
 const spoken = ([who, text]) => h("div", { class: who.endsWith("failed") ? "turn failed" : "turn" }, h("h4", {}, who), h("pre", { tabindex: 0 }, text));
@@ -295,7 +348,7 @@ const sentParts = (call) => [
 ].filter(Boolean);
 
 const replyParts = (call) => [
-  quiet(`Call ${call.call}${call.facts ? `: ${call.facts}` : ""}`), ...call.reply.map(spoken), call.error ? h("p", { class: "problem" }, call.error) : null,
+  quiet(`Reply${call.facts ? `: ${call.facts}` : ""}`), ...call.reply.map(spoken), call.error ? h("p", { class: "problem" }, call.error) : null,
 ].filter(Boolean);
 
 /** What the apps noted of their own state, the newest first; that of this step stands out. */
