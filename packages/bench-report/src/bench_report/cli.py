@@ -46,6 +46,24 @@ def _parse_formats(_ctx: click.Context, _parameter: click.Parameter, value: str)
     return names
 
 
+def _labels(
+    _ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str]:
+    """Read `KEY=LABEL`, and refuse keys that the page uses."""
+    from bench_report.live.note_writer import DEFAULT_LABELS, PAGE_KEYS
+
+    found: dict[str, str] = {}
+    for each in value:
+        key, _, label = each.partition("=")
+        if len(key) != 1 or key.isspace() or key in PAGE_KEYS or key in found or not label.strip():
+            raise click.BadParameter(
+                f"{each!r}: write KEY=LABEL with a key that is one character, is given once and is none of "
+                f"{' '.join(sorted(PAGE_KEYS))}, which the page uses"
+            )
+        found[key] = label.strip()
+    return found or dict(DEFAULT_LABELS)
+
+
 @runner_group("bench-report", __version__, examples=EXAMPLES)
 def main() -> None:
     """Turn Proctor run folders into reports with honest intervals."""
@@ -455,11 +473,22 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
 @_STRICT
 @_MIX
 @click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
-@click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
+@click.option(
+    "--no-token", is_flag=True, help="Answer every program of this machine, and take no notes."
+)
+@click.option("--as", "by", metavar="NAME", help="Who writes notes.  [default: this user]")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    callback=_labels,
+    metavar="KEY=LABEL",
+    help="A label for trials and its key; repeat it.  [default: seven, from `1=harness fault` on]",
+)
 def serve(
     runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, no_token: bool, **options: Any
 ) -> None:
-    """Show the report live in a browser on this machine, until Ctrl-C.
+    """Show the report live in a browser on this machine, until Ctrl-C; label trials and add notes there.
 
     Its address has a token: that of $BENCH_REPORT_TOKEN, or a new one in a page that is named.
     """

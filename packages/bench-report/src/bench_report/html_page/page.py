@@ -43,7 +43,7 @@ from bench_report.html_page.table_data import (
     trial_address,
 )
 from bench_report.model import Difference, Report, RunReport, SliceDifference
-from bench_report.text import numbers
+from bench_report.text import note_phrases, numbers
 from bench_report.text.phrases import (
     DIFFERENCE_COLUMNS,
     DIFFERENCES_NOTE,
@@ -70,9 +70,13 @@ from bench_report.text.plain_words import difference_sentence, run_sentence
 from bench_report.text.untrusted import clip, inline, visible
 
 # In this order: they share one scope, and a script uses the constants of those before it.
-_STYLES = ("report", "print")
+_STYLES = ("report", "notes", "print")
 _SCRIPTS = (
-    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "detail", "copy", "main", "live",
+    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "notes", "detail", "copy", "main", "live",
+)  # fmt: skip
+_NOTE_PHRASES = (
+    "LABEL_COLUMNS", "AGREEMENT_COLUMNS", "LABEL_DIFFERENCE_COLUMNS", "note_sentences", "label_rows",
+    "agreement_rows", "label_difference_rows",
 )  # fmt: skip
 _kind = attrgetter("kind")
 _MAX_SLICE_ROWS = 60
@@ -111,13 +115,20 @@ class Share(NamedTuple):
     href: str
 
 
-def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = None) -> str:
+def render_page(
+    report: Report,
+    evidence: PackedEvidence,
+    *,
+    live: str | None = None,
+    notes: dict[str, Any] | None = None,
+) -> str:
     """Return the page of a report.
 
     Args:
         report: The report.
         evidence: What its trials left.
         live: For a page that is served: the state it shows; it then asks for a newer one.
+        notes: For a page that notes can be written to: the labels with their keys, and who writes.
     """
     folder = files(__package__).joinpath("static")
     css = page_styles()
@@ -149,6 +160,7 @@ def render_page(report: Report, evidence: PackedEvidence, *, live: str | None = 
         pair_address=lambda run, row, other, its: pair_address(names, (run, row), (other, its)),
         has_macro=any(run.summary.macro_average for run in report.runs),
         live=live,
+        notes=notes and json.dumps(notes),
         csp=page_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
         css=trusted_markup(css),
         js=trusted_markup(script),
@@ -239,6 +251,7 @@ def page_template(name: str) -> jinja2.Template:
         "RANKS_NOTE": RANKS_NOTE,
         "tone_class": svg_plots.tone_class,
         "TONES": svg_plots.TONES,
+        **{name: getattr(note_phrases, name) for name in _NOTE_PHRASES},
         "reasons": reasons,
         "clusters_of": clusters_of,
         "changes_of": changes_of,

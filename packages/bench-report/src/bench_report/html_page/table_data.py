@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from bench_core.records import TrialKey
 from bench_report.model import FlaggedTrial, NoteEntry, Report, TrialRow
-from bench_report.text.untrusted import clip, inline
+from bench_report.text.untrusted import clip, inline, visible
 
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
@@ -61,7 +61,7 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
         "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
         "run_ids": run_names(report),
         "tasks": {
-            "id": [inline(task.task_id, _ID_LENGTH) for task in report.tasks],
+            "id": [task_name(task.task_id) for task in report.tasks],
             "goal": [clip(task.goal, _GOAL_LENGTH) for task in report.tasks],
             "template": _words(task.template for task in report.tasks),
             "groups": {
@@ -83,9 +83,14 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def task_name(task_id: str) -> str:
+    """Return the id of a task as the page names it."""
+    return inline(task_id, _ID_LENGTH)
+
+
 def trial_address(names: Sequence[str], run: int, row: TrialRow | TrialKey | FlaggedTrial) -> str:
     """Return the address that opens a trial: its run's id, its task and its number, never positions."""
-    return f"#open={_named([names[run], inline(row.task_id, _ID_LENGTH), row.trial])}"
+    return f"#open={_named([names[run], task_name(row.task_id), row.trial])}"
 
 
 def pair_address(
@@ -116,7 +121,7 @@ def shown_note(note: NoteEntry) -> dict[str, Any]:
         "by": inline(note.by, WORD_LENGTH),
         "at": f"{note.at.astimezone(timezone.utc):%Y-%m-%d %H:%M}",
         "step": note.step,
-        "check": note.check and clip(note.check, _GOAL_LENGTH),
+        "check": note.check and visible(note.check),
         "label": note.label and inline(note.label, WORD_LENGTH),
         "text": clip(note.text, _GOAL_LENGTH),
         "earlier": note.earlier,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,11 +15,12 @@ from urllib.parse import unquote
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import read_inside
 from bench_core.records import TrialResult
-from bench_core.run_folder import read_stored, trial_path
+from bench_core.run_folder import NOTES, read_stored, trial_path
 from bench_core.serving import BoundedHandler, BoundedServer
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
 from bench_report.html_page.table_data import run_names
+from bench_report.live.note_writer import DEFAULT_LABELS, NoteWriter
 from bench_report.live.page_view import shown_progress
 from bench_report.live.progress import ProgressReader, Snapshot
 from bench_report.report_data import report_of
@@ -35,8 +37,11 @@ _FOLDER_PARTS = 5
 class _Site:
     """The page and its side files, built again whenever the run folders have changed."""
 
-    def __init__(self, folders: Sequence[Path], options: dict[str, Any]) -> None:
+    def __init__(
+        self, folders: Sequence[Path], options: dict[str, Any], notes: NoteWriter | None
+    ) -> None:
         self.folders = list(folders)
+        self.notes = notes
         self._options = options
         self._lock = threading.Lock()
         self._state = ""
@@ -48,12 +53,12 @@ class _Site:
         self._known: dict[str, bytes] = {}
         self._stored: dict[str, TrialResult] = {}
 
-    def state(self) -> str:
-        """Return a word that changes whenever the run folders do."""
+    def state(self, watched: Sequence[str] = _WATCHED) -> str:
+        """Return a word that changes whenever the run folders do; notes alone make no page load again."""
         # Sizes and times, not contents: an open page asks every two seconds, and results may be large.
         seen = hashlib.sha256()
         for folder in self.folders:
-            for name in _WATCHED:
+            for name in watched:
                 try:
                     found = (folder / name).stat()
                 except OSError:
@@ -64,8 +69,8 @@ class _Site:
     def page(self) -> bytes:
         """Return the page of the folders as they are now."""
         with self._lock:  # each request has a thread: two at once would build the same page twice
-            state = self.state()
-            if state != self._state:
+            state, both = self.state(), self.state((*_WATCHED, NOTES))
+            if both != self._state:
                 # No path into the page leads through it: every run has an address.
                 out = Path("report")
                 addresses = [f"files/{number}" for number in range(len(self.folders))]
@@ -82,12 +87,15 @@ class _Site:
                     if each.stored is not None
                 }
                 self._names = run_names(report)
-                self._page = render_page(report, evidence, live=state).encode()
+                if self.notes:
+                    self.notes.remember(state, report, runs)
+                writing = self.notes.shown if self.notes else None
+                self._page = render_page(report, evidence, live=state, notes=writing).encode()
                 self._side = {
                     f"{chunk.number}.js": f'proctorEvidence({chunk.number},"{chunk.text}");\n'.encode()
                     for chunk in evidence.side_files
                 }
-                self._state = state
+                self._state = both
             return self._page
 
     def progress(self) -> list[dict[str, Any]]:
@@ -141,6 +149,24 @@ class _PageHandler(BoundedHandler):
             self._answer(path)
         except InputError as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode(), "text/plain")
+
+    def do_POST(self) -> None:
+        """Write a note. Pages of other origins are refused before, and their forms cannot send JSON."""
+        notes = self.server.site.notes
+        if self.path != "/notes":
+            self._send(HTTPStatus.NOT_FOUND, b"not found", "text/plain")
+        elif notes is None:
+            reason = "a server without a token takes no notes: serve without --no-token"
+            self._send(HTTPStatus.FORBIDDEN, reason.encode(), "text/plain")
+        elif self.headers.get_content_type() != "application/json":
+            self._send(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, b"a note is JSON", "text/plain")
+        else:
+            try:
+                shown = json.dumps(notes.write(self.body)).encode()
+            except (InputError, RunFolderError, OSError) as error:
+                self._send(HTTPStatus.BAD_REQUEST, str(error).encode(), "text/plain")
+            else:
+                self._send(HTTPStatus.OK, shown, "application/json")
 
     def do_HEAD(self) -> None:
         """Answer as GET would, without the body."""
@@ -204,10 +230,20 @@ class ReportServer(BoundedServer):
     """Serves the report of run folders on a loopback port."""
 
     def __init__(
-        self, folders: Sequence[Path], *, port: int = 0, token: str | None = None, **options: Any
+        self,
+        folders: Sequence[Path],
+        *,
+        port: int = 0,
+        token: str | None = None,
+        by: str | None = None,
+        labels: Mapping[str, str] = DEFAULT_LABELS,
+        **options: Any,
     ) -> None:
         self.token = token
-        self.site = _Site(folders, options)
+        who = by or getpass.getuser()
+        # whoever may write must know the token
+        notes = NoteWriter(folders, who, labels) if token else None
+        self.site = _Site(folders, options, notes)
         super().__init__(("127.0.0.1", port), _PageHandler)
 
     @property
@@ -225,8 +261,8 @@ def serve(
     Args:
         folders: Run folders, also ones that are still being written.
         port: 0 for any free one.
-        token: What every path begins with; None answers every program of this machine.
-        options: `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
+        token: What every path begins with; None answers every program of this machine, and takes no notes.
+        options: `by` (who writes notes, by default the user), `labels` (by key), `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
 
     Raises:
         InputError: The port is taken.

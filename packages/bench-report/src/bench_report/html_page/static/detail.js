@@ -95,6 +95,7 @@ class Detail {
   key(event) {
     if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "c" && this.row !== null) this.compare(this.other === null ? this.contrast(this.row) : null);
+    else if (this.other === null && this.notes.key(event)) event.preventDefault();
     else if (this.film?.key(event)) event.preventDefault();
     else {
       const next = { j: 1, k: -1 }[event.key];
@@ -108,7 +109,7 @@ class Detail {
     const content = other === null
       ? [this.heading(row), this.siblings(row), ...(evidence === null ? [waiting] : [this.evidence(row, evidence[0]), this.more(row, evidence[0])])]
       : [this.heading(row, true), this.siblings(row), evidence === null ? waiting : this.pair([row, other], evidence)];
-    this.dialog.replaceChildren(this.bar(row, other), h("div", { class: "detail-body" }, content));
+    this.dialog.replaceChildren(this.bar(row, other), h("div", { class: "detail-body" }, content, other === null ? this.notes.draw(this, row, evidence?.[0].checks) : null));
     this.dialog.scrollTop = 0;
     this.dialog.focus({ preventScroll: true });
     this.film?.show(this.film.at, false); // now that widths are known

@@ -28,6 +28,8 @@ class Explorer {
       sorted: (sort) => this.state.set({ sort }),
     });
     this.detail = new Detail(byId("trial"), store, this.state);
+    const served = document.documentElement.dataset.notes;
+    this.detail.notes = new Notes(store, served ? JSON.parse(served) : null);
     this.detail.order = () => this.items.flatMap((item) => item.rows ?? [item.row]);
     this.controls();
     this.state.listeners.push(() => this.update());
@@ -83,6 +85,8 @@ class Explorer {
     const whys = [...modes, ...statuses, "unclassified"].map((why) => [why, why.replaceAll("_", " ")]);
     if (whys.length) yield ["why", "Ended by", whys];
     const flags = [...new Set(store.trials.flags.values.flatMap((each) => each.split(", ")))].sort().slice(0, MOST_FLAGS);
+    const { labels } = store;
+    if (labels.length) yield ["label", "Label", [...labels.sort(), UNLABELLED].map((label) => [label, label])];
     if (flags.length) yield ["flag", "Flag", flags.map((flag) => [flag, flag.replaceAll("_", " ")])];
   }
 

@@ -1,6 +1,6 @@
 /* What the reader looks at, stored in the address so that it can be shared. */
 
-const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", flag: "", template: "", sort: "", open: "", step: "", with: "" };
+const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", flag: "", template: "", label: "", sort: "", open: "", step: "", with: "" };
 const OF_TRIAL = ["open", "step", "with"];
 
 class State {
@@ -74,6 +74,8 @@ class State {
   }
 }
 
+const UNLABELLED = "(no label)";
+
 /** A test of trial rows for what the state asks. */
 function trialFilter(store, state) {
   const tests = [];
@@ -94,6 +96,8 @@ function trialFilter(store, state) {
   if (state.get("why")) tests.push((row) => matchesWhy(store, row, state.get("why")));
   if (state.get("flag")) tests.push((row) => (store.word("flags", row) ?? "").split(", ").includes(state.get("flag")));
   if (state.get("template")) tests.push((row) => store.template(store.trials.task[row]) === state.get("template"));
+  const label = state.get("label");
+  if (label) tests.push((row) => (label === UNLABELLED ? !store.labelsOf(row).size : store.labelsOf(row).has(label)));
   for (const name of state.groups) {
     const wanted = state.get(`in.${name}`);
     if (wanted) tests.push((row) => store.group(name, store.trials.task[row]).includes(wanted));

@@ -31,6 +31,7 @@ class Store {
     this.size = table.size;
     this.trials = this.columns(table.trials);
     this.chunks = table.chunks;
+    this.notes = new Map(table.notes);
     this.outcome = Uint8Array.from({ length: this.size }, (_, row) => this.outcomeOf(row));
     this.byTask = this.groupByTask();
     this.mostTrials = this.trials.trial.reduce((most, trial) => Math.max(most, trial), 1);
@@ -61,6 +62,21 @@ class Store {
   word(column, row) {
     const index = this.trials[column].index[row];
     return index < 0 ? null : this.trials[column].values[index];
+  }
+
+  /** The labels of a trial, without those of a result that was replaced. */
+  labelsOf(row) {
+    return new Set((this.notes.get(row) ?? []).filter((note) => note.label && !note.earlier).map((note) => note.label));
+  }
+
+  /** Every label that was given. */
+  get labels() {
+    return [...new Set([...this.notes.values()].flat().map((note) => note.label).filter(Boolean))];
+  }
+
+  setNotes(row, notes) {
+    if (notes.length) this.notes.set(row, notes);
+    else this.notes.delete(row);
   }
 
   group(name, task) {
