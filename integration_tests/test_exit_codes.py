@@ -51,6 +51,9 @@ bench-core serve --nemo-gym webarena --dataset OUT-FILE
 bench-core study export FOLDER:study --out OUT-FILE
 bench-core study report FOLDER:study --out OUT-FOLDER
 bench-core study reproduce FILE:bundle.zip
+bench-core study run MISSING-FILE --out OUT-FOLDER
+bench-core study status MISSING-FOLDER
+bench-core study verify MISSING-FOLDER
 bench-report build RUN:webarena --out OUT-FOLDER
 bench-report compare RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against RUN:webarena

@@ -18,7 +18,7 @@ from bench_core.protocols import LatestCall
 from bench_core.records import Dollars, Record, Spending, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bench_core.protocols import Meter
 
@@ -96,6 +96,8 @@ class RunBudget:
         budget: The limits.
         spent: What earlier sessions of the run have spent.
         seconds: How long this session has been running; for the budget in minutes.
+        shared: Budgets of this run and others together: what it spends counts there, and it may spend nothing
+            once one of them is gone.
     """
 
     def __init__(
@@ -104,7 +106,9 @@ class RunBudget:
         *,
         spent: Spent | None = None,
         seconds: Callable[[], float] = lambda: 0.0,
+        shared: Sequence[RunBudget] = (),
     ) -> None:
+        self._shared = shared
         self.budget = budget or Budget()
         self._unlimited = self.budget == Budget()
         self._spent = spent or Spent()
@@ -120,25 +124,42 @@ class RunBudget:
     @property
     def exhausted(self) -> str | None:
         """Which limit is reached in words, or None while there is something left."""
+        if self._unkept is not None:
+            return self._unkept
+        for each in self._shared:
+            if (reason := each.exhausted) is not None:
+                return reason
         if self._unlimited:  # adding up first is 3% of what a trivial trial costs
             return None
-        return self._unkept or self.budget.exceeded_by(self.spent)
+        return self.budget.exceeded_by(self.spent)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a limit in dollars or tokens."""
+        own = self.budget.max_cost_usd is not None or self.budget.max_tokens is not None
+        return own or any(each.bounded for each in self._shared)
 
     def cannot_be_kept(self, reason: str) -> None:
         """End the run's budget because what it limits is not known, which `reason` says in words."""
         self._unkept = self._unkept or reason
+        for each in self._shared:
+            if each.bounded:
+                each.cannot_be_kept(reason)
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the budget in minutes is over, or None without one."""
-        if self.budget.max_minutes is None:
-            return None
-        return max(0.0, self.budget.max_minutes * _SECONDS_PER_MINUTE - self.spent.seconds)
+        left = [each.seconds_left for each in self._shared]
+        if self.budget.max_minutes is not None:
+            left.append(self.budget.max_minutes * _SECONDS_PER_MINUTE - self.spent.seconds)
+        return min((max(0.0, each) for each in left if each is not None), default=None)
 
     def add(self, spent: Spent) -> None:
         """Count something spent; safe to call from several threads."""
         with self._lock:
             self._spent += spent
+        for each in self._shared:
+            each.add(spent)
 
     def meter(self) -> TrialMeter:
         """Return a meter for one attempt."""
@@ -179,9 +200,8 @@ class TrialMeter:
 
     @property
     def bounded(self) -> bool:
-        """Whether the run has a budget in dollars or tokens."""
-        budget = self._run.budget
-        return budget.max_cost_usd is not None or budget.max_tokens is not None
+        """Whether the run has a budget in dollars or tokens, of its own or shared."""
+        return self._run.bounded
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call.

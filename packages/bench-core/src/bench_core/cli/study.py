@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bench_core.cli.study_report import export, report, reproduce
+from bench_core.cli.study_run import run, status, verify
 
 
 @click.group()
@@ -12,6 +13,5 @@ def study() -> None:
     """Compare several agents on several benchmarks, as one file declares it beforehand."""
 
 
-study.add_command(report)
-study.add_command(export)
-study.add_command(reproduce)
+for _command in (run, status, verify, report, export, reproduce):
+    study.add_command(_command)

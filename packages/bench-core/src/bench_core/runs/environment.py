@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bench_core.progress.interface import NoProgress
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.machine_locks import FileLocks
+from bench_core.scheduling.turns import Alone
 from bench_core.trial import AgentLimits
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.scheduling.scheduler import Policy
+    from bench_core.scheduling.turns import Turns
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Transport
 
@@ -66,6 +68,7 @@ class RunEnvironment:
         recipe: What worker processes build the benchmark from; None where only this process can.
         transport: Starts the workers, instead of the spec's executor.
         event_sources: What has events of its own for `events.jsonl`, such as a pool of VMs.
+        turns: What the run shares with others that run at the same time.
     """
 
     progress: Progress = field(default_factory=NoProgress)
@@ -82,3 +85,4 @@ class RunEnvironment:
     recipe: Recipe | None = None
     transport: Transport | None = None
     event_sources: tuple[EventSource, ...] = ()
+    turns: Turns = field(default_factory=Alone)

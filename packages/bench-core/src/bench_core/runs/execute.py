@@ -144,7 +144,7 @@ async def run_benchmark(
             out, run.info, run.tasks, redactor=redactor, now=clock.now, known=run.known
         )
         folder = stack.enter_context(opened)
-        budget = _budget(spec, folder.before, clock)
+        budget = _budget(spec, folder.before, clock, run_environment.turns.budgets)
         stack.enter_context(connected_sources(run_environment.event_sources, folder))
         _note_changes(folder, spec, run, code)
         crashed = _Crashed(folder, run.again, spec, progress)
@@ -171,11 +171,14 @@ async def run_benchmark(
         async with opened_executor(spec, run_environment, code, folder, workers) as executor:
             batches = batches_of(folder.info) or []
             for number, batch in enumerate(batches or [None], start=1):
-                left = [
-                    key
-                    for key in folder.remaining()
-                    if (batch is None or key.task_id in batch) and key.task_id not in run.skipped
-                ]
+                left = run_environment.turns.order(
+                    [
+                        key
+                        for key in folder.remaining()
+                        if (batch is None or key.task_id in batch)
+                        and key.task_id not in run.skipped
+                    ]
+                )
                 for keys, together in crashed.last_and_alone(left, policy.workers):
                     scheduler = Scheduler(
                         work,
@@ -189,6 +192,7 @@ async def run_benchmark(
                         on_kept=executor.kept,
                         places=executor.places,
                         first_trials=first_trials,
+                        turns=run_environment.turns,
                     )
                     guards = guarded(scheduler, folder, spec.timeouts, progress)
                     with guards if guard else contextlib.nullcontext():
@@ -226,8 +230,8 @@ def run_benchmark_sync(
 
 
 @contextlib.contextmanager
-def bounded_loop(benchmark: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
-    """Open an event loop for one run; at the end close the benchmark and wait only so long for what does not end.
+def bounded_loop(*benchmarks: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
+    """Open an event loop for runs; at the end close the benchmarks and wait only so long for what does not end.
 
     `asyncio.run` would wait for every task, abandoned trials included.
     """
@@ -237,7 +241,8 @@ def bounded_loop(benchmark: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
         yield loop
     finally:
         try:
-            loop.run_until_complete(close_benchmark(benchmark))
+            for benchmark in benchmarks:
+                loop.run_until_complete(close_benchmark(benchmark))
             tasks = asyncio.all_tasks(loop)
             for task in tasks:
                 task.cancel()
@@ -347,12 +352,14 @@ def _context(
     )
 
 
-def _budget(spec: RunSpec, before: RunView | None, clock: Clock) -> RunBudget:
+def _budget(
+    spec: RunSpec, before: RunView | None, clock: Clock, shared: Sequence[RunBudget]
+) -> RunBudget:
     """Return the run's budget with what earlier sessions have spent of it."""
     spent = spent_before(before) if before is not None else Spent()
     seconds = RUNNING_TIME.seconds if isinstance(clock, SystemClock) else clock.monotonic
     began = seconds()
-    return RunBudget(spec.budget, spent=spent, seconds=lambda: seconds() - began)
+    return RunBudget(spec.budget, spent=spent, seconds=lambda: seconds() - began, shared=shared)
 
 
 def _start_of(folder: RunFolder, left: Sequence[TrialKey], workers: int) -> RunStart:

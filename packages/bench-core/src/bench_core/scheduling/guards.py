@@ -24,11 +24,23 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.progress import Progress
-    from bench_core.records import SessionOutcome
+    from bench_core.records import SessionOutcome, TrialKey
     from bench_core.run_spec import Timeouts
-    from bench_core.scheduling.scheduler import Scheduler
 
 _LAST_MESSAGE_S = 2.0
+
+
+class _Runner(Protocol):
+    """What a guard needs of a scheduler, or of several that it stops together."""
+
+    @property
+    def in_flight(self) -> int: ...
+
+    def stop(self) -> None: ...
+
+    def running(self) -> list[TrialKey]: ...
+
+    def kill_processes(self) -> None: ...
 
 
 class _Folder(Protocol):
@@ -45,7 +57,7 @@ class _Folder(Protocol):
 
 @contextlib.contextmanager
 def guarded(
-    scheduler: Scheduler, folder: _Folder, timeouts: Timeouts, progress: Progress
+    scheduler: _Runner, folder: _Folder, timeouts: Timeouts, progress: Progress
 ) -> Iterator[None]:
     """Guard this process while `scheduler` runs in its main thread's event loop.
 
@@ -86,7 +98,7 @@ def _no_exit_as_if_all_were_well() -> Iterator[None]:
 
 
 class _Guard:
-    def __init__(self, scheduler: Scheduler, folder: _Folder, progress: Progress) -> None:
+    def __init__(self, scheduler: _Runner, folder: _Folder, progress: Progress) -> None:
         self._scheduler = scheduler
         self._folder = folder
         self._progress = progress

@@ -21,6 +21,7 @@ from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.scheduling.places import Anywhere
 from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
 from bench_core.scheduling.runner import AttemptRunner, LiveAttempt, Sink
+from bench_core.scheduling.turns import Alone, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -121,6 +122,7 @@ class Scheduler:
         on_kept: Receives the token of each attempt whose result `sink` has.
         places: Where attempts are carried out, instead of by `run_trial`.
         first_trials: Decides what the first trials of the run say of its agent; None: they count as the others.
+        turns: Decides which run starts its next trial, where several share their workers.
     """
 
     def __init__(
@@ -137,7 +139,9 @@ class Scheduler:
         on_kept: Callable[[str], object] = lambda _: None,
         places: Places | None = None,
         first_trials: FirstTrials[_Flight] | None = None,
+        turns: Turns | None = None,
     ) -> None:
+        self._turns = turns or Alone()
         self._on_kept = on_kept
         self._first_trials = first_trials or FirstTrials(0, begun=True)
         self._places = places or Anywhere(run_trial)
@@ -206,6 +210,11 @@ class Scheduler:
         self._stop_flights(StopReason.CANCELLED)
 
     @property
+    def sink(self) -> Sink:
+        """Where results and events go."""
+        return self._sink
+
+    @property
     def stopped(self) -> bool:
         """Whether the session is to end; false where trials were only left for what is broken."""
         return self._outcome is not None
@@ -230,27 +239,47 @@ class Scheduler:
             if flight.live is not None:
                 flight.live.processes.kill()
 
-    def _start_what_fits(self) -> bool:
-        """Start trials, and return whether any is left or runs."""
+    def leave(self) -> None:
+        """Start nothing more, and let what runs end as it would: what is left is not needed."""
+        for timer in self._backing_off.values():
+            timer.cancel()
+        for trial in [*self._backing_off, *self._queue.clear()]:
+            if trial.last is not None:
+                self._progress.finished(trial.last)
+        self._backing_off.clear()
+        self._wakeup.set()
+
+    def look_again(self) -> None:
+        """See anew what may start: what others held may be free."""
+        self._wakeup.set()
+
+    def start_next(self) -> TrialKey | None:
+        """Start a trial and return which, or None if none may start now."""
         undecided = self._first_trials.undecided
         if undecided and not self._flights:
             self._keep_held()
             undecided = False
-        while self._queue and not undecided and len(self._flights) < self._policy.workers:
-            spent = self._budget.exhausted
-            if spent is not None:
-                self._stop_for_budget(spent)
-                break
-            now = self._clock.monotonic()
-            trial = self._queue.start_next(partial(self._may_start, now))
-            if trial is None:
-                break
-            flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
-            flight.place = self._places.take(trial.claim)
-            self._breakers.started(trial.claim)
-            self._flights.add(flight)
-            flight.task = asyncio.create_task(self._run_trial_in(flight))
-            flight.task.add_done_callback(partial(self._ended, flight))
+        if not self._queue or undecided or len(self._flights) >= self._policy.workers:
+            return None
+        spent = self._budget.exhausted
+        if spent is not None:
+            self._stop_for_budget(spent)
+            return None
+        now = self._clock.monotonic()
+        trial = self._queue.start_next(partial(self._may_start, now))
+        if trial is None:
+            return None
+        flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
+        flight.place = self._places.take(trial.claim)
+        self._breakers.started(trial.claim)
+        self._flights.add(flight)
+        flight.task = asyncio.create_task(self._run_trial_in(flight))
+        flight.task.add_done_callback(partial(self._ended, flight))
+        return trial.planned.key
+
+    def _start_what_fits(self) -> bool:
+        """Start trials, and return whether any is left or runs."""
+        self._turns.start(self)
         return bool(self._flights or self._backing_off or self._queue)
 
     def _may_start(self, now: float, claim: Claim) -> bool:
@@ -259,7 +288,7 @@ class Scheduler:
     async def _next_change(self) -> None:
         """Wait until a trial has ended or may be tried again."""
         waits = self._flights or self._backing_off or self._breakers.waits
-        nothing_moves = not waits
+        nothing_moves = not (waits or self._turns.others_run)
         timeout = self._policy.abandoned_patience_s if nothing_moves else None
         try:
             await asyncio.wait_for(self._wakeup.wait(), timeout)
@@ -433,13 +462,7 @@ class Scheduler:
     def _end(self, outcome: SessionOutcome) -> None:
         """Start nothing more; the first reason is the session's outcome."""
         self._outcome = self._outcome or outcome
-        for timer in self._backing_off.values():
-            timer.cancel()
-        for trial in [*self._backing_off, *self._queue.clear()]:
-            if trial.last is not None:
-                self._progress.finished(trial.last)
-        self._backing_off.clear()
-        self._wakeup.set()
+        self.leave()
 
     async def _end_abandoned(self) -> None:
         dying = [task for f, task in self._abandoned_tasks.items() if f.live and f.live.processes]

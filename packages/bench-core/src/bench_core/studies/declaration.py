@@ -1,0 +1,359 @@
+"""What a study declared before its first trial, and what was changed or added later."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_core.records import Record, RunInfo, Task
+from bench_core.records.problems import problems_of
+from bench_core.run_folder.provenance import package_versions, task_set_hash
+from bench_core.run_folder.view import read_run
+from bench_core.statistics.looks import LookPlan, plan_looks
+from bench_core.studies.order import RunName
+from bench_core.studies.study_file import Study, load_study
+
+__all__ = [
+    "DeclaredLooks",
+    "SealedBenchmark",
+    "SealedStudy",
+    "StudyChange",
+    "Verification",
+    "declared_study",
+    "note_changes",
+    "read_changes",
+    "read_sealed",
+    "run_folder",
+    "seal",
+    "verify_study",
+]
+
+_FILE, _SEALED, _CHANGES = "study.yaml", "sealed.json", "changes.jsonl"
+_SHOWN_LINES = 40
+
+
+class SealedBenchmark(Record):
+    """A benchmark as it was when the study was sealed.
+
+    Attributes:
+        tasks: Ids, in the batches that looks are taken after; all in one where there are no looks.
+        task_set_hash: Of the tasks, as `run.json` has it.
+        order: Whether arms take turns task by task, or part by part where they cannot run side by side.
+    """
+
+    name: str
+    tasks: tuple[tuple[str, ...], ...]
+    task_set_hash: str
+    order: Literal["interleaved", "balanced"]
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return sum(map(len, self.tasks))
+
+
+class DeclaredLooks(Record):
+    """How a pair of arms is looked at on a benchmark before all has run."""
+
+    benchmark: str
+    baseline: str
+    arm: str
+    outcome: Literal["success_rate", "score"]
+    plan: LookPlan
+
+
+class SealedStudy(Record):
+    """`sealed.json`: written once, before the first trial.
+
+    Attributes:
+        sha256: Of `study.yaml` beside it, byte by byte.
+        time: When it was sealed.
+        versions: Of Proctor's distributions and of those that benchmarks name.
+        seed: Trials' own seeds and the order of turns come from it.
+        looks: Of all comparisons that are looked at more than once.
+    """
+
+    schema_version: Literal[1] = 1
+    name: str
+    sha256: str
+    time: datetime
+    versions: dict[str, str]
+    seed: int
+    trials: int
+    arms: tuple[str, ...]
+    benchmarks: tuple[SealedBenchmark, ...]
+    looks: tuple[DeclaredLooks, ...] = ()
+
+
+class StudyChange(Record):
+    """A line of `changes.jsonl`: what was otherwise than declared, from then on.
+
+    Attributes:
+        text: What, in words.
+        sha256: Of the study's file from then on.
+        source: That file.
+        versions: From then on.
+        after: SHA-256 of the line before, or of `sealed.json`: a line that is taken out or altered shows.
+    """
+
+    time: datetime
+    text: str
+    sha256: str
+    source: str
+    versions: dict[str, str]
+    after: str
+
+
+class Verification(Record):
+    """What `study verify` finds.
+
+    Attributes:
+        sealed: What was declared, and when.
+        first_trial: When the first trial began; None before.
+        changes: What was changed or added later.
+        problems: What does not fit the declaration and is told by no change.
+    """
+
+    sealed: SealedStudy
+    first_trial: datetime | None = None
+    changes: tuple[StudyChange, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def run_folder(study: Path, name: RunName) -> Path:
+    """Return the run folder of an arm on a benchmark."""
+    return study / "runs" / name.benchmark / name.arm
+
+
+def read_sealed(folder: Path) -> SealedStudy | None:
+    """Return the declaration of the study in a folder; None if it is not sealed yet.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        return SealedStudy.model_validate_json((folder / _SEALED).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise InputError(
+            f"{folder / _SEALED} is not what a study wrote ({problems_of(error, SealedStudy, kind='key')}): "
+            "restore it from a copy"
+        ) from error
+
+
+def read_changes(folder: Path) -> tuple[StudyChange, ...]:
+    """Return what was changed or added after the seal, oldest first.
+
+    Raises:
+        InputError: A line cannot be read.
+    """
+    return tuple(
+        _change(folder, number, line) for number, line in enumerate(_change_lines(folder), start=1)
+    )
+
+
+def declared_study(folder: Path) -> Study:
+    """Return the study as it was declared."""
+    return load_study(folder / _FILE)
+
+
+def seal(
+    study: Study,
+    folder: Path,
+    tasks: Mapping[str, Sequence[Task]],
+    orders: Mapping[str, Literal["interleaved", "balanced"]],
+    packages: Sequence[str],
+) -> SealedStudy:
+    """Write down what a study declares; its first trial may begin after this.
+
+    Args:
+        study: Its file.
+        folder: Its folder.
+        tasks: Benchmark to tasks.
+        orders: Benchmark to how arms take turns on it.
+        packages: Distributions to keep the versions of, beside Proctor's.
+
+    Raises:
+        NotEstimableError: There are too few tasks for as many looks.
+    """
+    looks = _looks(study, tasks)
+    benchmarks = []
+    for name, own in tasks.items():
+        plans = [each.plan for each in looks if each.benchmark == name]
+        batches = max((plan.batches for plan in plans), key=len, default=None)
+        benchmarks.append(
+            SealedBenchmark(
+                name=name,
+                tasks=batches or (tuple(each.task_id for each in own),),
+                task_set_hash=task_set_hash(own),
+                order=orders[name],
+            )
+        )
+    sealed = SealedStudy(
+        name=study.name,
+        sha256=hashlib.sha256(study.source).hexdigest(),
+        time=datetime.now(timezone.utc),
+        versions=package_versions(packages),
+        seed=study.seed,
+        trials=study.trials,
+        arms=tuple(arm.name for arm in study.arms),
+        benchmarks=tuple(benchmarks),
+        looks=looks,
+    )
+    write_atomic(folder / _FILE, study.source)
+    write_atomic(folder / _SEALED, sealed.model_dump_json(indent=2).encode())
+    return sealed
+
+
+def note_changes(
+    study: Study, folder: Path, sealed: SealedStudy, packages: Sequence[str]
+) -> StudyChange | None:
+    """Write down what a study has otherwise than before, and return it; None where it is the same."""
+    changes = read_changes(folder)
+    last = changes[-1] if changes else None
+    old = last.source if last else declared_study(folder).source.decode()
+    was = last.versions if last else sealed.versions
+    now, new = package_versions(packages), study.source.decode()
+    said = []
+    if new != old:
+        lines = difflib.unified_diff(
+            old.splitlines(), new.splitlines(), "before", "now", "", "", n=0, lineterm=""
+        )
+        kept = [each for each in lines if not each.startswith(("---", "+++", "@@"))]
+        more = f" and {len(kept) - _SHOWN_LINES} lines more" if len(kept) > _SHOWN_LINES else ""
+        said.append(f"study.yaml: {'; '.join(kept[:_SHOWN_LINES])}{more}")
+    moved = [
+        f"{name} {was.get(name, 'absent')} -> {now.get(name, 'absent')}"
+        for name in sorted({*was, *now})
+        if was.get(name) != now.get(name)
+    ]
+    if moved:
+        said.append(f"versions: {', '.join(moved)}")
+    if not said:
+        return None
+    change = StudyChange(
+        time=datetime.now(timezone.utc),
+        text="; ".join(said),
+        sha256=hashlib.sha256(study.source).hexdigest(),
+        source=new,
+        versions=now,
+        after=_digest_of_last(folder),
+    )
+    # whole or not at all: a process that dies here leaves no torn line
+    lines_ = [*_change_lines(folder), change.model_dump_json().encode()]
+    write_atomic(folder / _CHANGES, b"\n".join(lines_) + b"\n")
+    return change
+
+
+def verify_study(folder: Path) -> Verification:
+    """Compare a study's folder with what was declared before its first trial.
+
+    Raises:
+        InputError: There is no sealed study.
+    """
+    sealed = read_sealed(folder)
+    if sealed is None:
+        raise InputError(
+            f"{folder} has no sealed study: `bench-core study run FILE --out {folder}` seals one"
+        )
+    problems = []
+    if hashlib.sha256((folder / _FILE).read_bytes()).hexdigest() != sealed.sha256:
+        problems.append(f"{_FILE} is not the file that was sealed: restore it from a copy")
+    before = hashlib.sha256((folder / _SEALED).read_bytes()).hexdigest()
+    for number, line in enumerate(_change_lines(folder), start=1):
+        if _change(folder, number, line).after != before:
+            problems.append(f"{_CHANGES}, line {number}: what it follows was altered or taken out")
+        before = hashlib.sha256(line).hexdigest()
+    first: datetime | None = None
+    for path in sorted((folder / "runs").glob("*/*/run.json")):
+        name = RunName(path.parent.parent.name, path.parent.name)
+        info = read_run(path.parent).info
+        problems += _differences(name, info, sealed)
+        first = info.started if first is None else min(first, info.started)
+    if first is not None and first < sealed.time:
+        problems.append(
+            f"the first trial began at {first}, before the study was sealed at {sealed.time}"
+        )
+    return Verification(
+        sealed=sealed, first_trial=first, changes=read_changes(folder), problems=tuple(problems)
+    )
+
+
+def _differences(name: RunName, info: RunInfo, sealed: SealedStudy) -> list[str]:
+    declared = {each.name: each for each in sealed.benchmarks}.get(name.benchmark)
+    if declared is None or name.arm not in sealed.arms:
+        return []  # added later, which its report says
+    facts = [
+        ("tasks", info.task_set_hash, declared.task_set_hash),
+        ("seed", info.seed, sealed.seed),
+        ("trials", info.trials, sealed.trials),
+    ]
+    return [
+        f"{name}: its {what} are not those that were declared"
+        for what, is_, was in facts
+        if is_ != was
+    ]
+
+
+def _looks(study: Study, tasks: Mapping[str, Sequence[Task]]) -> tuple[DeclaredLooks, ...]:
+    found = []
+    for comparison in study.comparisons:
+        if comparison.looks == 1:
+            continue
+        pairs = len(comparison.arms) * len(comparison.benchmarks)
+        for benchmark in comparison.benchmarks:
+            own = tasks[benchmark]
+            plan = plan_looks(
+                own,
+                {each.task_id: (0.0,) for each in own},  # filled in when it is looked
+                looks=comparison.looks,
+                trials=study.trials,
+                seed=study.seed,
+                baseline=comparison.baseline,
+                sides=comparison.sides,
+                alpha=(1.0 - comparison.level) / pairs,
+                futility=None,
+                drop=comparison.drop,
+            ).model_copy(update={"baseline_scores": {}})
+            found += [
+                DeclaredLooks(
+                    benchmark=benchmark,
+                    baseline=comparison.baseline,
+                    arm=arm,
+                    outcome=comparison.outcome,
+                    plan=plan,
+                )
+                for arm in comparison.arms
+            ]
+    return tuple(found)
+
+
+def _change(folder: Path, number: int, line: bytes) -> StudyChange:
+    try:
+        return StudyChange.model_validate_json(line)
+    except ValidationError as error:
+        raise InputError(
+            f"{folder / _CHANGES}, line {number}, is not what a study wrote "
+            f"({problems_of(error, StudyChange, kind='key')}): restore it from a copy"
+        ) from error
+
+
+def _change_lines(folder: Path) -> list[bytes]:
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / _CHANGES).read_bytes().splitlines()
+    return []
+
+
+def _digest_of_last(folder: Path) -> str:
+    lines = _change_lines(folder)
+    return hashlib.sha256(lines[-1] if lines else (folder / _SEALED).read_bytes()).hexdigest()
