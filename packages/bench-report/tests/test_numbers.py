@@ -17,7 +17,14 @@ def test_percentages_never_round_to_certainty(value: float | None, shown: str) -
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, NONE), (0, "$0"), (0.000123, "$0.00012"), (0.014, "$0.01"), (1234.5, "$1,234.50")],
+    [
+        (None, NONE),
+        (0, "$0"),
+        (0.000123, "$0.00012"),
+        (5e-7, "$0.0000005"),
+        (0.014, "$0.01"),
+        (1234.5, "$1,234.50"),
+    ],
 )
 def test_dollars(value: float | None, shown: str) -> None:
     assert numbers.dollars(value) == shown

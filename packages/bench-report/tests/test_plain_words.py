@@ -19,6 +19,7 @@ CASES = [
      "These runs do not distinguish b from a: on new tasks the difference is \u221210 to +8 points."),
     ({"value": 0.1, "low": 0.01, "high": 0.19, "joint_low": -0.02, "joint_high": 0.22},
      "These runs do not distinguish b from a: on new tasks the difference is \u22122 to +22 points."),
+    ({"value": 0.065}, "b is at +6.5 points against a; whether that is more than chance cannot be said."),
     ({"value": 0.1}, "b is at +10 points against a; whether that is more than chance cannot be said."),
     ({"note": "they share no task"}, "b cannot be compared with a: they share no task."),
 ]  # fmt: skip

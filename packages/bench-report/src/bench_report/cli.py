@@ -446,13 +446,13 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
 @json_option
 def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
     """Follow a run that is being written, until no process works on it any more."""
-    from bench_report.live.progress import ProgressReader, snapshots
+    from bench_report.live.progress import ProgressReader, changes, snapshots
     from bench_report.live.terminal_view import show_lines, show_live
 
     found = snapshots(ProgressReader(run), every_s=every_s, once=once)
     if as_json:
-        for each in found:
-            click.echo(json_text(each, None))
+        for each in changes(found):
+            click.echo(json.dumps(each))
         return
     if sys.stdout.isatty() and not once:  # a log or a pipe gets lines instead
         show_live(found, sys.stdout)

@@ -54,9 +54,12 @@ class Growing:
         event = Event(time=NOW, kind="attempt_started", task_id=task_id, trial=trial, attempt=1)
         self._append("events.jsonl", event.model_dump_json() + "\n")
 
-    def end(self, number: int = 1) -> None:
+    def end_without_start(self, number: int) -> None:
+        self.end(number, started=None)
+
+    def end(self, number: int = 1, started: datetime | None = NOW - timedelta(minutes=5)) -> None:
         for result in self.results[self.written : self.written + number]:
-            late = result.model_copy(update={"started": NOW - timedelta(minutes=5)})
+            late = result.model_copy(update={"started": started})
             self._append("results.jsonl", late.model_dump_json() + "\n")
         self.written += number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,11 @@ from rich.console import Console
 
 from bench_core.errors import RunFolderError
 from bench_report.cli import main
-from bench_report.live.progress import ProgressReader, Snapshot, snapshots
+from bench_report.live.progress import ProgressReader, Snapshot, changes, snapshots
 from bench_report.live.terminal_view import headline, show_lines, show_live
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from conftest import Growing
@@ -227,5 +229,44 @@ def test_watch_as_a_command(growing: Growing) -> None:
 
     assert line.startswith("3/20 trials")
     assert line.rstrip().endswith("finished")
-    assert Snapshot.model_validate_json(record).ended == 3
-    assert headline(Snapshot.model_validate_json(record)) == line.strip()
+    assert json.loads(record)["ended"] == 3
+    assert len(json.loads(record)["recent"]) == 3
+    assert len(record) < 4_000
+
+
+def test_a_record_follows_only_when_more_than_the_time_has_changed_and_says_just_that(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    growing.note("budget", max_minutes=240)
+    growing.end(3)
+
+    def read() -> Iterator[Snapshot]:
+        found = reader.read()
+        yield found
+        spent = found.budget and found.budget.model_copy(update={"minutes": 61.0})
+        yield found.model_copy(update={"elapsed_s": 9.0, "eta_s": 5.0, "budget": spent})
+        growing.end(1)
+        yield reader.read()
+
+    first, second = changes(read())
+    assert (first["ended"], len(first["recent"]), first["planned"]) == (3, 3, 20)
+    assert second["ended"] == 4
+    assert [each["task_id"] for each in second["recent"]] == [growing.results[3].task_id]
+    assert "planned" not in second
+
+
+def test_results_that_do_not_say_when_they_began_still_give_the_time_left(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    growing.end_without_start(5)
+
+    assert reader.read().eta_s == pytest.approx(3600 / 5 * 15)
+
+
+def test_no_time_left_is_told_from_results_that_an_earlier_process_may_have_left(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    growing.end_without_start(5)
+    growing.resume("2026-03-01T09:40:00Z")
+
+    assert reader.read().eta_s is None

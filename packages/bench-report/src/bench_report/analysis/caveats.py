@@ -380,7 +380,7 @@ def _cost(run: RunReport) -> Iterator[Caveat]:
     cost = run.summary.cost_usd
     if cost.unknown and cost.known:
         text = (
-            f"The cost of {count(cost.unknown)} {_trials(cost.unknown, 'is', 'are')} "
+            f"The cost of {count(cost.unknown)} {_trials(cost.unknown, 'is', 'is')} "
             "unknown and not part of the total."
         )
         yield Caveat(code="cost_incomplete", severity="info", text=text)

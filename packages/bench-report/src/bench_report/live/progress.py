@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -264,7 +264,9 @@ class ProgressReader:
             recent=tuple(self._results[key] for key in latest[:_RECENT]),
             failures=tuple(islice((each for each in failed if each.success is not True), _RECENT)),
             elapsed_s=max(0.0, elapsed.total_seconds()),
-            eta_s=None if over else self._eta(began, planned - len(results)),
+            eta_s=None
+            if over
+            else self._eta(began, planned - len(results), only=len(info.sessions) == 1),
         )
 
     def _rate(self) -> Interval | None:
@@ -320,10 +322,13 @@ class ProgressReader:
             minutes=max(0.0, seconds / 60),
         )
 
-    def _eta(self, began: datetime, left: int) -> float | None:
-        """Estimate the time left from the speed of this process."""
+    def _eta(self, began: datetime, left: int, *, only: bool) -> float | None:
+        """Estimate the time left from the speed of this process; `only`: no other has worked on the run."""
         # A run that is continued has results from before, which took none of this process's time.
-        own = sum(bool(r.started and r.started >= began) for r in self._results.values())
+        timed = [each.started for each in self._results.values() if each.started]
+        own = sum(each >= began for each in timed)
+        if only and not timed:  # results that do not say when they began
+            own = len(self._results)
         if not own or left <= 0:
             return None
         return (self._now() - began).total_seconds() / own * left
@@ -346,3 +351,33 @@ def snapshots(
         if once or found.over:
             return
         sleep(every_s)
+
+
+_OF_TRIAL: Any = {
+    **dict.fromkeys(("task_id", "trial", "status", "score", "failure_mode", "cost_usd"), True),
+    "error": {"kind", "message", "phase"},
+}
+_CLOCKS = {"elapsed_s", "eta_s"}
+
+
+def changes(found: Iterable[Snapshot]) -> Iterator[dict[str, Any]]:
+    """Yield the first snapshot as JSON, and then what has changed whenever more than the time has.
+
+    Trials have what tells them apart and how they ended; of `recent` and `failures` those follow that are new.
+    """
+    known: dict[str, Any] = {}
+    for each in found:
+        shown = dict.fromkeys(Snapshot.model_fields, True)
+        of_trials = {name: {"__all__": _OF_TRIAL} for name in ("recent", "failures")}
+        now = each.model_dump(mode="json", include={**shown, **of_trials})
+        told = dict(now)
+        if known:
+            told = {name: value for name, value in now.items() if value != known[name]}
+            for name in ("recent", "failures"):
+                if name in told:
+                    told[name] = [one for one in now[name] if one not in known[name]]
+        spent = {**(now["budget"] or {}), "minutes": None}
+        clocks = _CLOCKS | ({"budget"} if spent == known.get("spent") else set())
+        if told.keys() - clocks:
+            yield told
+            known = now | {"spent": spent}

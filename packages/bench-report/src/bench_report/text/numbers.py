@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def dollars(value: float | None) -> str:
         return NONE
     if value == 0:
         return "$0"
-    return f"${value:,.2f}" if value >= _CENT else f"${value:.2g}"
+    return f"${value:,.2f}" if value >= _CENT else f"${Decimal(f'{value:.2g}'):f}"
 
 
 def dollars_interval(found: CostInterval | None) -> str:
@@ -133,7 +134,11 @@ def rate_words(rate: Rate) -> str:
     found = rate.new_tasks
     if rate.estimate is None:
         return f"no rate: {rate.refused.get('new_tasks', 'no trial was scored')}"
-    sample = f"{count(rate.trials)} trials of {count(rate.tasks)} tasks"
+    trials, tasks = (
+        "trial" if rate.trials == 1 else "trials",
+        "task" if rate.tasks == 1 else "tasks",
+    )
+    sample = f"{count(rate.trials)} {trials} of {count(rate.tasks)} {tasks}"
     if found is None:
         return f"{percent(rate.estimate)}, no interval ({sample})"
     return f"{percent(rate.estimate)} ({level(found.level)} interval {interval(found)}, {sample})"

@@ -59,7 +59,8 @@ def difference_sentence(found: Difference) -> str:
 
 
 def _points(value: float, *, bare: bool = False) -> str:
-    number = f"{value * 100:+.0f}".replace("-", "\u2212")
+    # as `numbers.points` beside it: +6.5, not +7
+    number = f"{value * 100:+.1f}".removesuffix(".0").replace("-", "\u2212")
     number = "0" if number in {"+0", "\u22120"} else number
     if bare:
         return number

@@ -36,7 +36,7 @@ const short = (value) => {
 const dollars = (value) => {
   if (value === null) return NONE;
   if (value === 0) return "$0";
-  if (value < 0.01) return `$${Number(value.toPrecision(2))}`;
+  if (value < 0.01) return `$${value.toFixed(Math.min(20, 1 - Math.floor(Math.log10(value)))).replace(/0+$/, "")}`;
   return `$${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 };
 
