@@ -36,7 +36,7 @@ comparisons:
   - {baseline: scripted, arms: [do-nothing], benchmarks: [webarena], drop: 5pp}
 notes: Made in /home/jolene.quux/studies by the Quux Laboratory.
 """
-_DATE = "2026-11-29T08:00:00Z"
+_DATE = "2026-01-01T08:00:00Z"
 
 
 def run(*words: object, code: int = 0) -> str:
@@ -47,6 +47,38 @@ def run(*words: object, code: int = 0) -> str:
     return re.sub(r"\s+", " ", result.output)
 
 
+def sealed(folder: Path) -> dict[str, Any]:
+    """Return the declaration of a study whose runs are there, as if it were older than they."""
+    infos = {
+        name: json.loads((path / "run.json").read_text()) for name, _, path in arm_folders(folder)
+    }
+    tasks = {
+        name: [
+            json.loads(line)["task_id"] for line in (path / "tasks.jsonl").read_text().splitlines()
+        ]
+        for name, _, path in arm_folders(folder)
+    }
+    return {
+        "schema_version": 1,
+        "name": "Scripted against nothing",
+        "sha256": hashlib.sha256((folder / "study.yaml").read_bytes()).hexdigest(),
+        "time": _DATE,
+        "versions": {},
+        "seed": 0,
+        "trials": 1,
+        "arms": ["scripted", "do-nothing"],
+        "benchmarks": [
+            {
+                "name": name,
+                "tasks": [tasks[name]],
+                "task_set_hash": info["task_set_hash"],
+                "order": "interleaved",
+            }
+            for name, info in infos.items()
+        ],
+    }
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jolene.quux") / "study"
@@ -54,8 +86,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for arm in ("scripted", "do-nothing"):
             shutil.copytree(STORED / benchmark / arm, folder / "runs" / benchmark / arm)
     (folder / "study.yaml").write_text(FILE, encoding="utf-8")
-    digest = hashlib.sha256(FILE.encode()).hexdigest()
-    (folder / "sealed.json").write_text(json.dumps({"sha256": digest, "time": _DATE}))
+    (folder / "sealed.json").write_text(json.dumps(sealed(folder)))
     return folder
 
 
@@ -317,6 +348,69 @@ def test_without_a_seal_nothing_counts_as_declared(study: Path, tmp_path: Path) 
     report = json.loads((copy / "report/study.json").read_text())
     assert report["declared"] == []
     assert report["explored"] == 2
+
+
+def test_what_was_changed_or_added_after_the_seal_is_told_in_every_form(
+    study: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(study, tmp_path / "study"))
+    (copy / "runs/webarena/scripted").rename(copy / "runs/webarena/late")
+    change = {
+        "time": _DATE,
+        "text": "versions: pydantic 2.11 -> 2.12",
+        "sha256": "",
+        "source": FILE,
+    }
+    change |= {
+        "versions": {},
+        "after": hashlib.sha256((copy / "sealed.json").read_bytes()).hexdigest(),
+    }
+    (copy / "changes.jsonl").write_text(json.dumps(change) + "\n")
+    run("report", copy)
+    for name in ("index.html", "study.md", "study.tex"):
+        text = re.sub(r"[\\{}]", "", (copy / "report" / name).read_text())
+        assert "pydantic 2.11 -" in text
+        assert "Not declared, on webarena: late." in text
+        assert "Declared and not run, on webarena: scripted." in text
+        assert "not run" in text
+
+
+def test_a_pair_that_is_looked_at_has_the_interval_of_its_last_look(
+    study: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(study, tmp_path / "study"))
+    text = FILE.replace("drop: 5pp}", "drop: 5pp, looks: 2}")
+    (copy / "study.yaml").write_text(text)
+    declared = sealed(copy)
+    tasks = declared["benchmarks"][1]["tasks"][0]
+    batches = [tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]]
+    plan = {
+        "baseline": "scripted",
+        "baseline_scores": {},
+        "batches": batches,
+        "critical": [3.0, 2.0],
+        "drop": 0.05,
+    }
+    pair = {
+        "benchmark": "webarena",
+        "baseline": "scripted",
+        "arm": "do-nothing",
+        "outcome": "success_rate",
+    }
+    declared["looks"] = [pair | {"plan": plan}]
+    (copy / "sealed.json").write_text(json.dumps(declared))
+    run("report", copy)
+    ((result,),) = [
+        each["pairs"] for each in json.loads((copy / "report/study.json").read_text())["declared"]
+    ]
+    found, last = result["difference"], result["looks"][-1]
+    assert (found["value"], found["joint_low"], found["joint_high"]) == (
+        last["difference"],
+        last["low"],
+        last["high"],
+    )
+    assert (found["low"], found["p_value"]) == (None, None)
+    assert f"look {last['number']} of 2: {last['reason']}" in (copy / "report/study.md").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import NonNegativeInt, PositiveInt
 
 from bench_core.records import Record
+from bench_core.statistics import Look
 from bench_core.studies import DeclaredComparison
 from bench_report.model import Difference, Report
 
@@ -23,6 +24,7 @@ class Declaration(Record):
         sha256: The digest of the sealed file `study.yaml`.
         declared: When it was sealed.
         unchanged: Whether `study.yaml` beside the runs is the sealed one.
+        problems: What else does not fit the seal and is told by no change, a sentence each.
         notes: The file's own notes.
     """
 
@@ -30,6 +32,7 @@ class Declaration(Record):
     sha256: str | None = None
     declared: datetime | None = None
     unchanged: bool | None = None
+    problems: tuple[str, ...] = ()
     notes: str = ""
 
 
@@ -41,11 +44,16 @@ class StudyChange(Record):
 
 
 class StudyPair(Record):
-    """An arm against the baseline on one benchmark, as declared."""
+    """An arm against the baseline on one benchmark, as declared.
+
+    Where the pair was to be looked at before its end, `looks` has what each look found, and the joint interval of
+    `difference` is the repeated one of the last, which is valid at whatever look a study stops.
+    """
 
     benchmark: str
     verdict: Verdict
     difference: Difference
+    looks: tuple[Look, ...] = ()
 
 
 class DeclaredResult(Record):

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bench_core.errors import InputError
-from bench_core.files import read_inside, write_atomic
-from bench_core.studies import DeclaredComparison, arm_folders, load_study
+from bench_core.files import write_atomic
+from bench_core.statistics import Look
+from bench_core.studies import (
+    DeclaredComparison,
+    RunName,
+    SealedStudy,
+    Study,
+    StudyLooks,
+    arm_folders,
+    load_study,
+    read_changes,
+    read_sealed,
+    verify_study,
+)
 from bench_report.__about__ import __version__
 from bench_report.comparison.baselines import ComparedRun, side_of
 from bench_report.comparison.differences import difference
@@ -89,8 +99,11 @@ def study_report_of(
         default=None,
     )
     sides = {name: {run.label: side_of(run) for run in each} for name, each in runs.items()}
-    declaration = _declaration(study, file.source, file.notes)
-    declared = [_declared(each, sides) for each in (file.comparisons if declaration.sealed else ())]
+    sealed = read_sealed(study)
+    declaration, looks = _declaration(study, sealed, file), _looks_of(sealed, runs)
+    declared = [
+        _declared(each, sides, looks) for each in (file.comparisons if declaration.sealed else ())
+    ]
     taken = {
         (pair.benchmark, frozenset((pair.difference.run, pair.difference.baseline)))
         for each in declared
@@ -124,7 +137,7 @@ def study_report_of(
         generator=f"bench-report {__version__}",
         as_of=last,
         declaration=declaration,
-        changes=tuple(_changes(study)),
+        changes=tuple(StudyChange(time=each.time, text=each.text) for each in read_changes(study)),
         declared=tuple(declared),
         benchmarks=tuple(parts),
         explored=explored,
@@ -147,7 +160,9 @@ def _slim(report: Report) -> Report:
 
 
 def _declared(
-    comparison: DeclaredComparison, sides: Mapping[str, Mapping[str, ComparedRun]]
+    comparison: DeclaredComparison,
+    sides: Mapping[str, Mapping[str, ComparedRun]],
+    looks: Mapping[tuple[str, str, str, str], Sequence[Look]],
 ) -> DeclaredResult:
     wanted = [(name, arm) for name in comparison.benchmarks for arm in comparison.arms]
     pairs = []
@@ -171,8 +186,13 @@ def _declared(
             level=comparison.level,
             of_scores=comparison.outcome == "score",
         )
+        taken = looks.get((name, comparison.baseline, arm, comparison.outcome))
+        if comparison.looks > 1 and taken is not None:
+            found = _with_looks(found, taken)
         verdict = _verdict(found, comparison.drop)
-        pairs.append(StudyPair(benchmark=name, verdict=verdict, difference=found))
+        pairs.append(
+            StudyPair(benchmark=name, verdict=verdict, difference=found, looks=tuple(taken or ()))
+        )
     return DeclaredResult(comparison=comparison, together=len(wanted), pairs=tuple(pairs))
 
 
@@ -189,37 +209,59 @@ def _verdict(found: Difference, drop: float | None) -> Verdict:
     return "no_such_drop" if drop is not None and low > -drop else "undecided"
 
 
-def _declaration(study: Path, source: bytes, notes: str) -> Declaration:
-    digest = hashlib.sha256(source).hexdigest()
-    try:
-        sealed = json.loads(read_inside(study, "sealed.json"))
-    except FileNotFoundError:
-        return Declaration(sealed=False, notes=notes)
-    except ValueError as error:
-        raise InputError(
-            f"{study / 'sealed.json'} is not readable ({error}): restore it from a copy"
-        ) from None
-    kept = _text(sealed, "sha256")
+def _with_looks(found: Difference, looks: Sequence[Look]) -> Difference:
+    """Return a difference as its last look found it: intervals of a fixed size do not hold where a study may stop."""
+    last = looks[-1] if looks else None
+    fields = dict.fromkeys(
+        ("low", "high", "p_value", "adjusted_p_value", "p_sign_flip", "detectable")
+    )
+    fields |= dict.fromkeys(("value", "joint_low", "joint_high"))
+    if last is None:
+        return found.model_copy(update=fields | {"note": "its first look is still to come"})
+    return found.model_copy(
+        update=fields
+        | {
+            "value": last.difference,
+            "joint_low": last.low,
+            "joint_high": last.high,
+            "shared_tasks": last.tasks,
+            "method": f"repeated interval of look {last.number} of {last.of}",
+            "note": f"look {last.number} of {last.of}: {last.reason}",
+        }
+    )
+
+
+def _looks_of(
+    sealed: SealedStudy | None, runs: Mapping[str, Sequence[Source]]
+) -> dict[tuple[str, str, str, str], list[Look]]:
+    """Return the looks that were taken by benchmark, baseline, arm and outcome; empty lists for those to come."""
+    if sealed is None:
+        return {}
+    taken = StudyLooks(sealed.looks, sealed.trials)
+    for benchmark, arms in runs.items():
+        for run in arms:
+            for result in run.view.latest:
+                taken.add(RunName(benchmark, run.label), result)
+    found: dict[tuple[str, str, str, str], list[Look]] = {
+        (each.benchmark, each.baseline, each.arm, each.outcome): [] for each in sealed.looks
+    }
+    for pair, look in taken.looks:
+        found[pair.benchmark, pair.baseline, pair.arm, pair.outcome].append(look)
+    return found
+
+
+def _declaration(study: Path, sealed: SealedStudy | None, file: Study) -> Declaration:
+    if sealed is None:
+        return Declaration(sealed=False, notes=file.notes)
+    unchanged = hashlib.sha256(file.source).hexdigest() == sealed.sha256
+    problems = verify_study(study).problems
     return Declaration(
         sealed=True,
-        sha256=kept,
-        declared=_text(sealed, "time"),
-        unchanged=None if kept is None else kept == digest,
-        notes=notes,
+        sha256=sealed.sha256,
+        declared=sealed.time,
+        unchanged=unchanged,
+        problems=problems
+        if unchanged
+        else tuple(each for each in problems if not each.startswith("study.yaml is not")),
+        notes=file.notes,
     )
-
-
-def _text(record: Any, *names: str) -> Any:
-    return next(
-        (record[name] for name in names if isinstance(record, dict) and record.get(name)), None
-    )
-
-
-def _changes(study: Path) -> Iterator[StudyChange]:
-    try:
-        lines = read_inside(study, "changes.jsonl").decode().splitlines()
-    except FileNotFoundError:
-        return
-    for line in filter(str.strip, lines):
-        record = json.loads(line)
-        yield StudyChange(time=_text(record, "time"), text=str(_text(record, "text") or line))

@@ -9,6 +9,7 @@ from .declaration import read_sealed as read_sealed
 from .declaration import run_folder as run_folder
 from .declaration import verify_study as verify_study
 from .export import export_study as export_study
+from .looking import StudyLooks as StudyLooks
 from .order import RunName as RunName
 from .order import study_order as study_order
 from .reproduction import Reproduction as Reproduction

@@ -49,7 +49,7 @@ def declared_note(result: DeclaredResult) -> str:
         f"Declared: {pairs}, right together with {level} confidence (Bonferroni)",
         f"the drop that matters is {_drop(asked.drop)}" if asked.drop else "no drop that matters was declared",
         "only drops were looked for; the intervals have two sides all the same" if asked.sides == "drop" else "",
-        f"looked at {asked.looks} times, the end included: these intervals take no account of that" if asked.looks > 1 else "",
+        f"looked at {asked.looks} times, the end included: the interval together is the repeated one of the last look, valid at whatever look it stops" if asked.looks > 1 else "",
     ]  # fmt: skip
     return "; ".join(filter(None, parts)) + "."
 
@@ -104,6 +104,7 @@ def declaration_lines(report: StudyReport) -> list[str]:
         lines.append(
             "The study's file beside the runs is not the sealed one, byte for byte: it was changed, or made anonymous."
         )
+    lines += known.problems
     lines += [
         f"After the seal{f', {each.time:%Y-%m-%d %H:%M}' if each.time else ''}: {each.text}"
         for each in report.changes
@@ -113,7 +114,11 @@ def declaration_lines(report: StudyReport) -> list[str]:
             lines.append(f"Not declared, on {part.name}: {', '.join(part.added)}.")
         if part.missing:
             lines.append(f"Declared and not run, on {part.name}: {', '.join(part.missing)}.")
-    if not report.changes and not any(part.added for part in report.benchmarks):
+    if (
+        not known.problems
+        and not report.changes
+        and not any(part.added for part in report.benchmarks)
+    ):
         lines.append("Nothing was changed or added after that.")
     return lines
 
