@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from bench_core.progress import Progress
     from bench_core.runs import Prepare
+    from multireal_harness.checkers import EvalChecker
     from multireal_harness.demo import JudgedDemoRun
     from multireal_harness.ground_truth.generation import Kept
     from multireal_harness.imported import ImportedResults
@@ -139,14 +140,31 @@ def main() -> None:
     """Run agents on multi-app web tasks; queries score them, a judge where queries fail."""
 
 
-@common_command(main, _tasks_dir_option, _query_options, _world_option)
-def tasks(*, as_json: bool, **options: Any) -> None:
+@common_command(
+    main, _tasks_dir_option, _query_options, _world_option,
+    option("Results", "--end-states", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+           help="With --checkers: end states in which tasks are done, as for `validate`.  "
+           "[default on the built-in world: its solutions are done in Chromium]"),
+    checkers=True,
+)  # fmt: skip
+def tasks(*, audit: Any, end_states: Path | None, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be given without their prefix."""
     from multireal_harness.options import MultiRealTaskOptions
 
     asked = MultiRealTaskOptions(**options)
     known = asked.known()
-    list_tasks(known, asked.with_ids(known), _COLUMNS, as_json=as_json)
+    chosen = asked.with_ids(known)
+
+    def checker() -> EvalChecker:
+        from bench_core.run_spec import select_tasks
+        from multireal_harness.checkers import EvalChecker, known_states, solved_states
+
+        if end_states is not None:
+            return EvalChecker(known_states(end_states))
+        own = asked.world == "built-in"
+        return EvalChecker(solved_states(select_tasks(known, chosen.task_filter())) if own else {})
+
+    list_tasks(known, chosen, _COLUMNS, as_json=as_json, audit=audit, checker=checker)
 
 
 @main.command()

@@ -30,7 +30,7 @@ def negatives_of(definition: Definition, states: Mapping[str, Any]) -> dict[str,
     found: dict[str, dict[str, Any]] = {}
     for app, state in states.items():
         if has_changes(state):
-            found[f"undone-{app}"] = {**copy.deepcopy(dict(states)), app: _undone(state)}
+            found[f"undone-{app}"] = {**copy.deepcopy(dict(states)), app: undone(state)}
     texts: dict[str, None] = {}
     for one in definition.evals:
         if one.kind != "jmespath" or one.expected_value is not True:
@@ -50,7 +50,8 @@ def negatives_of(definition: Definition, states: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def _undone(state: dict[str, Any]) -> dict[str, Any]:
+def undone(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an app's end state with all that was done in it undone."""
     initial = state.get("initialstate", {})
     emptied = {
         name: _emptied(part)
