@@ -151,6 +151,7 @@ webarena-runner config show --config FILE:sites.yaml
 webarena-runner demo --task 44 --out OUT-FOLDER
 webarena-runner import FOLDER:official --out OUT-FOLDER
 webarena-runner rescore RUN:webarena
+webarena-runner rescore RUN:webarena --each-step
 webarena-runner rescore =run --evaluator-python FILE:labels.jsonl
 webarena-runner run --config FILE:sites.yaml --agent do-nothing -t 44 --dry-run
 webarena-runner run --world built-in --agent do-nothing -t 44 --out OUT-FOLDER

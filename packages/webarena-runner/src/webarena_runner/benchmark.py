@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.browser import SharedBrowser, require_playwright
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
+from webarena_runner.each_step import passed_after
 from webarena_runner.environment import (
     RECORDING_FULL,
     Conditions,
@@ -19,9 +20,18 @@ from webarena_runner.environment import (
     SiteEnvironment,
     open_environment,
 )
-from webarena_runner.evaluation import ANSWER_FILE, RECORD_FILE, evaluate, write_config
+from webarena_runner.evaluation import (
+    ANSWER_FILE,
+    CONFIG_FILE,
+    HAR_FILE,
+    RECORD_FILE,
+    evaluate,
+    write_config,
+)
 from webarena_runner.evaluator_loader import evaluator_module
+from webarena_runner.evaluators import InstalledEvaluator
 from webarena_runner.extraction import Extraction, Restated, restated
+from webarena_runner.provenance import provenance
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
@@ -31,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Task
+    from bench_core.records import Step, Task, TrialResult
     from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from webarena_runner.config import EnvironmentConfig
@@ -189,6 +199,26 @@ class WebArenaBenchmark:
             (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")
         scored = as_evaluation(found, task.task_id, evidence.ending.status, evidence.steps)
         return scored if again is None else replace(scored, flags=(again.flag, *scored.flags))
+
+    @property
+    def step_rules(self) -> str:
+        """What `passed_after` scores by."""
+        version = getattr(self._evaluator, "version", None) or provenance().benchmark_version
+        return f"webarena-verified {version}, traffic"
+
+    step_files = frozenset({HAR_FILE, CONFIG_FILE})
+
+    def passed_after(
+        self, task: Task, result: TrialResult, folder: Path, steps: Sequence[Step]
+    ) -> Sequence[bool | None]:
+        """Return whether the traffic up to each step passes the task's checks of traffic.
+
+        Raises:
+            EvaluationError: The answer alone decides, or the recording cannot be read.
+        """
+        found = passed_after(task, folder, steps, self._evaluator or InstalledEvaluator())
+        # what was not recorded any more belongs to the last step, or to one before it
+        return [*found[:-1], None] if RECORDING_FULL in result.flags else found
 
     async def _restated(self, evidence: Evidence) -> Restated | None:
         stored = evidence.folder / ANSWER_FILE

@@ -14,6 +14,7 @@ from bench_core.cli import (
     Check,
     common_command,
     demo_workers_option,
+    each_step_option,
     execute_rescore,
     json_option,
     json_text,
@@ -125,6 +126,7 @@ def run(**options: Any) -> tuple[Prepare, WebArenaRunOptions]:
     click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
                  help="Score with the webarena-verified of this interpreter's environment."),
     _SITES_OF_RUN,
+    each_step_option,
 )  # fmt: skip
 def rescore(
     *,
@@ -139,7 +141,7 @@ def rescore(
 
     An official output folder, TASK_ID/agent_response.json and network.har, is scored as it is.
     """
-    if not (run_folder / "run.json").exists():
+    if not (run_folder / "run.json").exists() and not options["each_step"]:
         from webarena_runner.imported import is_official
 
         if is_official(run_folder):

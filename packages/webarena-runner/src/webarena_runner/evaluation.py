@@ -40,7 +40,7 @@ CONFIG_FILE = "run_config.json"
 """webarena-verified's command line reads the sites' URLs of a task from this file."""
 RECORD_FILE = "evaluation.json"
 
-_ANSWER_EVALUATOR = "AgentResponseEvaluator"
+ANSWER_EVALUATOR = "AgentResponseEvaluator"
 
 
 class Evaluation(Record):
@@ -93,7 +93,7 @@ def evaluate(
 def _evaluate(task: Task, folder: Path, evaluator: Evaluator | None, answered: Path) -> Evaluation:
     judge, har = evaluator or InstalledEvaluator(), folder / HAR_FILE
     answer = read_answer(_read(answered))
-    config = _read_config(folder / CONFIG_FILE)
+    config = read_config(folder / CONFIG_FILE)
     if not har.is_file():
         raise EvaluationError(f"{har} is missing: nothing was recorded")
     result = judge.result(config, task.task_id, answered, har)
@@ -155,7 +155,7 @@ def write_config(folder: Path, config: EnvironmentConfig) -> None:
 
 
 def _check(definition: Mapping[str, Any], result: Mapping[str, Any], answer: AgentAnswer) -> Check:
-    is_answer = definition["evaluator"] == _ANSWER_EVALUATOR
+    is_answer = definition["evaluator"] == ANSWER_EVALUATOR
     messages = [
         message
         for assertion in result.get("assertions") or ()
@@ -172,7 +172,7 @@ def _check(definition: Mapping[str, Any], result: Mapping[str, Any], answer: Age
 
 
 def _criterion(definition: Mapping[str, Any]) -> str:
-    if definition["evaluator"] == _ANSWER_EVALUATOR:
+    if definition["evaluator"] == ANSWER_EVALUATOR:
         return "answer"
     expected = definition["expected"]
     url = expected["url"] if isinstance(expected["url"], str) else " | ".join(expected["url"])
@@ -187,7 +187,12 @@ def _read(path: Path) -> str:
         raise EvaluationError(f"cannot read {path}: {error}") from error
 
 
-def _read_config(path: Path) -> EnvironmentConfig:
+def read_config(path: Path) -> EnvironmentConfig:
+    """Return the sites' URLs that `write_config` stored, or the official tools.
+
+    Raises:
+        EvaluationError: They cannot be read.
+    """
     text = _read(path)
     try:
         environments = decode_json(text)["environments"]

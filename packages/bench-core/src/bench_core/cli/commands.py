@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
+    from bench_core.runs.each_step import EachStepOutcome
     from bench_core.runs.execute import RunOutcome
     from bench_core.runs.options import RunOptions, TaskOptions
     from bench_core.runs.prepare import Prepare
@@ -114,13 +115,23 @@ def execute_rescore(
     profile: str | None = None,
     reason: str | None = None,
     workers: int = 1,
+    each_step: bool = False,
     as_json: bool = False,
 ) -> None:
     """Do what a `rescore` command does: score a run again from its artifacts and show what changed.
 
     `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
-    into the record.
+    into the record. With `each_step` the states after steps are scored, and nothing else.
     """
+    if each_step:
+        from bench_core.runs.each_step import score_each_step
+
+        found = score_each_step(benchmark, run_folder)
+        if as_json:
+            click.echo(json_text(found))
+        else:
+            echo_wrapped(plain_lines(_steps_text(found)))
+        return
     from bench_core.files.temporary import temporary_folder
     from bench_core.runs.rescore import rescore_run_sync
 
@@ -234,6 +245,17 @@ def _capacity_text(plan: RunPlan) -> str:
 
 def _dollars(dollars: float | None) -> str | None:
     return None if dollars is None else f"{dollars:.2f}"
+
+
+def _steps_text(outcome: EachStepOutcome) -> str:
+    lines = [
+        f"{outcome.trials} trials of which it can be said, {outcome.evaluated} scored now: {outcome.file}",
+        f"{outcome.passed} had a state that passes, {outcome.steps_after} steps followed the first such state",
+        f"{outcome.undone} of them did not end in one",
+    ]
+    if outcome.why_unknown:
+        lines.append(f"{outcome.unknown} trials are unknown, the first since {outcome.why_unknown}")
+    return "\n".join(lines)
 
 
 def _rescore_text(outcome: RescoreOutcome) -> str:

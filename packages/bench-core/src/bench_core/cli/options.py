@@ -257,6 +257,12 @@ rescore_options = stacked(
 )
 """What a `rescore` command takes: the run folder and `--json`."""
 
+each_step_option = click.option(
+    "--each-step", is_flag=True,
+    help="Score nothing again; find after which steps the state passed, for reports (step_scores.jsonl).",
+)  # fmt: skip
+"""For the `rescore` of benchmarks whose recordings show it."""
+
 import_options = stacked(
     click.argument("results", type=_EXISTING_FOLDER),
     click.option("--out", "-o", type=_FOLDER, required=True, metavar="DIR", help="Run folder to make."),

@@ -11,6 +11,7 @@ from bench_core.records.claims import Claim, TaskClaims
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.records.notes import Note
 from bench_core.run_folder.rescore_folder import RescoreInfo
+from bench_core.run_folder.step_scores import StepScores
 
 SCHEMA_RECORDS: dict[str, type[Record]] = {
     "claim": Claim,
@@ -21,6 +22,7 @@ SCHEMA_RECORDS: dict[str, type[Record]] = {
     "note": Note,
     "run-info": RunInfo,
     "step": Step,
+    "step-scores": StepScores,
     "step-view": StepView,
     "task": Task,
     "task-claims": TaskClaims,

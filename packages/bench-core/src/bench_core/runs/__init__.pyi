@@ -5,6 +5,9 @@ from .dry_run import PlannedResource as PlannedResource
 from .dry_run import RunPlan as RunPlan
 from .dry_run import makespan_s as makespan_s
 from .dry_run import plan_run as plan_run
+from .each_step import EachStepOutcome as EachStepOutcome
+from .each_step import StepScorer as StepScorer
+from .each_step import score_each_step as score_each_step
 from .early_stopping import Decision as Decision
 from .early_stopping import StoppingRule as StoppingRule
 from .early_stopping import decide as decide

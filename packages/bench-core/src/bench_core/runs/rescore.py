@@ -24,10 +24,10 @@ from bench_core.run_spec import trial_seed
 from bench_core.trial import close_benchmark, rescore_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from bench_core.records import Task, TrialKey
+    from bench_core.records import ArtifactFile, Task, TrialKey
     from bench_core.run_folder.folder import RunView
     from bench_core.trial import Benchmark
 
@@ -157,7 +157,7 @@ async def _rescore(
             folder = await asyncio.to_thread(stack.enter_context, trial_files(run, result))
             # Evaluators open what they need by its path, and may be others' code.
             refuse_unusual(folder, below=True)
-            _refuse_changed(result, folder)
+            refuse_changed(result.artifacts, folder)
             return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
     except (EvaluationError, RefusedFileError) as error:
         return _not_evaluated(result, error)
@@ -167,12 +167,15 @@ async def _rescore(
         return _not_evaluated(result, error)
 
 
-def _refuse_changed(result: TrialResult, folder: Path) -> None:
+def refuse_changed(artifacts: Iterable[ArtifactFile], folder: Path) -> None:
     """Raise for an artifact that is not what the trial left.
 
     What was removed, such as pictures, may not be needed; an evaluator reports what it misses.
+
+    Raises:
+        EvaluationError: There is one.
     """
-    there = [each for each in result.artifacts if (folder / each.path).is_file()]
+    there = [each for each in artifacts if (folder / each.path).is_file()]
     for changed in changed_artifacts(folder, there):
         raise EvaluationError(changed)
 

@@ -1,0 +1,77 @@
+"""Which steps of trials left a state that passes (`step_scores.jsonl`): found later, offline, never in a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import PositiveInt
+
+from bench_core.files.atomic import write_atomic
+from bench_core.files.inside import refuse_linked
+from bench_core.records import Record, TrialKey
+from bench_core.records.codec import encode
+from bench_core.redaction import Redactor
+from bench_core.run_folder.jsonl import read_lines
+
+STEP_SCORES = "step_scores.jsonl"
+
+
+class StepScores(Record):
+    """What the state after each step of a trial was worth.
+
+    Attributes:
+        result: The checksum of the result it belongs to; a trial that ran again has another.
+        rules: What scored it, with its version.
+        steps: The numbers of the steps, in order.
+        passed: Whether the state after that step passes; None where it cannot be said.
+        tokens: What each step used; None where the agent did not say.
+        why_unknown: Why nothing can be said of this trial.
+    """
+
+    schema_version: Literal[1] = 1
+    task_id: str
+    trial: PositiveInt
+    result: str | None = None
+    rules: str
+    steps: tuple[PositiveInt, ...] = ()
+    passed: tuple[bool | None, ...] = ()
+    tokens: tuple[int | None, ...] = ()
+    why_unknown: str | None = None
+
+    @property
+    def key(self) -> TrialKey:
+        """The trial."""
+        return TrialKey(task_id=self.task_id, trial=self.trial)
+
+    @property
+    def first(self) -> int | None:
+        """The place in `steps` of the first one whose state passes."""
+        return next((place for place, passed in enumerate(self.passed) if passed), None)
+
+    @property
+    def undone(self) -> bool:
+        """Whether a state passed, and the last one does not."""
+        return self.first is not None and self.passed[-1] is False
+
+    @property
+    def share_after(self) -> float | None:
+        """The share of the trial's tokens that was used after the first passing step, if all are known."""
+        used = [each for each in self.tokens if each is not None]
+        if self.first is None or len(used) < len(self.steps) or not sum(used):
+            return None
+        return sum(used[self.first + 1 :]) / sum(used)
+
+
+def read_step_scores(run: Path) -> dict[TrialKey, StepScores]:
+    """Return what is known of a run's steps; lines that are no record are left out."""
+    return {each.key: each for each in read_lines(run / STEP_SCORES, StepScores).records}
+
+
+def write_step_scores(run: Path, scores: Iterable[StepScores], redactor: Redactor) -> Path:
+    """Write all of it anew and return the file; a crash leaves the old one or the new one."""
+    refuse_linked(run, STEP_SCORES)
+    text = b"".join(encode(each, redactor) + b"\n" for each in scores)
+    write_atomic(run / STEP_SCORES, text)
+    return run / STEP_SCORES
