@@ -34,8 +34,10 @@ from webarena_runner.cli_sites import SITES, auth, config, environment_options, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from bench_core.cli import AuditOptions
     from bench_core.progress import Progress
     from bench_core.runs import DemoRun, Prepare
+    from webarena_runner.checkers.audit import OfficialChecker
     from webarena_runner.imported import ImportedFolder
     from webarena_runner.options import WebArenaRunOptions
 
@@ -90,15 +92,25 @@ _extract_options = stacked(
 
 
 @common_command(
-    main, _query_options, world_option("With built-in, only the tasks of its stand-in sites.")
+    main,
+    _query_options,
+    world_option("With built-in, only the tasks of its stand-in sites."),
+    checkers=True,
 )
-def tasks(*, as_json: bool, **options: Any) -> None:
+def tasks(*, audit: AuditOptions | None, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be ranges like 0-50."""
     from webarena_runner.options import WebArenaTaskOptions
     from webarena_runner.tasks import load_tasks  # reads the data set
 
     known = load_tasks()
-    list_tasks(known, WebArenaTaskOptions(**options).with_ids(known), _COLUMNS, as_json=as_json)
+    asked = WebArenaTaskOptions(**options).with_ids(known)
+    list_tasks(known, asked, _COLUMNS, as_json=as_json, audit=audit, checker=_official_checker)
+
+
+def _official_checker() -> OfficialChecker:
+    from webarena_runner.checkers.audit import OfficialChecker  # reads the data set
+
+    return OfficialChecker()
 
 
 @common_command(

@@ -1,5 +1,6 @@
 from .amounts import FiniteRange as FiniteRange
 from .amounts import share_of as share_of
+from .checkers import AuditOptions as AuditOptions
 from .commands import execute_prepared as execute_prepared
 from .commands import execute_rescore as execute_rescore
 from .commands import list_tasks as list_tasks
