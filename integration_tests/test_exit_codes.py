@@ -73,6 +73,9 @@ bench-report demo --out OUT-FOLDER
 bench-report import inspect FILE:log.json --out OUT-FOLDER
 bench-report import atif FOLDER:atif --out OUT-FOLDER
 bench-report plan --tasks 10 --pilot RUN:webarena
+bench-report notes export RUN:webarena --out OUT-FILE
+bench-report notes import RUN:webarena FILE:notes.jsonl
+bench-report notes merge RUN:webarena RUN:webarena
 bench-report serve MISSING-RUN
 bench-report watch --once MISSING-RUN
 llm-judge batch FILE:case.json -m =replay --out OUT-FILE
@@ -263,6 +266,7 @@ def _make(found: dict[str, Any], folder: Path) -> None:
         "verdict.json": f"llm-judge judge {found['case.json']} -m {REPLAY} --out",
         "verdicts.jsonl": f"llm-judge batch {found['case.json']} -m {REPLAY} --out",
         "log.json": f"bench-report export inspect {found['run']} --out",
+        "notes.jsonl": f"bench-report notes export {found['run']} --out",
         "atif": f"bench-report export atif {found['run']} --out",
         "bundle.zip": f"bench-core study export {found['study']} --out",
         "baseline.json": f"bench-report export baseline {found['run']} --out",

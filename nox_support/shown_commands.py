@@ -61,6 +61,7 @@ REASONS = {
     r"machines stop|vm (snapshot|reset|stop) ": "needs a machine that runs",
     r"llm-judge claims (approve|check|decide|edit)": "needs the reader's claims and cases",
     r"own_server|127\.0\.0\.1:8099|server\.pid|right\.jsonl": "needs the stand-in server, and is run by first_hours",
+    r"bench-report notes|labels\.jsonl": "needs notes that a person made",
     r"llm-judge (label|calibrate)|--judge llm-judge": "needs a person's labels, or a judge's key",
 }
 """Why a line is not run, by what is found in it; the first that fits is the reason."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.errors import InputError
 from bench_core.records import Note
-from bench_core.run_folder import add_notes, read_info, read_run
+from bench_core.run_folder import add_notes, read_info, read_notes, read_run
 from bench_report.analysis.labels import labels_of, notes_of
 from bench_report.exports import export
+from bench_report.note_files import export_notes, import_notes
 from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
@@ -151,3 +154,40 @@ def test_a_damaged_note_is_told(run: Runs, build: Builds) -> None:
     built = build(folder)
     assert "notes.jsonl, line 1 is damaged" in built.json["runs"][0]["notes"]["problems"][0]
     assert len(built.json["runs"][0]["notes"]["notes"]) == 1
+
+
+def test_notes_of_a_copy_are_merged_once_and_exported(run: Runs, tmp_path: Path) -> None:
+    folder = run(tasks=8)
+    failed = results(folder, success=False)
+    label(folder, failed[:1], "x")
+    shutil.copytree(folder, tmp_path / "copy")
+    label(tmp_path / "copy", failed[:2], "y", by="ben")
+    assert import_notes(folder, [tmp_path / "copy"]) == 2
+    assert import_notes(folder, [tmp_path / "copy"]) == 0
+    assert export_notes(folder, tmp_path / "notes.jsonl") == 3
+    (folder / "notes.jsonl").unlink()
+    assert import_notes(folder, [tmp_path / "notes.jsonl"]) == 3
+    assert len(read_notes(folder).records) == 3
+    with pytest.raises(InputError, match="of the run"):
+        import_notes(
+            run("other", seed=3, tasks=8, benchmark="elsewhere"), [tmp_path / "notes.jsonl"]
+        )
+    with pytest.raises(InputError, match="does not exist"):
+        import_notes(folder, [tmp_path / "missing"])
+    export_notes(folder, tmp_path / "notes.csv")
+    assert len(list(csv.DictReader((tmp_path / "notes.csv").read_text().splitlines()))) == 3
+
+
+def test_outcomes_are_written_as_labels_of_a_judge(run: Runs, tmp_path: Path) -> None:
+    folder = run(tasks=8)
+    failed = results(folder, success=False)
+    with pytest.raises(InputError, match="really passed"):
+        export_notes(folder, tmp_path / "labels.jsonl", outcomes=True)
+    label(folder, failed[:1], "really passed")
+    label(folder, failed[1:2], "really failed")
+    assert export_notes(folder, tmp_path / "labels.jsonl", outcomes=True) == 2
+    lines = [json.loads(each) for each in (tmp_path / "labels.jsonl").read_text().splitlines()]
+    assert {each["case_id"]: each["passed"] for each in lines} == {
+        failed[0].task_id: True,
+        failed[1].task_id: False,
+    }

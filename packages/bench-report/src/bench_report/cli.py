@@ -460,6 +460,59 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
         show_lines(found, click.echo)
 
 
+@main.group()
+def notes() -> None:
+    """Exchange what people noted on the trials of a run."""
+
+
+@notes.command("export")
+@click.argument("run", type=_PATH)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="File to write: a .csv for spreadsheets, else JSON lines.",
+)
+@click.option(
+    "--outcomes",
+    is_flag=True,
+    help="Write whether trials really passed, as people said, for `llm-judge calibrate`.",
+)
+@json_option
+def export_notes(run: Path, out: Path, *, outcomes: bool, as_json: bool) -> None:
+    """Write the notes of a run to a file."""
+    from bench_report.note_files import export_notes as export_to
+
+    number = export_to(run, out, outcomes=outcomes)
+    click.echo(json.dumps({"written": number}) if as_json else f"{number} written to {out}")
+
+
+@notes.command("import")
+@click.argument("run", type=_PATH)
+@click.argument("files", nargs=-1, required=True, type=_PATH, metavar="FILE...")
+@json_option
+def import_notes(run: Path, files: tuple[Path, ...], *, as_json: bool) -> None:
+    """Add notes that `notes export` wrote to their run; those that are there already are left out."""
+    from bench_report.note_files import import_notes as import_from
+
+    number = import_from(run, files)
+    click.echo(json.dumps({"added": number}) if as_json else f"{number} added to {run}")
+
+
+@notes.command("merge")
+@click.argument("run", type=_PATH)
+@click.argument("others", nargs=-1, required=True, type=_FOLDER, metavar="OTHER...")
+@json_option
+def merge_notes(run: Path, others: tuple[Path, ...], *, as_json: bool) -> None:
+    """Add the notes of other copies of a run, in which other people labelled, to RUN."""
+    from bench_report.note_files import import_notes as import_from
+
+    number = import_from(run, others)
+    click.echo(json.dumps({"added": number}) if as_json else f"{number} added to {run}")
+
+
 @main.command()
 @click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
 @click.option(

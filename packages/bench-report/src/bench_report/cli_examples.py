@@ -11,6 +11,9 @@ EXAMPLES = {
     "plan": ("bench-report plan --tasks 60 --trials 3\nbench-report plan --difference 5pp"),
     "export": ("bench-report export figures runs/first runs/second --out figures"),
     "import": ("bench-report import inspect logs/first.eval --out runs/imported"),
+    "notes export": "bench-report notes export runs/first --out notes.jsonl",
+    "notes import": "bench-report notes import runs/first notes.jsonl",
+    "notes merge": "bench-report notes merge runs/first /mnt/ben/runs/first",
     "watch": "bench-report watch runs/first",
     "serve": "bench-report serve runs/first --port 8000",
 }

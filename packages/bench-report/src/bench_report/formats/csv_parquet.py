@@ -29,12 +29,12 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(table.columns)
-        writer.writerows([_cell(row.get(name)) for name in table.columns] for row in table.rows)
+        writer.writerows([cell(row.get(name)) for name in table.columns] for row in table.rows)
         files.append(_written(folder / f"{table.name}.csv", text.getvalue().encode()))
     return files
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """Write booleans as JSON does; keep spreadsheets from running text."""
     if isinstance(value, bool):
         return "true" if value else "false"

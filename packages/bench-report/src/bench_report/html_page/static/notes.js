@@ -46,9 +46,9 @@ class Notes {
       this.places().map(([value, words]) => h("option", { value, selected: value === about }, words)));
     this.sentence = h("input", { type: "text", maxlength: 10000, placeholder: "A sentence (t)", "aria-label": "A sentence beside the label", onkeydown: (event) => this.typed(event) });
     const labelled = this.queue().length;
-    this.said = h("span", { class: "quiet", role: "status" }, labelled ? `${count(labelled)} failures left` : "No unlabelled failure is left");
-    this.bar.replaceChildren(h("label", { class: "quiet" }, "About (y) ", this.place), ...labels, this.sentence,
-      h("button", { type: "button", class: "note-next", onclick: () => this.next() }, "Next unlabelled failure (u)"), this.said, this.settings());
+    this.said = h("span", { class: "quiet", role: "status" }, labelled ? `${count(labelled)} unlabelled` : "No unlabelled failure is left");
+    this.bar.replaceChildren(h("label", { class: "quiet" }, "On (y) ", this.place), ...labels, this.sentence,
+      h("button", { type: "button", class: "note-next", onclick: () => this.next() }, "Next failure (u)"), this.said, this.settings());
   }
 
   /** The trial, the step that is shown, and each check. */
@@ -75,7 +75,7 @@ class Notes {
       const input = h("input", { type: "text", value, ...props, onchange: () => changed(input.value.trim()) });
       return h("label", {}, h("span", {}, label), input);
     };
-    return h("details", { class: "note-settings" }, h("summary", {}, "Keys and labels"),
+    return h("details", { class: "note-settings" }, h("summary", {}, "Keys"),
       [...this.keys].map(([key, label]) => field(label, key, (to) => this.setKey(label, to), { maxlength: 1, size: 2 })),
       field("New label", "", (label) => this.addLabel(label), { maxlength: 100 }),
       field("Your name", this.by, (by) => { this.by = by || this.served.by; storage.set("proctor-by", this.by); this.refresh(); }, { maxlength: 100 }),
