@@ -48,7 +48,10 @@ bench-core new judge my-judge --into OUT-FOLDER
 bench-core new reporter my-report --into OUT-FOLDER
 bench-core schema --out OUT-FOLDER
 bench-core serve --nemo-gym webarena --dataset OUT-FILE
+bench-core new study OUT-FILE
+bench-core study check MISSING-FILE
 bench-core study export FOLDER:study --out OUT-FILE
+bench-core study plan MISSING-FILE
 bench-core study report FOLDER:study --out OUT-FOLDER
 bench-core study reproduce FILE:bundle.zip
 bench-core study run MISSING-FILE --out OUT-FOLDER

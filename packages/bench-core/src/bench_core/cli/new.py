@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench_core.cli.study_plan import new_study
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
 
@@ -40,6 +41,9 @@ def inspect_task(path: Path) -> None:
     require_writable(path)
     write_atomic(path, template.read_bytes())
     click.echo(path)
+
+
+new.add_command(new_study)
 
 
 def _add_project(kind: ProjectKind) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from bench_core.cli.study_plan import check, plan
 from bench_core.cli.study_report import export, report, reproduce
 from bench_core.cli.study_run import run, status, verify
 
@@ -13,5 +14,5 @@ def study() -> None:
     """Compare several agents on several benchmarks, as one file declares it beforehand."""
 
 
-for _command in (run, status, verify, report, export, reproduce):
+for _command in (check, plan, run, status, verify, report, export, reproduce):
     study.add_command(_command)

@@ -10,8 +10,14 @@ from .declaration import run_folder as run_folder
 from .declaration import verify_study as verify_study
 from .export import export_study as export_study
 from .looking import StudyLooks as StudyLooks
+from .new_study import write_study as write_study
 from .order import RunName as RunName
 from .order import study_order as study_order
+from .planning import StudyCheck as StudyCheck
+from .planning import StudyPlan as StudyPlan
+from .planning import check_study as check_study
+from .planning import plan_comparison as plan_comparison
+from .planning import plan_study as plan_study
 from .reproduction import Reproduction as Reproduction
 from .reproduction import reproduce as reproduce
 from .run import StudyOutcome as StudyOutcome

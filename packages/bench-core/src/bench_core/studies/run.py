@@ -187,7 +187,7 @@ class _Session:
             on_warning(f"{name}: {warning}")
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
         for limits in (self.study.limits, self.study.arm(name.arm).limits):
-            require_price(_budget(limits), ready.spec.model, ready.run_environment.price_of)
+            require_price(arm_budget(limits), ready.spec.model, ready.run_environment.price_of)
         tasks, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
         others = self.tasks.setdefault(name.benchmark, tasks)
         if [each.task_id for each in others] != [each.task_id for each in tasks]:
@@ -241,7 +241,7 @@ class _Session:
             for arm in (comparison.baseline, *comparison.arms)
         }
         self.looks = StudyLooks(sealed.looks, sealed.trials, needed)
-        self.arms = {arm.name: ArmBudget(_budget(arm.limits)) for arm in study.arms}
+        self.arms = {arm.name: ArmBudget(arm_budget(arm.limits)) for arm in study.arms}
         self.standing = _Standing()
         spent, longest = Spent(), 0.0
         for each in self.planned:
@@ -258,7 +258,7 @@ class _Session:
                 self._count(each.name, result, before=True)
         began = RUNNING_TIME.seconds()
         self.whole = RunBudget(
-            _budget(study.limits),
+            arm_budget(study.limits),
             spent=spent.model_copy(update={"seconds": longest}),
             seconds=lambda: RUNNING_TIME.seconds() - began,
         )
@@ -356,7 +356,7 @@ class _Standing:
         self.succeeded += bool(result.success)
 
 
-def _budget(limits: ArmLimits) -> Budget:
+def arm_budget(limits: ArmLimits) -> Budget:
     hours = limits.max_hours
     return Budget(
         max_cost_usd=limits.max_cost,

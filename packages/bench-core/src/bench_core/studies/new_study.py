@@ -1,0 +1,97 @@
+"""Write the file of a new study: a commented one to begin with, or one of runs that exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from bench_core.errors import InputError
+from bench_core.files import require_writable, write_atomic
+from bench_core.run_folder.view import read_run
+
+__all__ = ["write_study"]
+
+_BENCHMARKS = {
+    "webarena": {
+        "world": "built-in",
+        "tasks": {"limit": 8},
+    }
+}
+_ARMS: dict[str, dict[str, Any]] = {
+    "solver": {"agent": "scripted"},
+    "idler": {"agent": "do-nothing"},
+}
+
+
+def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
+    """Write a study's file with a comment beside each key, and return it.
+
+    Args:
+        path: The file.
+        runs: Run folders whose benchmarks, tasks, agents, models and settings the study takes over. Trials and seed
+            are those of the first. What a run does not keep has to be filled in: `study check` names it.
+
+    Raises:
+        InputError: The file exists, or two runs are one arm on one benchmark with other settings.
+        RunFolderError: A run cannot be read.
+    """
+    if path.exists():
+        raise InputError(f"{path} exists: choose another name, or move it away")
+    benchmarks: dict[str, dict[str, Any]] = {}
+    arms: dict[str, dict[str, Any]] = {}
+    trials, seed = 3, 0
+    for number, view in enumerate(map(read_run, runs)):
+        info = view.info
+        if not number:
+            trials, seed = info.trials, info.seed
+        ids = [task.task_id for task in view.tasks]
+        benchmark = {"world": info.world, "tasks": {"ids": ids}}
+        known = benchmarks.setdefault(info.benchmark, benchmark)
+        if known != benchmark:
+            raise InputError(
+                f"{view.path} ran other tasks of {info.benchmark}, or on another world, than a run before it: "
+                "a study compares arms on the same tasks, so leave one of them out"
+            )
+        config = dict(info.config)
+        limits = config.get("limits")
+        found: dict[str, Any] = {
+            "agent": info.agent,
+            "model": info.model,
+            "dialect": config.get("dialect"),
+            "options": config.get("agent_options"),
+            "max_steps": limits.get("max_steps") if isinstance(limits, dict) else None,
+            "time_limit": limits.get("time_limit_s") if isinstance(limits, dict) else None,
+        }
+        arm = {name: value for name, value in found.items() if value is not None}
+        if arm not in arms.values():
+            name = f"{info.agent}-{len(arms) + 1}".replace(":", "-").replace("/", "-")
+            arms[name] = arm
+    values = {
+        "file": path.name,
+        "name": path.stem,
+        "benchmarks": _block(benchmarks or _BENCHMARKS),
+        "arms": _block(arms or _ARMS),
+        "trials": trials,
+        "seed": seed,
+        "baseline": next(iter(arms or _ARMS)),
+    }
+    text = resources.files("bench_core.studies").joinpath("study.yaml.txt").read_text("utf-8")
+    if len(arms) == 1:
+        before, _, after = text.partition("\ncomparisons:")
+        text = f"{before}\n{after[after.index('notes:') :]}"
+    require_writable(path)
+    write_atomic(path, Template(text).substitute(values).encode())
+    return path
+
+
+def _block(entries: dict[str, dict[str, Any]]) -> str:
+    """Return entries as YAML, of which JSON is a part, a line each."""
+    return "\n".join(
+        f"  {json.dumps(name)}: {json.dumps(entry)}" if not name.replace("-", "").isalnum()
+        else f"  {name}: {json.dumps(entry)}"
+        for name, entry in entries.items()
+    )  # fmt: skip

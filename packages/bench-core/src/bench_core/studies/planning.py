@@ -1,0 +1,297 @@
+"""Before a study's first trial: what would be refused, what it takes, and which differences it can show."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
+
+from bench_core.budgets import require_price
+from bench_core.errors import BenchError, InputError, NotEstimableError, causes
+from bench_core.files.temporary import temporary_folder
+from bench_core.records import SUCCESS_SCORE, Record, Task
+from bench_core.records.problems import place_of
+from bench_core.run_folder.view import RunView, read_run
+from bench_core.runs.opening import check_run
+from bench_core.runs.prepare import Purpose, unscored
+from bench_core.runs.resume import tasks_of_run
+from bench_core.statistics.planning import (
+    Plan,
+    Templates,
+    Variability,
+    plan,
+    power_of,
+    tasks_needed,
+)
+from bench_core.studies.run import arm_budget, planned_runs
+from bench_core.studies.study_file import DeclaredComparison, Study
+
+__all__ = ["ComparisonPlan", "RunCost", "StudyCheck", "StudyPlan", "check_study", "plan_study"]
+
+_MOST_TRIALS = 100
+_HOUR_S = 3600.0
+
+
+class StudyCheck(Record):
+    """What `study check` found.
+
+    Attributes:
+        runs: How many runs were checked.
+        problems: What a run would refuse, each with the line that is to blame.
+        warnings: What will go wrong in some trials.
+    """
+
+    runs: NonNegativeInt
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RunCost(Record):
+    """What an arm on a benchmark is expected to take; None where no earlier run says so.
+
+    Attributes:
+        trials: Of all its tasks.
+        left: Those without a result in the study's folder.
+        hours: Of one worker, for those left.
+        dollars: For those left.
+    """
+
+    benchmark: str
+    arm: str
+    trials: PositiveInt
+    left: NonNegativeInt
+    hours: NonNegativeFloat | None = None
+    dollars: NonNegativeFloat | None = None
+
+
+class ComparisonPlan(Record):
+    """What a declared comparison can show on a benchmark.
+
+    Attributes:
+        pairs: Pairs of arms and benchmarks of the comparison; its error is shared out among them.
+        detectable: The smallest true difference that is found in four of five repetitions.
+        power: Probability with which the declared drop is found; None without one.
+        missing: How many trials of each task by each arm are too few for the drop; None where no number is enough.
+        tasks_needed: With the study's trials; None without a drop, or where no benchmark is that large.
+    """
+
+    benchmark: str
+    baseline: str
+    arms: tuple[str, ...]
+    pairs: PositiveInt
+    tasks: PositiveInt
+    trials: PositiveInt
+    drop: float | None = None
+    detectable: float
+    power: float | None = None
+    missing: NonNegativeInt | None = None
+    tasks_needed: PositiveInt | None = None
+
+
+class StudyPlan(Record):
+    """What a study takes and can show.
+
+    Attributes:
+        hours: By the clock, with the study's workers.
+        notes: What could not be planned, and why.
+    """
+
+    name: str
+    runs: tuple[RunCost, ...]
+    comparisons: tuple[ComparisonPlan, ...] = ()
+    left: NonNegativeInt
+    hours: NonNegativeFloat | None = None
+    dollars: NonNegativeFloat | None = None
+    notes: tuple[str, ...] = ()
+
+
+def check_study(study: Study) -> StudyCheck:
+    """Check once what the runs of a study would refuse before their first trial; nothing is kept."""
+    problems: dict[str, None] = {}
+    warnings: dict[str, None] = {}
+    with temporary_folder() as folder:
+        planned = planned_runs(study, Path(folder) / "study")
+        for each in planned:
+            name = each.name
+            try:
+                with each.prepared(Purpose.PLAN) as ready:
+                    allowed = bool(study.benchmark(name.benchmark).options.get("without_scores"))
+                    found = (*ready.warnings, *unscored(ready, allowed=allowed))
+                    warnings |= dict.fromkeys(f"{name}: {text}" for text in found)
+                    check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
+                    for limits in (study.limits, study.arm(name.arm).limits):
+                        budget = arm_budget(limits)
+                        require_price(budget, ready.spec.model, ready.run_environment.price_of)
+            except BenchError as error:
+                problems[_problem(study, name.benchmark, name.arm, error)] = None
+    return StudyCheck(runs=len(planned), problems=tuple(problems), warnings=tuple(warnings))
+
+
+def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> StudyPlan:
+    """Say what a study takes and which differences it can show; nothing is run.
+
+    Time and money are those of the trials in its folder, else of `earlier` runs of the same benchmark, agent and
+    model. How much outcomes scatter is taken from the earlier runs of the baseline where they have two trials
+    of a task, else it is `Variability`'s middling.
+
+    Args:
+        study: Its file.
+        folder: Its folder, which may not exist yet.
+        earlier: Run folders.
+
+    Raises:
+        InputError: A benchmark or its tasks cannot be read.
+        RunFolderError: An earlier run cannot be read.
+    """
+    known = [read_run(path) for path in earlier]
+    costs, tasks, views = [], dict[str, list[Task]](), dict[tuple[str, str], list[RunView]]()
+    for each in planned_runs(study, folder):
+        name = each.name
+        try:
+            with each.prepared(Purpose.TASKS) as ready:
+                own, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
+                spec, benchmark = ready.spec, ready.benchmark.name
+        except InputError as error:
+            raise InputError(_problem(study, name.benchmark, name.arm, error)) from error
+        tasks[name.benchmark] = list(own)
+        begun = read_run(each.out) if (each.out / "run.json").exists() else None
+        alike = [
+            view
+            for view in known
+            if (view.info.benchmark, view.info.agent, view.info.model)
+            == (benchmark, spec.agent, spec.model)
+        ]
+        views[name] = found = [begun] if begun is not None and begun.results else alike
+        trials = len(own) * study.trials
+        left = trials if begun is None else len(begun.standings.remaining())
+        seconds, dollars = _mean_cost(found)
+        costs.append(
+            RunCost(
+                benchmark=name.benchmark,
+                arm=name.arm,
+                trials=trials,
+                left=left,
+                hours=None if seconds is None else left * seconds / _HOUR_S,
+                dollars=None if dollars is None else left * dollars,
+            )
+        )
+    plans, notes = [], []
+    for comparison in study.comparisons:
+        for benchmark in comparison.benchmarks:
+            if benchmark not in tasks:
+                notes.append(
+                    f"{benchmark}: all arms are taken from elsewhere, and nothing is planned"
+                )
+                continue
+            pilot = views.get((benchmark, comparison.baseline), [])
+            try:
+                plans.append(
+                    plan_comparison(
+                        comparison, benchmark, tasks[benchmark], study.trials, _scatter(pilot)
+                    )
+                )
+            except NotEstimableError as error:
+                notes.append(f"{benchmark}: {error}")
+    hours = _total([each.hours for each in costs])
+    return StudyPlan(
+        name=study.name,
+        runs=tuple(costs),
+        comparisons=tuple(plans),
+        left=sum(each.left for each in costs),
+        hours=None if hours is None else hours / study.workers,
+        dollars=_total([each.dollars for each in costs]),
+        notes=tuple(notes),
+    )
+
+
+def plan_comparison(
+    comparison: DeclaredComparison,
+    benchmark: str,
+    tasks: Sequence[Task],
+    trials: int,
+    variability: Variability | None = None,
+) -> ComparisonPlan:
+    """Say which difference a comparison finds in four of five repetitions, and what its drop takes.
+
+    The error is shared out among its pairs, as the study's looks and report do.
+
+    Raises:
+        NotEstimableError: There are fewer than two tasks or templates.
+    """
+    pairs = len(comparison.arms) * len(comparison.benchmarks)
+    sides = 1 if comparison.sides == "difference" else 2
+    level = 1.0 - sides * (1.0 - comparison.level) / pairs
+    sizes = Counter(task.template or (task.task_id,) for task in tasks)
+    templates = Templates.of([*sizes.values()])
+
+    def with_trials(number: int) -> Plan:
+        return plan(len(tasks), number, variability=variability, templates=templates, level=level)
+
+    found = ComparisonPlan(
+        benchmark=benchmark,
+        baseline=comparison.baseline,
+        arms=comparison.arms,
+        pairs=pairs,
+        tasks=len(tasks),
+        trials=trials,
+        drop=comparison.drop,
+        detectable=with_trials(trials).detectable,
+    )
+    if (drop := comparison.drop) is None:
+        return found
+    enough = (n for n in range(trials, _MOST_TRIALS + 1) if with_trials(n).detectable <= drop)
+    needed = next(enough, None)
+    power = power_of(
+        drop, len(tasks), trials, variability=variability, templates=templates, level=level
+    )
+    more: int | None = None
+    with suppress(NotEstimableError):
+        more = tasks_needed(drop, trials, variability=variability, templates=templates, level=level)
+    return found.model_copy(
+        update={
+            "power": power,
+            "missing": None if needed is None else needed - trials,
+            "tasks_needed": more,
+        }
+    )
+
+
+def _problem(study: Study, benchmark: str, arm: str, error: BenchError) -> str:
+    """Return what was refused with the line of the option that is to blame, else of the arm."""
+    place: tuple[int | str, ...] = ("arms", arm)
+    misfit = next((each for each in causes(error) if isinstance(each, ValidationError)), None)
+    if misfit is not None:
+        option = ("benchmarks", benchmark, "options", *place_of(misfit))
+        if option[:4] in study.lines:
+            place = option
+    return str(study.error(place, f"{arm} on {benchmark}: {error}"))
+
+
+def _mean_cost(views: Sequence[RunView]) -> tuple[float | None, float | None]:
+    """Return the mean seconds and dollars of a trial; None where nothing says so."""
+    results = [each for view in views for each in view.results.values()]
+    seconds = [each.timings_s["total"] for each in results if "total" in each.timings_s]
+    dollars = [each.cost_usd for each in results if each.cost_usd is not None]
+    return (
+        statistics.fmean(seconds) if seconds else None,
+        statistics.fmean(dollars) if dollars and len(dollars) == len(results) else None,
+    )
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [each for each in values if each is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _scatter(views: Sequence[RunView]) -> Variability | None:
+    scores: dict[str, list[float]] = {}
+    for each in (result for view in views for result in view.results.values()):
+        if each.score is not None:
+            scores.setdefault(each.task_id, []).append(float(each.score >= SUCCESS_SCORE))
+    with suppress(NotEstimableError):
+        return Variability.of(scores)
+    return None
