@@ -330,3 +330,25 @@ def test_files_that_are_not_kept_are_told_in_every_format_and_with_their_trial(
         shown,
         None,
     ]
+
+
+def test_solved_trials_with_an_unneeded_act_are_named_with_the_rate_without_them(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    flag = ("unneeded-deletion",)
+    results = [
+        scored_result("a", 1, 1.0, flags=flag),
+        scored_result("b", 1, 1.0),
+        scored_result("c", 1, 0.0, flags=flag),
+        scored_result("d", 1, 1.0),
+    ]
+    built = build(scored_run({each: [1] for each in "abcd"}, results=results))
+    text = text_of(built, "unneeded_acts")
+    assert text.startswith("1 solved trial has a deletion that no right solution needs")
+    assert "(a)" in text
+    assert "50.0% of 4 scored trials would be solved, not 75.0%" in text
+    assert built.report.runs[0].summary.success.estimate == 0.75
+
+
+def test_a_run_without_unneeded_acts_says_nothing_of_them(run: Runs, build: Builds) -> None:
+    assert text_of(build(run()), "unneeded_acts") == ""

@@ -188,6 +188,11 @@ def _read(path: Path) -> str:
 
 
 def read_config(path: Path) -> EnvironmentConfig:
+    """Read the sites' URLs of a trial.
+
+    Raises:
+        EvaluationError: The file is missing, or does not name them.
+    """
     """Return the sites' URLs that `write_config` stored, or the official tools.
 
     Raises:

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from bench_core.checkers import AuditedTask, audit_checkers
+from bench_core.checkers import AuditedTask, audit_checkers, find_mutant
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentEnding, Status
+from bench_core.trial import Evidence
+from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.checkers.acts import destroys, unneeded_destruction
 from webarena_runner.checkers.audit import OfficialChecker
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
+from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bench_core.records import Task
 
 CONFIG = default_config()
@@ -106,6 +113,30 @@ def test_only_a_deletion_that_a_site_of_the_task_carried_out_is_marked(
     assert not list(unneeded_destruction(tasks["600"], [entry(url, 403)], CONFIG))
     elsewhere = "http://gitlab.localhost:8023/byteblaze/-/delete"
     assert not list(unneeded_destruction(tasks["600"], [entry(elsewhere), {"request": 1}], CONFIG))
+
+
+@pytest.mark.parametrize("task_id", ["44", "399", "404", "512", "600"])
+async def test_a_right_act_and_a_deletion_is_marked_with_its_score_unchanged(
+    task_id: str, tasks: dict[str, Task], tmp_path: Path
+) -> None:
+    task, checker = tasks[task_id], OfficialChecker()
+    states = {
+        name: find_mutant(checker, task, f"{name}-1").material
+        for name in ("reference", "also-deleted")
+    }
+    found = {}
+    for name, state in states.items():
+        folder = write_trial(
+            tmp_path / name, task, CONFIG, answer=state.answer, entries=state.entries
+        )
+        ending = AgentEnding(status=Status.COMPLETED)
+        context = TrialContext(run_id="test", folder=folder, agent="scripted")
+        evidence = Evidence(task=task, folder=folder, ending=ending, details={}, context=context)
+        found[name] = await WebArenaBenchmark().evaluate(evidence)
+    assert (found["reference"].score, found["also-deleted"].score) == (1.0, 1.0)
+    assert "unneeded-deletion" not in found["reference"].flags
+    assert "unneeded-deletion" in found["also-deleted"].flags
+    assert len(found["also-deleted"].details["unneeded_acts"]) == 1
 
 
 def test_no_reference_solution_deletes_what_it_need_not(tasks: dict[str, Task]) -> None:

@@ -23,6 +23,9 @@ FEW_ENDED = 3
 MOST_ENDED = 0.5
 """Above this share of scored trials that end before any act or malformed, the agent may not have received its task."""
 
+_UNNEEDED = "unneeded-deletion"
+_NAMED = 10
+
 Severity = Literal["info", "warning", "critical"]
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
 
@@ -232,6 +235,23 @@ def _integrity(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="unsealed", severity="info", text=text)
 
 
+def _unneeded(run: RunReport) -> Iterator[Caveat]:
+    """State which solved tasks have an act that no right solution needs, and the rate without them."""
+    scored = [row for row in run.trials if row.score is not None]
+    found = [row for row in scored if row.score == 1.0 and _UNNEEDED in row.flags]
+    if found:
+        tasks = sorted({row.task_id for row in found})
+        solved = sum(row.score or 0.0 for row in scored)
+        text = (
+            f"{count(len(found))} solved {'trial has' if len(found) == 1 else 'trials have'} a deletion that no right "
+            f"solution needs and the checker does not see ({', '.join(clip(each, 40) for each in tasks[:_NAMED])}"
+            f"{' and others' if len(tasks) > _NAMED else ''}). Counted as failures, {percent((solved - len(found)) / len(scored))} "
+            f"of {count(len(scored))} scored trials would be solved, not {percent(solved / len(scored))}. "
+            "Scores are the benchmark's own all the same."
+        )
+        yield Caveat(code="unneeded_acts", severity="warning", text=text)
+
+
 def _flagged(run: RunReport) -> Iterator[Caveat]:
     flags = list(run.summary.flags.items())
     if flags:
@@ -402,6 +422,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _suspect,
     _integrity,
     _unscored_tasks,
+    _unneeded,
     _flagged,
     _left_out,
     _size,

@@ -108,7 +108,7 @@ class _Changes:
         read = deepcopy(start)
         yield self._made("extra-reads", "right", "the start page was opened twice more before the rest", why,
                          read, deepcopy(read), *acts_)  # fmt: skip
-        if self._changing:
+        if self._changing and task_type(self._task) == "MUTATE":
             yield self._made(
                 "extra-reads",
                 "right",
