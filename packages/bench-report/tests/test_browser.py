@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -360,3 +361,60 @@ def test_figures_are_written_as_elsewhere(built: Built, visit: Visits) -> None:
 def rows(built: Built) -> list[Any]:
     """Return the trials in the order of the table: by run, then task."""
     return [row for each in built.report.runs for row in each.trials]
+
+
+def headings(page: Page) -> list[str]:
+    return page.locator("#grid thead button").all_inner_texts()
+
+
+def test_columns_are_chosen_moved_and_subtracted_and_the_address_keeps_them(
+    built: Built, visit: Visits
+) -> None:
+    page = visit().open(built, "#view=trials&run=" + quote(built.report.runs[0].info.run_id))
+    page.click(".chooser summary")
+    page.click("[aria-label='Show Goal']")
+    page.click("[aria-label='Show Seed']")
+    page.click("[aria-label='Seed: further left']")
+    page.select_option("[aria-label='First column']", "steps")
+    page.select_option("[aria-label='Second column']", "trial")
+    page.click("text=Add difference")
+
+    assert headings(page)[-3:] == ["Seed", "Time", "Steps \N{MINUS SIGN} Trial"]
+    assert "Goal" not in headings(page)
+    with page.expect_download() as saved:
+        page.click("text=Save table as CSV")
+    rows = list(csv.DictReader(saved.value.path().read_text("utf-8").splitlines()))
+    assert len(rows) == 60
+    assert all(
+        int(each["Steps \N{MINUS SIGN} Trial"]) == int(each["Steps"]) - int(each["Trial"])
+        for each in rows
+    )
+    assert {each["Seed"] for each in rows} == {str(built.report.runs[0].info.seed)}
+
+    kept = headings(page)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert headings(page) == kept
+    page.click(".chooser summary")
+    page.click("text=As at first")
+    assert "Goal" in headings(page)
+
+
+def test_an_address_with_columns_that_are_not_there_shows_those_that_are(
+    built: Built, visit: Visits
+) -> None:
+    page = visit().open(built, "#view=trials&cols=steps,nonsense,steps~goal~x,task")
+
+    assert headings(page) == ["Steps", "Task"]
+
+
+def test_ids_drop_what_all_begin_with_and_are_cut_in_the_middle(
+    scored_run: Runs, build: Builds, visit: Visits
+) -> None:
+    ids = [f"suite/part-{'x' * 30}-{end}" for end in ("one", "two")] + ["suite/short"]
+    page = visit().open(build(scored_run({each: [1.0] for each in ids})))
+
+    assert headings(page)[1] == "Task suite/\N{HORIZONTAL ELLIPSIS}"
+    assert [each[-3:] for each in column(page, "c-task")] == ["one", "two", "ort"]
+    assert {len(each) for each in column(page, "c-task")} == {22, 5}
+    assert page.get_attribute("#grid td.c-task .text", "title") == ids[0]

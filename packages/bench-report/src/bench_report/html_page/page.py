@@ -72,7 +72,7 @@ from bench_report.text.untrusted import clip, inline, visible
 # In this order: they share one scope, and a script uses the constants of those before it.
 _STYLES = ("report", "notes", "print")
 _SCRIPTS = (
-    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "notes", "detail", "copy", "main", "live",
+    "dom", "store", "state", "columns", "chooser", "grid", "textdiff", "viewer", "sidebyside", "notes", "detail", "copy", "main", "live",
 )  # fmt: skip
 _NOTE_PHRASES = (
     "LABEL_COLUMNS", "AGREEMENT_COLUMNS", "LABEL_DIFFERENCE_COLUMNS", "note_sentences", "label_rows",

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from bench_core.records import TrialKey
 from bench_report.model import FlaggedTrial, NoteEntry, Report, TrialRow
-from bench_report.text.untrusted import clip, inline, visible
+from bench_report.text.untrusted import clip, inline, shown_json, visible
 
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
@@ -60,6 +60,7 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
     return {
         "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
         "run_ids": run_names(report),
+        "settings": _settings(report),
         "tasks": {
             "id": [task_name(task.task_id) for task in report.tasks],
             "goal": [clip(task.goal, _GOAL_LENGTH) for task in report.tasks],
@@ -140,6 +141,22 @@ def _notes(report: Report) -> list[tuple[int, list[dict[str, Any]]]]:
             if its := notes.get(TrialKey(task_id=trial.task_id, trial=trial.trial)):
                 found.append((row, its))
         first += len(run.trials)
+    return found
+
+
+def _settings(report: Report) -> dict[str, list[str]]:
+    """Return each setting in which runs differ, by run, for who wants a column of it."""
+    given = [
+        {"model": run.info.model, "seed": run.info.seed, **run.info.config} for run in report.runs
+    ]
+    found: dict[str, list[str]] = {}
+    for name in sorted({name for each in given for name in each}):
+        values = [each.get(name) for each in given]
+        if any(value != values[0] for value in values):
+            found[inline(name, WORD_LENGTH)] = [
+                "" if value is None else inline(shown_json(value, WORD_LENGTH), WORD_LENGTH)
+                for value in values
+            ]
     return found
 
 

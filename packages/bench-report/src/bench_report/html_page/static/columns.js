@@ -67,10 +67,27 @@ const markColumn = (outcome, order) => ({
   cell: (item) => outcomeIcon(outcome(item)), sort: (item) => order[outcome(item)],
 });
 
-const idColumn = (store, task) => ({
-  key: "task", title: "Task", css: "c-task", width: NARROW.matches ? 4.6 : 5.5,
-  cell: (item) => store.tasks.id[task(item)], sort: (item) => natural(store.tasks.id[task(item)]),
-});
+const LONGEST_ID = 22;
+
+/** Cut in the middle what is too long: ids of one task set differ at their ends. */
+const cutInside = (text, most) => (text.length <= most ? text : `${text.slice(0, Math.floor((most - 1) / 2))}…${text.slice(text.length - Math.ceil((most - 1) / 2))}`);
+
+/** What all ids begin with, up to a mark that separates their parts. */
+function commonPrefix(ids) {
+  let [prefix = ""] = ids;
+  for (const id of ids) while (!id.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return ids.length > 1 ? prefix.replace(/[^/.:_-]*$/, "") : "";
+}
+
+function idColumn(store, task) {
+  store.prefix ??= commonPrefix(store.tasks.id);
+  store.shownIds ??= store.tasks.id.map((id) => cutInside(id.slice(store.prefix.length), NARROW.matches ? 9 : LONGEST_ID));
+  const longest = store.shownIds.reduce((most, id) => Math.max(most, id.length), store.prefix ? 5 + store.prefix.length : 0);
+  return {
+    key: "task", title: store.prefix ? `Task ${store.prefix}…` : "Task", css: "c-task", width: NARROW.matches ? 4.6 : Math.max(5.5, 1.3 + 0.56 * Math.min(longest, LONGEST_ID)),
+    cell: (item) => h("span", { class: "text", title: store.tasks.id[task(item)] }, store.shownIds[task(item)]), sort: (item) => natural(store.tasks.id[task(item)]),
+  };
+}
 
 const goalColumn = (store, task) => ({
   key: "goal", title: "Goal", css: "c-goal", least: NARROW.matches ? 8 : 10,
@@ -93,7 +110,7 @@ function taskColumns(store, open) {
   const rate = { key: "rate", title: "Rate", css: "c-number c-rate", width: 4.7, cell: (item) => percent(item.rate), sort: (item) => item.rate };
   return [
     markColumn((item) => item.outcome, [1, 3, 0, 2]), idColumn(store, task), goalColumn(store, task), ...groupColumns(store, task),
-    ...strips, ...(several ? [] : [rate, ...effortColumns(store, (item) => item.rows)]),
+    ...strips, ...hiddenAtFirst(several, [rate, ...effortColumns(store, (item) => item.rows)]), ...moreColumns(store, task),
   ];
 }
 
@@ -113,16 +130,36 @@ function strip(store, rows, open) {
 
 function trialColumns(store) {
   const task = (item) => store.trials.task[item.row];
+  const groups = store.runs.length > 1 ? 1 : GROUP_COLUMNS;
   const run = { key: "run", title: "Run", css: "c-run", width: 9, cell: (item) => store.runs[store.trials.run[item.row]], sort: (item) => store.trials.run[item.row] };
   return [
     markColumn((item) => store.outcome[item.row], [0, 1, 2]), idColumn(store, task),
     { key: "trial", title: "Trial", css: "c-number c-trial", width: 4, cell: (item) => String(store.trials.trial[item.row]), sort: (item) => store.trials.trial[item.row] },
     ...(store.runs.length > 1 ? [run] : []),
-    goalColumn(store, task), ...groupColumns(store, task, store.runs.length > 1 ? 1 : GROUP_COLUMNS),
+    goalColumn(store, task), ...groupColumns(store, task, groups),
     { key: "why", title: "Ended by", css: "c-why", width: 8.5, cell: (item) => (store.reason(item.row) ?? "").replaceAll("_", " "), sort: (item) => store.reason(item.row) },
     { key: "score", title: "Score", css: "c-number c-rate", width: 4.7, cell: (item) => scoreText(store.trials.score[item.row]), sort: (item) => store.trials.score[item.row] },
-    ...effortColumns(store, (item) => [item.row]),
+    ...effortColumns(store, (item) => [item.row]), ...moreColumns(store, task, groups),
+    ...hiddenAtFirst(true, [
+      wordColumn("status", "Status", (item) => store.word("status", item.row)?.replaceAll("_", " ")), wordColumn("method", "Evaluated by", (item) => store.word("method", item.row)),
+      wordColumn("flags", "Flags", (item) => store.word("flags", item.row)), wordColumn("labels", "Labels", (item) => [...store.labelsOf(item.row)].join(", ")),
+      figureColumn("confidence", "Confidence", (item) => store.trials.confidence[item.row], percent), figureColumn("attempts", "Attempts", (item) => store.trials.attempts[item.row], count),
+      figureColumn("input", "Tokens in", (item) => store.trials.input[item.row], short), figureColumn("output", "Tokens out", (item) => store.trials.output[item.row], short),
+      ...Object.entries(store.settings).map(([name, values]) => wordColumn(`setting.${name}`, capital(name.replaceAll("_", " ")), (item) => values[store.trials.run[item.row]])),
+    ]),
   ];
+}
+
+const hiddenAtFirst = (hidden, columns) => columns.map((column) => ({ ...column, hidden }));
+
+const wordColumn = (key, title, read) => ({ key, title, css: "c-group", width: 9, cell: (item) => read(item) || "", sort: (item) => read(item)?.toLowerCase() || null });
+
+const figureColumn = (key, title, read, write) => ({ key, title, css: "c-number", width: 6, cell: (item) => write(read(item)), sort: read });
+
+/** Every group that has no column yet, and the template. */
+function moreColumns(store, task, shown = GROUP_COLUMNS) {
+  const groups = groupColumns(store, task, Infinity).slice(shown);
+  return hiddenAtFirst(true, [...groups, wordColumn("template", "Template", (item) => store.template(task(item)))]);
 }
 
 const scoreText = (score) => (score === null ? NONE : String(Number(score.toFixed(4))));

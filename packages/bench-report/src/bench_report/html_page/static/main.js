@@ -31,6 +31,8 @@ class Explorer {
     const served = document.documentElement.dataset.notes;
     this.detail.notes = new Notes(store, served ? JSON.parse(served) : null);
     this.detail.order = () => this.items.flatMap((item) => item.rows ?? [item.row]);
+    this.chooser = new Chooser(this.state, () => ({ all: this.columns, shown: this.shown, items: this.items }));
+    byId("shown").parentElement.after(this.chooser.element);
     this.controls();
     this.state.listeners.push(() => this.update());
     this.update();
@@ -53,7 +55,7 @@ class Explorer {
     byId("clear").addEventListener("click", () => state.clear());
     byId("print-trials").addEventListener("click", () => this.printTrials());
     for (const button of document.querySelectorAll("[data-view]")) {
-      button.addEventListener("click", () => state.set({ view: button.dataset.view, sort: "" }));
+      button.addEventListener("click", () => state.set({ view: button.dataset.view, sort: "", cols: "" }));
     }
     for (const button of document.querySelectorAll("[data-outcome]")) {
       const { outcome } = button.dataset;
@@ -120,10 +122,13 @@ class Explorer {
     const trials = state.get("view") === "trials";
     const columns = trials ? trialColumns(store) : taskColumns(store, this.open);
     const items = trials ? this.trialItems(passes) : this.taskItems(passes);
-    this.items = sortItems(items, columns, state.get("sort"));
+    this.columns = columns;
+    this.shown = chosenColumns(columns, state.get("cols"));
+    this.items = sortItems(items, [...columns, ...this.shown], state.get("sort"));
     this.grid.box.scrollTop = 0;
     this.grid.current = 0;
-    this.grid.show(fitting(columns), this.items, state.get("sort"));
+    this.grid.show(state.get("cols") ? this.shown : fitting(this.shown), this.items, state.get("sort"));
+    this.chooser.draw();
     const all = trials ? store.size : store.tasks.id.length;
     const noun = trials ? "trials" : "tasks";
     byId("shown").textContent = items.length === all ? `${count(all)} ${noun}` : `${count(items.length)} of ${count(all)} ${noun}`;

@@ -1,6 +1,6 @@
 /* What the reader looks at, stored in the address so that it can be shared. */
 
-const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", flag: "", template: "", label: "", sort: "", open: "", step: "", with: "" };
+const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", flag: "", template: "", label: "", sort: "", cols: "", open: "", step: "", with: "" };
 const OF_TRIAL = ["open", "step", "with"];
 
 class State {
@@ -58,14 +58,14 @@ class State {
   }
 
   clear() {
-    const { view, sort } = this.values;
-    this.values = { ...DEFAULTS, view, sort };
+    const { view, sort, cols } = this.values;
+    this.values = { ...DEFAULTS, view, sort, cols };
     this.set({});
   }
 
   get filtered() {
     return Object.entries(this.values).some(
-      ([name, value]) => !["view", "sort", ...OF_TRIAL].includes(name) && value !== (DEFAULTS[name] ?? ""),
+      ([name, value]) => !["view", "sort", "cols", ...OF_TRIAL].includes(name) && value !== (DEFAULTS[name] ?? ""),
     );
   }
 

@@ -27,6 +27,7 @@ class Store {
   constructor(table) {
     this.runs = table.runs;
     this.runIds = table.run_ids;
+    this.settings = table.settings;
     this.tasks = table.tasks;
     this.size = table.size;
     this.trials = this.columns(table.trials);
