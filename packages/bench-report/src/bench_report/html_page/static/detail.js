@@ -247,7 +247,7 @@ class Detail {
 
 /** Every key of this dialog. */
 const KEYS = [["← →", "step back, step on"], ["Home End", "first, last step"], ["space", "play"], ["b", "picture before, after, both"], ["f", "picture in full size"], ["+ − 0", "larger, smaller, whole"],
-  ["m", "messages of the model"], ["j k", "next, previous trial"], ["c", "beside another trial"], ["d n", "first, next difference of two"], ["Esc", "close"]];
+  ["m", "messages of the model"], ["j k", "next, previous trial"], ["c", "beside another trial"], ["d n", "first, next difference of two"], ["u", "next unlabelled failure, where notes are taken"], ["t y", "a sentence, what it is about"], ["Esc", "close"]];
 const PRINTED_STEPS = 60;
 const MOST_OFFERED = 60;
 
