@@ -19,7 +19,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2] / "packages" / "bench-core" / "tests" / "helpers"
 sys.path.insert(0, str(TESTS))
 
-from simulated_studies import alarms, finds, promised  # noqa: E402  # needs the path above
+from simulated_studies import alarms, finds, promised  # type: ignore[import-not-found]  # noqa: E402  # needs the path above
 
 from bench_core.run_folder import check_run, read_run  # noqa: E402  # same
 from bench_core.runs import spent_before  # noqa: E402  # same
@@ -63,7 +63,7 @@ def simulated(studies: int, seed: int) -> int:
         ("study", 0.0, 0.06),
         ("parts", 0.0, 0.06),
     ):
-        rate = sum(alarms(order, seed + n) for n in range(studies)) / studies  # type: ignore[arg-type]
+        rate = sum(alarms(order, seed + n) for n in range(studies)) / studies
         print(f"drift of 15 points, {order}: {rate:.1%} of {studies} alarm", flush=True)
         broken += not least <= rate <= most
     fewer = max(1, studies // 5)
@@ -71,7 +71,7 @@ def simulated(studies: int, seed: int) -> int:
     found = sum(finds(0.25, seed + n) for n in range(fewer)) / fewer
     false = sum(finds(0.0, seed + n) for n in range(fewer)) / fewer
     print(f"25 points: {found:.1%} of {fewer} found, {power:.1%} promised; none: {false:.1%} found")
-    return broken + (found < 0.95 * power) + (false > 0.06)
+    return broken + int(found < 0.95 * power) + int(false > 0.06)
 
 
 def killed(text: str, kills: int, seed: int) -> int:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -121,8 +125,9 @@ def test_declared_look_ends_what_is_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOY_TASKS", "60")
+    monkeypatch.setenv("TOY_SECONDS", "0.001")  # so that trials are in flight at the look
 
-    outcome = run(tmp_path, "comparisons: [{baseline: a, arms: [b], looks: 3}]\n")
+    outcome = run(tmp_path, "workers: 3\ncomparisons: [{baseline: a, arms: [b], looks: 3}]\n")
 
     status = {each.arm: each for each in status_of(tmp_path / "out").arms}
     assert outcome.decided == ("one/a", "one/b")
@@ -132,6 +137,44 @@ def test_declared_look_ends_what_is_decided(
     assert status["b"].state == "decided"
     assert status["c"].done == 120  # no declared comparison decides it
     assert [each.look.reason for each in status_of(tmp_path / "out").looks] == ["difference"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_ends_all_runs_in_order_and_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, "limits: {max_cost: 3}\nworkers: 2\n")
+    monkeypatch.setenv("TOY_SECONDS", "1")
+    text = _FILE.replace("LIMITS", "").replace("OPTIONS", "") + "workers: 2\n"
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    program = "from bench_core.cli.main import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "study",
+        "run",
+        "study.yaml",
+        "--out",
+        "out",
+        "--json",
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ended = [line for line, _ in zip(_finished(process.stdout), range(2), strict=False)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+    assert len(ended) == 2
+    assert process.returncode == 130
+    states = {each.state for each in status_of(tmp_path / "out").arms}
+    assert states == {"interrupted"}
+    monkeypatch.setenv("TOY_SECONDS", "0")
+    assert run(tmp_path, "workers: 2\n").remaining == 0
+
+
+def _finished(lines: Iterable[str]) -> Iterator[str]:
+    return (line for line in lines if json.loads(line)["event"] == "trial_finished")
 
 
 def test_sealed_file_stays_and_later_arms_are_told(tmp_path: Path) -> None:

@@ -243,11 +243,13 @@ class Scheduler:
         """Start nothing more, and let what runs end as it would: what is left is not needed."""
         for timer in self._backing_off.values():
             timer.cancel()
-        for trial in [*self._backing_off, *self._queue.clear()]:
+        left = [*self._backing_off, *self._queue.clear()]
+        for trial in left:
             if trial.last is not None:
                 self._progress.finished(trial.last)
         self._backing_off.clear()
-        self._wakeup.set()
+        if left:  # who is told so at each turn must not wake at each, too
+            self._wakeup.set()
 
     def look_again(self) -> None:
         """See anew what may start: what others held may be free."""
@@ -463,6 +465,7 @@ class Scheduler:
         """Start nothing more; the first reason is the session's outcome."""
         self._outcome = self._outcome or outcome
         self.leave()
+        self._wakeup.set()
 
     async def _end_abandoned(self) -> None:
         dying = [task for f, task in self._abandoned_tasks.items() if f.live and f.live.processes]

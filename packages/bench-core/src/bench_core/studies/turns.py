@@ -55,9 +55,9 @@ class Group:
         for before in [each for each, its in self._schedulers.items() if its is its_turns]:
             if before is not scheduler:
                 del self._schedulers[before]  # it has ended: a run has one at a time
+        if self._stopped and scheduler not in self._schedulers:
+            scheduler.stop()  # the others were, when they all were to stop
         self._schedulers[scheduler] = its_turns
-        if self._stopped:
-            scheduler.stop()
         self._expected.discard(its_turns.name)
         self._start_all()
 
