@@ -333,7 +333,7 @@ def _retries(run: RunReport) -> Iterator[Caveat]:
     if retried:
         text = (
             f"{count(retried)} {_trials(retried, 'needed', 'needed')} more than one attempt because "
-            "the environment failed; only the last attempt counts."
+            "a VM, site, browser, recorder or model provider failed; only the last attempt counts."
         )
         yield Caveat(code="retries", severity="info", text=text)
 
