@@ -346,6 +346,38 @@ class LabelDifference(Record):
     high: float
 
 
+class PassedTrial(Record):
+    """A trial with a state that passes, after the step `first`.
+
+    Attributes:
+        success: Of the trial's score, which this does not change.
+        steps_after: Steps that followed.
+        cost_after: What they cost in US dollars, estimated by their share of the trial's tokens.
+        undone: Whether the state after the last step does not pass.
+    """
+
+    trial: TrialKey
+    success: bool | None
+    first: PositiveInt
+    steps_after: NonNegativeInt
+    cost_after: float | None = None
+    undone: bool = False
+
+
+class WhenPassed(Record):
+    """After which step states passed, where `rescore --each-step` found it; never part of a score.
+
+    Attributes:
+        known: Trials of which it is known whether a state passes.
+        rules: What scored the states.
+        trials: Those with one that does, solutions that were destroyed again first.
+    """
+
+    known: NonNegativeInt
+    rules: tuple[str, ...] = ()
+    trials: tuple[PassedTrial, ...] = ()
+
+
 class RunReport(Record):
     """One run of the report.
 
@@ -360,6 +392,7 @@ class RunReport(Record):
         integrity: Attempts to score without doing the task; `None` where results say nothing of them.
         failed_checks: The checks that most trials did not pass, the most frequent first.
         notes: What people noted on its trials; `None` without a note.
+        when_passed: After which step states passed; `None` where no one asked.
         cost: What a scored trial costs, with an interval; `None` where costs are unknown.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
@@ -383,6 +416,7 @@ class RunReport(Record):
     audit: JudgeAudit | None = None
     integrity: IntegritySummary | None = None
     failed_checks: tuple[FailedCheck, ...] = ()
+    when_passed: WhenPassed | None = None
     notes: RunNotes | None = None
     cost: CostInterval | None = None
     noise: Noise | None = None

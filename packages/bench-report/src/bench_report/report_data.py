@@ -16,6 +16,7 @@ from bench_report.analysis.integrity import integrity_of
 from bench_report.analysis.labels import label_differences, labels_of, notes_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
+from bench_report.analysis.when_passed import when_passed
 from bench_report.comparison.baselines import ComparedRun, side_of
 from bench_report.comparison.comparability import check_comparable
 from bench_report.comparison.differences import compare
@@ -108,6 +109,7 @@ def _run_report(
         integrity=integrity_of(run),
         notes=notes_of(run, labels),
         failed_checks=failed_checks(run),
+        when_passed=when_passed(run),
         looks=looks,
         superseded=max(0, run.view.lines - len(run.view.latest)),
         problems=tuple(problem.reason for problem in run.view.problems),

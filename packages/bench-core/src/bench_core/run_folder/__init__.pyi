@@ -36,6 +36,9 @@ from .rescore_folder import read_rescore as read_rescore
 from .schemas import schema_text as schema_text
 from .standings import Standing as Standing
 from .standings import TrialStandings as TrialStandings
+from .step_scores import StepScores as StepScores
+from .step_scores import read_step_scores as read_step_scores
+from .step_scores import write_step_scores as write_step_scores
 from .stored import changed_objects as changed_objects
 from .stored import read_stored as read_stored
 from .stored import trial_files as trial_files

@@ -8,13 +8,22 @@ from bench_core.statistics import Interval
 from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 from bench_report.text.numbers import NONE, count, interval, percent
-from bench_report.text.phrases import KIND_COLUMNS, check_rows, kind_rows
+from bench_report.text.phrases import (
+    KIND_COLUMNS,
+    PASSED_COLUMNS,
+    PASSED_NOTE,
+    check_rows,
+    kind_rows,
+    passed_line,
+    passed_rows,
+)
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
 
 TRIAL_SYMBOLS = {True: "✓", False: "✗", None: NONE}
 """How a trial's success is written."""
 _MAX_FLAGGED = 200
+_MAX_PASSED = 50
 
 
 def evaluation(report: Report) -> Iterator[str]:
@@ -108,6 +117,12 @@ def outcomes(report: Report) -> Iterator[str]:
         yield "### Checks that failed trials did not pass"
         head = ("Run", "Check", "Trials", "Tasks", "For example")
         yield markdown_table(head, checks, words=2)
+    for run in report.runs:
+        if run.when_passed:
+            yield f"### When trials passed: {escaped(run.label)}"
+            yield f"{passed_line(run.when_passed)} {PASSED_NOTE}"
+            if rows := [row[1:] for row in passed_rows(run)[:_MAX_PASSED]]:
+                yield markdown_table(PASSED_COLUMNS[1:], rows, words=1)
     causes = _counted(report, lambda run: run.summary.suspects)
     if causes:
         yield "### Scores that may not be the agent's own doing"

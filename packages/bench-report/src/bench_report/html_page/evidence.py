@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -30,7 +30,10 @@ _PARTS = itemgetter("criterion", "passed", "reason", "expected", "actual", "deci
 
 
 def evidence_of(
-    result: TrialResult, folder: TrialFolder | None, reader: StepReader
+    result: TrialResult,
+    folder: TrialFolder | None,
+    reader: StepReader,
+    passed: Mapping[int, bool | None] | None = None,
 ) -> dict[str, Any]:
     """Collect the evidence of a trial, clipped and made visible; parts that are absent are left out.
 
@@ -38,6 +41,7 @@ def evidence_of(
         result: The trial.
         folder: Where its artifacts are; `None` where the run wrote none.
         reader: Reads what the agent did, step by step.
+        passed: Of steps by number, whether the state after them passes.
     """
     found: dict[str, Any] = {}
     if result.checks:
@@ -70,6 +74,10 @@ def evidence_of(
         pictures = {e.sha256: e.path for e in reversed(result.artifacts) if e.sha256}
         asked = read_model_calls(folder.path, pictures)
         steps, note = reader.steps_of(folder, sent, read_changes(folder.path), asked)
+        for step in steps:
+            state = None if passed is None else passed.get(step["step"])
+            if state is not None:
+                step["passed"] = state
         # A record lists its files also after some were deleted to save space.
         # Nor is a link shown: who clicked it would open whatever it leads to.
         there = [each for each in result.artifact_paths[:_MAX_FILES] if folder.links(each)]

@@ -116,19 +116,23 @@ def _all_evidence(
     reader = StepReader(pictures.source)
     for run in runs:
         base = run.relative_to(out)
+        after = {
+            key: dict(zip(each.steps, each.passed, strict=False))
+            for key, each in run.step_scores.items()
+        }
         for result, name in zip(run.results, run.folders, strict=True):
             if result.stored is None:
                 folder = (
                     None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
                 )
-                yield as_json(evidence_of(result, folder, reader))
+                yield as_json(evidence_of(result, folder, reader, after.get(result.key)))
                 continue
             url = result.stored.url
             if known is not None and url in known:
                 yield zlib.decompress(known[url])
                 continue
             with stored_trial(run, result, base, pictures=pictures.embeds) as stored:
-                evidence = as_json(evidence_of(result, stored, reader))
+                evidence = as_json(evidence_of(result, stored, reader, after.get(result.key)))
             if known is not None and run.store_problem is None:
                 known[url] = zlib.compress(evidence)
             yield evidence

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench_core.errors import InputError
 from bench_core.files import folder_name
-from bench_core.records import AgentCode, Note, RunInfo, Task, TrialResult, current_notes
-from bench_core.run_folder import Lines, RunView, read_notes, read_run
+from bench_core.records import AgentCode, Note, RunInfo, Task, TrialKey, TrialResult, current_notes
+from bench_core.run_folder import Lines, RunView, StepScores, read_notes, read_run, read_step_scores
 from bench_core.statistics import EndedTrial, EndedTrials, read_ended
 from bench_report.text.untrusted import inline
 
@@ -67,6 +67,13 @@ class Source:
     def notes(self) -> list[Note]:
         """The notes that hold, the oldest first."""
         return current_notes(self.note_lines.records)
+
+    @cached_property
+    def step_scores(self) -> dict[TrialKey, StepScores]:
+        """After which steps states passed, of the trials whose result has not changed since."""
+        found = read_step_scores(self.view.path)
+        now = {each.key: each.checksum for each in self.results} if found else {}
+        return {key: each for key, each in found.items() if now.get(key, "") == each.result}
 
     @cached_property
     def ended(self) -> EndedTrials:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         RunComparison,
         RunReport,
         SliceDifference,
+        WhenPassed,
     )
 
 LOOK_COLUMNS = (
@@ -266,6 +267,46 @@ def check_rows(report: Report) -> list[tuple[str, ...]]:
         )
         for run in report.runs
         for each in run.failed_checks
+    ]
+
+
+PASSED_COLUMNS = (
+    "Run", "Trial", "First passing step", "Steps after it", "Cost after it", "In the end", "Score",
+)  # fmt: skip
+"""Heads of `passed_rows`."""
+PASSED_NOTE = (
+    "After each step the recording up to there was scored again, without the answer. No score depends on it; "
+    "costs are estimated by the steps' share of the tokens."
+)
+
+
+def passed_line(found: WhenPassed) -> str:
+    """Say how many trials had a state that passes, and how many destroyed it."""
+    costs = [each.cost_after for each in found.trials if each.cost_after is not None]
+    is_known = costs and len(costs) == len(found.trials)
+    spent = f" and {numbers.dollars(sum(costs))}" if is_known else ""
+    after = numbers.count(sum(each.steps_after for each in found.trials))
+    undone = numbers.count(sum(each.undone for each in found.trials))
+    return (
+        f"{numbers.count(len(found.trials))} of {numbers.count(found.known)} trials had a state that passes; "
+        f"what followed the first such state took {after} steps{spent}; {undone} did not end in one."
+    )
+
+
+def passed_rows(run: RunReport) -> list[tuple[str, ...]]:
+    """Write the trials in which steps followed the first state that passes."""
+    return [
+        (
+            run.label,
+            f"{each.trial.task_id} #{each.trial.trial}",
+            str(each.first),
+            numbers.count(each.steps_after),
+            numbers.dollars(each.cost_after),
+            "destroyed again" if each.undone else "passes or unknown",
+            {True: "passed", False: "failed", None: "not scored"}[each.success],
+        )
+        for each in (run.when_passed.trials if run.when_passed else ())
+        if each.steps_after
     ]
 
 

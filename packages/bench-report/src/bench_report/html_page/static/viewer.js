@@ -127,9 +127,12 @@ class Film {
   }
 
   frame(step, index) {
-    const number = h("span", { class: "frame-number" }, step.error ? `✕ ${step.step}` : String(step.step));
-    const words = `Step ${step.step}${step.did.length ? `: ${step.did.join(", ")}` : ""}`;
-    const frame = h("button", { type: "button", class: step.error ? "frame failed" : "frame", "aria-label": words, title: words.slice(0, 300), onclick: () => this.show(index) }, number);
+    const before = index > 0 && this.steps[index - 1].passed === true;
+    const change = step.passed === true && !before ? "passes from here" : step.passed === false && before ? "destroyed again" : "";
+    const sign = step.error ? "✕ " : change && (step.passed ? "✓ " : "↶ ");
+    const number = h("span", { class: "frame-number" }, `${sign}${step.step}`);
+    const words = `Step ${step.step}${change ? ` (${change})` : ""}${step.did.length ? `: ${step.did.join(", ")}` : ""}`;
+    const frame = h("button", { type: "button", class: `frame${step.error ? " failed" : ""}${step.passed ? " passes" : ""}`, "aria-label": words, title: words.slice(0, 300), onclick: () => this.show(index) }, number);
     if (step.screenshot) whenSeen(this.strip, frame, () => frame.prepend(picture(step.screenshot, "")));
     return frame;
   }
