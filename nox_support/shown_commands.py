@@ -51,7 +51,7 @@ REASONS = {
         "needs WebArena's sites"
     ),
     r"--app gomail": "needs Multi-REAL's own tasks",
-    r"bench-core study (report|export|reproduce)": "needs a study that ran",
+    r"bench-core study (check|plan|run|status|verify|report|export|reproduce)": "needs a study that ran",
     r"gate .*--looks": "needs a run that may stop early",
     r"--executor ray|nodes doctor": "needs Ray",
     r"--agent-env uv:|--agent-python|--evaluator-python": "needs another environment",

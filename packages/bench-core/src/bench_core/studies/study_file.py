@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
 from bench_core.errors import InputError, pip_install
 from bench_core.files.atomic import folder_name
@@ -204,6 +212,8 @@ class StudyFile(Record):
         workers: Trials at once, of all arms together.
         executor: Where trials run.
     """
+
+    model_config = ConfigDict(json_schema_extra={"patternProperties": {f"^{_TEMPLATES}": {}}})
 
     name: str = Field(min_length=1)
     benchmarks: dict[str, BenchmarkEntry] = Field(min_length=1)
@@ -577,7 +587,8 @@ class _Reader:
             if decides := _DECIDED.get(option):
                 place = ("benchmarks", benchmark.name, "options", option)
                 raise self.error(
-                    place, f"key {'.'.join(place)} is not the benchmark's: {decides} says it"
+                    place,
+                    f"key {'.'.join(place)} is not the benchmark's: {decides} {'say' if decides == 'the arms' else 'says'} it",
                 )
 
     def _refuse_arm(self, arm: StudyArm, benchmarks: Mapping[str, object]) -> None:
