@@ -136,9 +136,16 @@ main.add_command(vm)
         metavar="URL",
         help="With --health: score each task on this evaluator's VM, where nothing was done.",
     ),
+    checkers=True,
 )
 def tasks(
-    *, health: bool, check_hosts: bool, evaluator: str | None, as_json: bool, **options: Any
+    *,
+    audit: Any,
+    health: bool,
+    check_hosts: bool,
+    evaluator: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
     from bench_core.run_spec import select_tasks
@@ -153,7 +160,13 @@ def tasks(
         return
     if check_hosts or evaluator:
         raise click.UsageError("--check-hosts and --evaluate need --health")
-    list_tasks(known, chosen, _COLUMNS, as_json=as_json)
+    if audit is None:
+        list_tasks(known, chosen, _COLUMNS, as_json=as_json)
+        return
+    from waa_client.checkers import DesktopChecker
+
+    with DesktopChecker() as checker:
+        list_tasks(known, chosen, as_json=as_json, audit=audit, checker=lambda: checker)
 
 
 def _show_health(
