@@ -225,6 +225,16 @@ def real_windows(session: nox.Session) -> None:
 
 
 @nox.session
+def real_sites(session: nox.Session) -> None:
+    """Run WebArena's real path against MediaWiki, a shop, a code host and kiwix-serve, from Debian's packages and PyPI."""
+    needed = ["django-oscar[sorl-thumbnail]>=4.2", *group("integration"), *groups("test")]
+    install(session, packages(), needed)
+    provide_chromium(session)
+    env = {"PROCTOR_REAL_SITES": "1"}
+    session.run("pytest", "-v", "integration_tests/real_sites", *session.posargs, env=env)
+
+
+@nox.session
 def reference_loops(session: nox.Session) -> None:
     """Compare our agents' requests with those of the providers' own loops; `-- --write` renews the reasons' table."""
     compare_with_reference_loops(session)

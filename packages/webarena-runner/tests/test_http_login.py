@@ -21,16 +21,20 @@ if TYPE_CHECKING:
 LOGIN = """<form action="/search"><input name="q"></form>
 <form action="/login_check" method="post">
 <input type="hidden" name="_csrf_token" value="tok&amp;en">
-<input name="_username"><input type="password" name="_password"><button>Log in</button></form>"""
+<input name="_username"><input type="password" name="_password">
+<button name="enter" value="now">Log in</button><input type="submit" name="later"></form>
+<form action="/register" method="post"><input name="mail"><input type="password" name="new">
+<input type="password" name="again"><button name="register">Register</button></form>"""
 
 
 class Forum(BaseHTTPRequestHandler):
-    """A site with a login form that wants its hidden token back, as Postmill does."""
+    """A site with a login form that wants its hidden token back, as Postmill does, and the button that was pressed,
+    beside a registration."""
 
     seen: ClassVar[list[dict[str, list[str]]]] = []
 
     def do_GET(self) -> None:
-        if self.path == "/login":
+        if self.path in {"/login", "/enter"}:
             self.reply(200, LOGIN, ["pre=1; path=/", "gone=1; Max-Age=0"])
         elif self.path == "/broken":
             self.reply(500, "down")
@@ -39,12 +43,13 @@ class Forum(BaseHTTPRequestHandler):
         elif "PHPSESSID=s1" in self.headers.get("Cookie", ""):
             self.reply(200, "your biography")
         else:
-            self.reply(302, "", location="/login")
+            self.reply(302, "", location="/enter")  # not where a login is asked for
 
     def do_POST(self) -> None:
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         self.seen.append(form)
-        right = form.get("_csrf_token") == ["tok&en"] and form.get("_password") == ["test1234"]
+        wanted = {"_csrf_token": ["tok&en"], "_password": ["test1234"], "enter": ["now"]}
+        right = form == {**wanted, "_username": form.get("_username")}
         cookie = ["PHPSESSID=s1; path=/; HttpOnly; SameSite=lax"] if right else []
         self.reply(302, "", cookie, location="/")
 
@@ -101,6 +106,7 @@ def test_login_sends_hidden_inputs_back_and_proves_itself(forum: str) -> None:
         "_csrf_token": ["tok&en"],
         "_username": ["MarvelsGrantMan136"],
         "_password": ["test1234"],
+        "enter": ["now"],
     }
 
 
@@ -171,7 +177,7 @@ def test_endless_redirects_are_a_fault(forum: str) -> None:
 def test_redirects_carry_the_cookies_they_set(forum: str) -> None:
     client = WebClient()
     page = client.get(f"{forum}/private")
-    assert page.url == f"{forum}/login"
+    assert page.url == f"{forum}/enter"
     assert [cookie.name for cookie in client.cookies] == ["pre"]
 
 

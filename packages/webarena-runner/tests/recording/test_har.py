@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -214,6 +215,26 @@ def test_lone_surrogates_do_not_break_the_file(tmp_path: Path) -> None:
     )
     made.write(path)
     assert json.loads(path.read_text(encoding="utf-8")) == made.document
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<link rel="search" type="a/b" href="/find.php?a=1&amp;b" title="Wiki (en)"/>',
+        "<LINK href='/find.php?a=1&amp;b' REL=search>",
+    ],
+)
+def test_what_chromium_fetches_for_its_address_bar_is_named(link: str) -> None:
+    page = hop(
+        url="http://site.test/wiki/", kind="Document", content=f"<html>{link}</html>".encode()
+    )
+    made = build_har([HttpExchange(page, None, None)], browser=("Chromium", "1"), comment="c")
+    assert [each["url"] for each in made.document["log"]["_unreported"]] == [
+        "http://site.test/find.php?a=1&b"
+    ]
+    other = replace(page, content=b"<link rel=stylesheet href=/research.css><a rel=search href=/x>")
+    made = build_har([HttpExchange(other, None, None)], browser=("Chromium", "1"), comment="c")
+    assert made.document["log"]["_unreported"] == []
 
 
 def test_problems_make_a_recording_incomplete() -> None:

@@ -25,8 +25,10 @@ _POLL_S = 0.1
 
 _FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
+# where a password is changed one form asks for several; beside a login there may be a registration
 _STATE = """document.readyState !== 'complete' ? null
-  : document.querySelectorAll('input[type=password]').length === 1 ? 'out' : 'in'"""
+  : [document, ...document.forms].some(each => each.querySelectorAll('input[type=password]').length === 1)
+  ? 'out' : 'in'"""
 
 
 async def inject_cookies(

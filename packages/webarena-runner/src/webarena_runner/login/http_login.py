@@ -41,7 +41,7 @@ class _Form:
         return any(kind == "password" for kind, _, _ in self.inputs)
 
     def filled(self, credentials: Credentials) -> list[tuple[str, str]]:
-        """Return what a browser would send: hidden inputs unchanged, then name and password."""
+        """Return what a browser would send: hidden inputs unchanged, name and password, the first button."""
         pairs = [(name, value) for kind, name, value in self.inputs if kind == "hidden"]
         # the fields' names differ from site to site; the last text input before the password is the user's
         password = next(i for i, each in enumerate(self.inputs) if each[0] == "password")
@@ -49,7 +49,9 @@ class _Form:
         if before:
             pairs.append((before[-1], credentials.username))
         pairs.append((self.inputs[password][1], credentials.password.get_secret_value()))
-        return pairs
+        # the button that Enter presses: by its name django-oscar tells a login from a registration
+        buttons = [(name, value) for kind, name, value in self.inputs if kind == "submit"]
+        return [*pairs, *(each for each in buttons[:1] if each[0])]
 
 
 class _Forms(HTMLParser):
@@ -65,9 +67,10 @@ class _Forms(HTMLParser):
         if tag == "form":
             self.forms.append(_Form(given.get("action", "")))
             self._open = True
-        elif tag == "input" and self._open and given.get("name"):
-            kind = given.get("type", "").lower()
-            self.forms[-1].inputs.append((kind, given["name"], given.get("value", "")))
+        elif tag in {"input", "button"} and self._open:
+            kind = given.get("type", "submit" if tag == "button" else "").lower()
+            if given.get("name") or kind == "submit":
+                self.forms[-1].inputs.append((kind, given.get("name", ""), given.get("value", "")))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
@@ -202,8 +205,8 @@ def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0
     page = client.get(site.url + path)
     # the shop's back office shows its login form at any address, with status 200
     forms = [form for form in _forms(page) if form.asks_for_password]
-    # a page on which a password is changed asks for several
-    one_password = all(sum(kind == "password" for kind, _, _ in f.inputs) <= 1 for f in forms)
+    # a page on which a password is changed asks for several in one form; beside a login there may be a registration
+    one_password = any(sum(kind == "password" for kind, _, _ in f.inputs) == 1 for f in forms)
     login_url = site.url + (SITE_FACTS[session.site].login_path or "")
     is_login = bool(forms) and (page.url.startswith(login_url) or one_password)
     return page.status == _OK and not is_login

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from bench_core.files import write_atomic
 from webarena_runner.__about__ import __version__
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
     from webarena_runner.recording.exchanges import HttpExchange
 
 _MIB = 1024 * 1024
+
+_SEARCH = re.compile(
+    rb"""<link\b(?=[^>]*\brel\s*=\s*["']?search\b)[^>]*\bhref\s*=\s*["']?([^"'\s>]+)""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,23 @@ def build_har(
         "comment": " ".join([comment, *problems, *over]),
         "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in phases],
         "_complete": not problems and not dropped,
-        "_unreported": [{"url": url, "comment": why} for url, why in silent.items()],
+        "_unreported": [
+            {"url": url, "comment": why} for url, why in (_searches(exchanges) | silent).items()
+        ],
     }
     return Har({"log": log}, tuple(problems), dropped)
+
+
+def _searches(exchanges: Iterable[HttpExchange]) -> dict[str, str]:
+    """Find the descriptions of search engines that pages name: Chromium itself fetches them."""
+    return {
+        urljoin(
+            each.hop.url, html.unescape(found.decode(errors="replace"))
+        ): "named by a page as the description of its search engine"
+        for each in exchanges
+        if each.hop.kind == "Document"
+        for found in _SEARCH.findall(each.hop.content or b"")
+    }
 
 
 def _pages(exchanges: Iterable[HttpExchange]) -> list[dict[str, Any]]:
