@@ -61,7 +61,7 @@ bench-report build RUN:webarena --out OUT-FOLDER
 bench-report compare RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against FILE:baseline.json
-bench-report export inspect RUN:webarena --out OUT-FILE
+bench-report export inspect RUN:webarena --out OUT-ANY
 bench-report export baseline RUN:webarena --out OUT-FILE
 bench-report export comparison RUN:webarena --out OUT-FILE
 bench-report export waa-baseline RUN:webarena --out OUT-FILE
@@ -118,6 +118,7 @@ multireal-harness lint --tasks-dir built-in --write OUT-FOLDER
 multireal-harness rescore RUN:multireal
 multireal-harness run --world built-in -t dining-mail-2 --agent do-nothing --out OUT-FOLDER
 multireal-harness run --world built-in --agent tool-calling --model FILE:model.yaml --dry-run
+multireal-harness tasks --checkers --tasks-dir built-in --end-states MISSING-FOLDER
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --claims FILE:claims.jsonl
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --run RUN:multireal
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
@@ -367,6 +368,8 @@ def bad_outputs(place: Path, *, folder: bool) -> Iterator[tuple[str, Path]]:
 def faults(word: str, place: Path, good: dict[str, Any]) -> Iterator[tuple[str, Path]]:
     """Yield what cannot be used in the place of a word of `COMMANDS`."""
     kind, _, name = word.partition(":")
+    if kind == "OUT-ANY":  # a file, or a folder for one
+        return itertools.islice(bad_outputs(place, folder=False), 1)
     if kind.startswith("OUT-"):
         return bad_outputs(place, folder=kind == "OUT-FOLDER")
     if kind == "RUN":

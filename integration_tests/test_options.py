@@ -158,7 +158,7 @@ def test_a_folder_of_tasks_is_named_by_one_option(program: str) -> None:
 
 WITHOUT_JSON = {
     "bench-core agent-process", "bench-core new agent", "bench-core new benchmark",
-    "bench-core new inspect-task", "bench-core new judge", "bench-core new reporter",
+    "bench-core new inspect-task", "bench-core new judge", "bench-core new reporter", "bench-core new study",
     "bench-core schema", "bench-core serve", "bench-report import", "bench-report schema",
     "bench-report serve", "llm-judge claims approve", "llm-judge claims compile", "llm-judge claims edit",
     "llm-judge claims words", "llm-judge convert", "llm-judge label", "multireal-harness export", "waa-server-ext wine build",

@@ -69,10 +69,11 @@ def import_notes(run: Path, sources: Sequence[Path]) -> int:
     """Add the notes of files or of other copies of the run, and return how many are new.
 
     Raises:
-        InputError: One is missing, has a line that is no note, or is of another run.
-        RunFolderError: A folder is no run.
+        InputError: One is missing or empty, has a line that is no note, or is of another run.
+        RunFolderError: A folder is no run, or a damaged one.
     """
     read: list[Lines[Note]] = []
+    read_runs([run, *(each for each in sources if each.is_dir())])  # refuses what is no run
     for source in sources:
         if not source.exists():
             raise InputError(
@@ -81,5 +82,7 @@ def import_notes(run: Path, sources: Sequence[Path]) -> int:
         lines = read_notes(source) if source.is_dir() else read_lines(source, Note)
         if lines.bad:
             raise InputError(f"{lines.bad[0]}: take the line out, or export the notes again")
+        if not lines.records and not source.is_dir():
+            raise InputError(f"{source} holds no note: give a file of `notes export`")
         read.append(lines)
     return add_notes(run, [each for lines in read for each in lines.records], once=True)

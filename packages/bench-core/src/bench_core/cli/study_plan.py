@@ -55,7 +55,7 @@ def check(file: Path, *, as_json: bool) -> None:
 
 @click.command()
 @_FILE
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="The study's folder.  [default: studies/NAME]")  # fmt: skip
 @_RUNS
 @json_option

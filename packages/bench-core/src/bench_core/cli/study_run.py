@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.amounts import FiniteRange
 from bench_core.cli.options import json_option
 from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
 from bench_core.terminal import duration, plain_lines
@@ -25,7 +26,7 @@ _CODES = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="The study's folder.  [default: studies/NAME]")  # fmt: skip
 @json_option
 def run(file: Path, out: Path | None, *, as_json: bool) -> None:
@@ -65,10 +66,10 @@ def run(file: Path, out: Path | None, *, as_json: bool) -> None:
 
 @click.command()
 @_FOLDER
-@click.option("--every", type=click.IntRange(min=1), metavar="SECONDS",
+@click.option("--every", type=FiniteRange(min=1), metavar="SECONDS",
               help="Show it again and again until nothing is left to run.")  # fmt: skip
 @json_option
-def status(folder: Path, every: int | None, *, as_json: bool) -> None:
+def status(folder: Path, every: float | None, *, as_json: bool) -> None:
     """Show how far the study in FOLDER is, also while it runs: all arms, money, time left."""
     while True:
         found = importlib.import_module(_STUDIES).study_status(folder)
