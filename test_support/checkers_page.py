@@ -46,10 +46,11 @@ def _table(audit: CheckerAudit) -> str:
             weak.setdefault((each.mutant.operator, each.mutant.verdict), set()).add(task.task_id)
     without = sum(not task.outcomes for task in audit.tasks)
     states = len(list(audit.outcomes))
+    refused = audit.right_refused or "no right one is certain"
     lines = [
         "",
         f"{audit.checker}, seed {audit.seed}: {len(audit.tasks)} tasks, {without} of them without end states; {states} end states.",
-        f"Wrong end states accepted: {audit.wrong_accepted}. Right ones refused: {audit.right_refused}.",
+        f"Wrong end states accepted: {audit.wrong_accepted}. Right ones refused: {refused}.",
         "",
         "| operator | should be | accepted | tasks judged wrongly, e.g. |",
         "|---|---|---|---|",

@@ -78,6 +78,25 @@ def test_an_error_that_may_be_guessed_is_not_counted(audited: dict[str, AuditedT
     assert verdicts["claimed-success"] == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("task", "mutant", "sure"),
+    [
+        ("507", "field-wrong-1", "only-claimed-1"),  # the address still names the right product
+        ("507", "part-left-out-1", "part-left-out-2"),  # it may have been in the cart
+        ("565", "failed-act-1", "failed-act-2"),  # a commit to what was not made succeeds
+        ("530", "extra-reads-2", "extra-reads-1"),  # a form that is to stay open
+    ],
+)
+def test_what_cannot_be_told_is_not_counted(
+    tasks: dict[str, Task], task: str, mutant: str, sure: str
+) -> None:
+    verdicts = {
+        each: find_mutant(OfficialChecker(), tasks[task], each).verdict for each in (mutant, sure)
+    }
+    assert verdicts[mutant] == "unknown"
+    assert verdicts[sure] != "unknown"
+
+
 def test_one_end_state_is_made_again_by_one_command() -> None:
     asked = ["tasks", "--checkers", "--task", "356", "--mutant", "nothing-done-1", "--json"]
     shown = json.loads(CliRunner().invoke(main, asked).output)

@@ -154,7 +154,11 @@ class _Answers:
         if all(type(each) is int for each in self._data):
             floats = [float(each) for each in self._data]
             yield self.changed(
-                "number-notation", "right", floats, "5.0 instead of 5", "the numbers are the same"
+                "number-notation",
+                "right",
+                floats,
+                f"{floats[0]!r} instead of {self._data[0]!r}",
+                "the numbers are the same",
             )
         dates = [_date(each) for each in self._data]
         if self._items.get("format") == "date" and all(dates):

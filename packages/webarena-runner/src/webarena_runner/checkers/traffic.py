@@ -17,6 +17,8 @@ from webarena_runner.patterns import is_pattern, same_text
 from webarena_runner.tasks import task_sites, task_type
 
 _FORM = "application/x-www-form-urlencoded"
+_STAYS = re.compile(r"\b(?:ready for review|(?:do not|don't) submit)\b", re.IGNORECASE)
+"""Words of tasks after which a page must stay open, as it is filled in."""
 _EXTRA_FIELDS = {
     "issue[title]": ("issue[confidential]", "1", "makes the issue confidential"),
     "submission[title]": ("submission[body]", "Write to me for more.", "adds a text to the post"),
@@ -109,11 +111,12 @@ class _Changes:
         yield self._made("extra-reads", "right", "the start page was opened twice more before the rest", why,
                          read, deepcopy(read), *acts_)  # fmt: skip
         if self._changing and task_type(self._task) == "MUTATE":
+            stays = _STAYS.search(self._task.goal)
             yield self._made(
                 "extra-reads",
-                "right",
+                "unknown" if stays else "right",
                 "the start page was opened again afterwards",
-                why,
+                "what is to be left open may be gone" if stays else why,
                 *acts_,
                 read,
             )
@@ -203,13 +206,19 @@ class _Changes:
             request = act["request"]
             method, url = request["method"], request["url"]
             if len(self._changing) > 1:
-                yield self._made("part-left-out", "wrong", f"all but {method} {url}", "the definition expects it, too",
+                # what is bought may have been in the cart before
+                sure = "/checkout/cart/add/" not in url
+                yield self._made("part-left-out", "wrong" if sure else "unknown", f"all but {method} {url}",
+                                 "the definition expects it, too" if sure else "the site carried out the rest",
                                  *self._acts[:index], *self._acts[index + 1 :])  # fmt: skip
             if act["response"]["status"] > 0:
                 failed = deepcopy(act)
                 failed["response"]["status"] = 500
-                yield self._made("failed-act", "wrong", f"the site answered 500 to {method} {url}",
-                                 "the site did not do it", *self._swapped(index, failed))  # fmt: skip
+                # a site that then takes what builds on it may have done it all the same
+                last = index == self._changing[-1]
+                yield self._made("failed-act", "wrong" if last else "unknown", f"the site answered 500 to {method} {url}",
+                                 "the site did not do it" if last else "later acts were carried out",
+                                 *self._swapped(index, failed))  # fmt: skip
             again = [*self._acts, deepcopy(act)]
             if acts.creates(method, url):
                 yield self._made("done-twice", "wrong", f"{method} {url} was sent twice, with success",
@@ -265,8 +274,13 @@ class _Changes:
             value = _other_value(fields[name])
             if name == "_method" or self._takes("post_data", name, value):
                 continue
+            # which of the two the site obeys cannot be seen
+            twice = bool(fields[name]) and fields[name] in urlsplit(
+                act["request"]["url"]
+            ).path.split("/")
             yield self._made(
-                "field-wrong", "wrong", f"{name}={value} instead of {fields[name]}", "the definition expects another value",
+                "field-wrong", "unknown" if twice else "wrong", f"{name}={value} instead of {fields[name]}",
+                "the address still names the right one" if twice else "the definition expects another value",
                 *self._swapped(index, _with_form(act, [*{**fields, name: value}.items()])),
             )  # fmt: skip
         said = [
