@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import Record, Task
+from bench_core.seeded import seeded
 
 __all__ = [
     "AuditedTask",
@@ -145,7 +146,7 @@ class CheckerAudit(Record):
     def drawn(self, count: int) -> list[Outcome]:
         """Return `count` mutants with a verdict, drawn by the seed from those of all tasks."""
         certain = [each for each in self.outcomes if each.mutant.verdict != "unknown"]
-        draw = random.Random(f"{self.seed}:draw")  # noqa: S311  # seeded on purpose
+        draw = seeded(f"{self.seed}:draw")
         return draw.sample(certain, min(count, len(certain)))
 
     def by_operator(self) -> list[tuple[str, Verdict, int, int]]:
@@ -233,7 +234,7 @@ def find_mutant(checker: Checker, task: Task, mutant_id: str, seed: int = 0) -> 
 
 def _draw(checker: Checker, task: Task, seed: int) -> random.Random:
     key = f"{seed}:{checker.benchmark}:{task.task_id}"
-    return random.Random(key)  # noqa: S311  # seeded on purpose
+    return seeded(key)
 
 
 def _rate(tasks: Sequence[AuditedTask], verdict: Verdict, *, accepted: bool) -> Share | None:

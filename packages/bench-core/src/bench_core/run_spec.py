@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import random
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path  # pydantic reads the annotation
@@ -15,6 +14,7 @@ from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 from bench_core.budgets import Budget
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
+from bench_core.seeded import seeded
 
 __all__ = [
     "AgentProcessSpec",
@@ -276,7 +276,7 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> li
     taken = [task for task in tasks if _takes(wanted, task)]
     if wanted.sample is not None and wanted.sample < len(taken):
         # Drawn by index and put back in order, so that the plan keeps the benchmark's order.
-        drawn = random.Random(seed).sample(range(len(taken)), wanted.sample)  # noqa: S311  # seeded on purpose
+        drawn = seeded(seed).sample(range(len(taken)), wanted.sample)
         taken = [taken[i] for i in sorted(drawn)]
     taken = taken[: wanted.limit]
     if not taken:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from bench_core.protocols import Judge, Meter
 from bench_core.records import Check, ErrorInfo, Record, Status, Task, Usage
 from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.run_folder import FINISH_STATE
+from bench_core.seeded import seeded
 from multireal_harness.definitions import Definition, Eval, definition_of, scoring_state
 from multireal_harness.eval_rules.decisions import (
     Confidence,
@@ -289,7 +289,7 @@ def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
 
 def _audited(seed: int, share: float) -> bool:
     # by the trial's seed, so that a continued run audits the same trials
-    return random.Random(f"audit {seed}").random() < share  # noqa: S311  # seeded on purpose
+    return seeded(f"audit {seed}").random() < share
 
 
 def _error(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from bench_core.protocols import Judge
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder import read_lines
+from bench_core.seeded import seeded
 
 R = TypeVar("R", bound=Record)
 
@@ -54,7 +54,7 @@ class LabelFiles:
         if propose is not None:
             chosen = tuple(propose(verdicts, self._budget, seed=self._seed))
         else:
-            drawn = random.Random(self._seed)  # noqa: S311  # not cryptography
+            drawn = seeded(self._seed)
             known = sorted(each.case_id for each in verdicts if each.outcome != "error")
             chosen = tuple(drawn.sample(known, min(self._budget, len(known))))
         if chosen:

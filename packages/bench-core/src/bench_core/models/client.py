@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.background_loop import BackgroundLoop
@@ -14,6 +13,7 @@ from bench_core.models.retries import RetryPolicy, retry
 from bench_core.models.windows import published_window
 from bench_core.protocols import LatestCall
 from bench_core.records import Usage
+from bench_core.seeded import seeded
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -90,7 +90,7 @@ class Model:
         self.calls = calls
         self.meter = TRIAL_METER.get()
         self._prices = prices
-        self._rng = random.Random(seed)  # noqa: S311  # jitter, not cryptography
+        self._rng = seeded(seed)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from bench_core.records import Task
 from bench_core.run_spec import RunSpec, select_tasks
 from bench_core.runs.prepare import Purpose, prepare_installed, unscored
 from bench_core.runs.sealing import SealedRun, sealed_run
+from bench_core.seeded import seeded
 from bench_core.sessions.records import SessionSettings, TaskNote
 from bench_core.trial import Benchmark, close_benchmark
 
@@ -49,7 +49,7 @@ class SessionWorld:
             UnknownTaskError: There is none of that id.
         """
         if task_id is None:
-            return random.Random(seed).choice(self.tasks)  # noqa: S311  # seeded on purpose
+            return seeded(seed).choice(self.tasks)
         found = {each.task_id: each for each in self.tasks}.get(str(task_id))
         if found is None:
             known = [each.task_id for each in self.tasks]

@@ -8,7 +8,6 @@ do (Lan and DeMets 1983, Biometrika 70:659); futility is non-binding, so that ig
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import Field, JsonValue
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, TrialResult
 from bench_core.run_folder.baselines import stored_run
+from bench_core.seeded import seeded
 from bench_core.statistics.boundaries import critical_values
 from bench_core.statistics.comparison import task_differences
 from bench_core.statistics.distributions import normal_cdf, t_quantile
@@ -144,7 +144,7 @@ def plan_looks(
             f"{looks} looks need at least {_LEAST_CLUSTERS * looks} independent tasks or templates that the "
             f"baseline has scores of, there are {len(tested)}"
         )
-    random.Random(seed).shuffle(groups)  # noqa: S311 - seeded on purpose
+    seeded(seed).shuffle(groups)
     cuts = [round(len(groups) * n / looks) for n in range(looks + 1)]
     batches = [groups[a:b] for a, b in pairwise(cuts)]
     shares = [cut / len(groups) for cut in cuts[1:]]

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bench_core.records import TrialKey
+from bench_core.seeded import seeded
 
 __all__ = ["Block", "RunName", "parts_of_blocks", "study_order", "task_order"]
 
@@ -69,7 +70,7 @@ def study_order(
     """
     placed: list[tuple[float, Block]] = []
     for benchmark in sorted(batches):
-        draw = random.Random(f"{seed} {benchmark}")  # noqa: S311  # seeded on purpose
+        draw = seeded(f"{seed} {benchmark}")
         keys = list(task_order(batches[benchmark], trials, draw))
         for number, key in enumerate(keys):
             turns = sorted(arms[benchmark])
@@ -90,7 +91,7 @@ def parts_of_blocks(blocks: Sequence[Block], seed: int) -> list[tuple[RunName, l
         return []
     parts = min(len(blocks), _PARTS)
     cuts = [round(len(blocks) * n / parts) for n in range(parts + 1)]
-    draw = random.Random(f"{seed} {blocks[0].benchmark} parts")  # noqa: S311  # seeded on purpose
+    draw = seeded(f"{seed} {blocks[0].benchmark} parts")
     found: list[tuple[RunName, list[TrialKey]]] = []
     benchmark = blocks[0].benchmark
     arms = sorted(blocks[0].arms)

@@ -32,6 +32,7 @@ from bench_core.run_folder.folder import RunFolder, write_info
 from bench_core.run_folder.jsonl import read_lines
 from bench_core.run_folder.provenance import describe_run
 from bench_core.run_folder.view import read_info, trial_path
+from bench_core.seeded import seeded
 
 _SITES = ("gitlab", "map", "reddit", "shopping", "shopping_admin")
 _TYPES = ("mutate", "navigate", "retrieve")
@@ -76,7 +77,7 @@ def make_results(
     world: World = "real",
 ) -> Iterator[TrialResult]:
     """Yield a result for every trial; templates differ in difficulty, as real ones do."""
-    random_ = random.Random(f"results {seed}")  # noqa: S311  # reproducible, not secret
+    random_ = seeded(f"results {seed}")
     rates = {each: _difficulty(each, seed, success_rate) for each in {t.template for t in tasks}}
     for trial in range(1, trials + 1):
         for task in tasks:
@@ -209,7 +210,7 @@ def _task(index: int, benchmark: str, per_template: int) -> Task:
 
 
 def _difficulty(template: str | None, seed: int, mean: float) -> float:
-    random_ = random.Random(f"{seed} {template}")  # noqa: S311  # reproducible, not secret
+    random_ = seeded(f"{seed} {template}")
     if mean in {0.0, 1.0}:
         return mean
     return random_.betavariate(2 * mean, 2 * (1 - mean))

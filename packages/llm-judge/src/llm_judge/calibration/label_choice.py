@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
 from bench_core.records.judge import Verdict
+from bench_core.seeded import seeded
 from bench_core.statistics import Interval
 
 _DRAWS = 4_000
@@ -122,7 +123,7 @@ def stratified_rate(
             success = _BELIEVED.get(name, 0.5)
             prior = (_BELIEF * success, _BELIEF * (1 - success))
         table.append((len(ids), sum(known), len(known), prior))
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     rates = sorted(_drawn(table, n, rng) for _ in range(_DRAWS))
     tail = (1.0 - level) / 2.0
     return Interval(
@@ -145,7 +146,7 @@ def next_to_label(
     an error do not show that there are none; then one after the other, from the verdict that leaves
     most of the variance open. Within a verdict at random, since the correction rests on that.
     """
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     open_cases: dict[str, list[str]] = defaultdict(list)
     known: dict[str, list[bool]] = defaultdict(list)
     for each in {each.case_id: each for each in verdicts}.values():
@@ -208,7 +209,7 @@ def _chance(groups: Sequence[Sequence[bool]], seed: int = 0) -> float:
     pool = [each for group in groups for each in group]
     if not any(pool) or all(pool) or len(groups) < 2:  # one group differs from nothing
         return 1.0
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     share = sum(pool) / len(pool)
     sizes = [len(each) for each in groups]
     seen = _distance([sum(each) for each in groups], sizes, share)

@@ -9,7 +9,6 @@ but never that it reads the right fields; the findings say which it was.
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from bench_core.records.claims import (
     Sum,
     members,
 )
+from bench_core.seeded import seeded
 from llm_judge.claims.evaluation import States, decide, states_of
 from llm_judge.claims.mutated_states import Read, bad_value, mutated, reads_of, split_records
 from llm_judge.claims.values import (
@@ -141,7 +141,7 @@ class _Check:
             States(s.end, self.start if s.start is MISSING else s.start, s.places) for s in right
         ]
         self.other = None if other is None or other.assertion is None else other
-        self.rng = random.Random(seed)  # noqa: S311  # not cryptography
+        self.rng = seeded(seed)
         self.wrong: list[str] = []
         self.notes: list[str] = []
         self.tried = 0

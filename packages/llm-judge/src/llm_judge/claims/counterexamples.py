@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bench_core.records.claims import Claim
 from bench_core.records.judge import Counterexample, JudgeCase
+from bench_core.seeded import seeded
 from llm_judge.claims.decisions import ClaimFile
 from llm_judge.claims.evaluation import States, states_of
 from llm_judge.claims.mutated_states import mutated
@@ -83,7 +83,7 @@ class _Document:
 
     def changed_for(self, claim: Claim) -> Iterator[_Changed]:
         """Yield the document as it is, and changed where a claim looks; the smallest changes first."""
-        chosen = random.Random(0)  # noqa: S311  # not cryptography
+        chosen = seeded(0)
         tried = (each for _, each in mutated((claim,), [self.base], chosen))
         edits = [[*_edits(self.base.end, each.end)] for each in tried if each.start is self.base.start]  # fmt: skip
         for each in sorted(edits, key=len):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench_core.records.judge import Criterion, JudgeCase
+from bench_core.seeded import seeded
 from llm_judge.meta_evaluation.labelled_set import LabelledCase
 
 _PLACES = (
@@ -73,7 +74,7 @@ def generated_cases(n: int, *, seed: int = 0) -> tuple[LabelledCase, ...]:
     >>> [each.outcome for each in generated_cases(4)]
     [True, False, True, False]
     """
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     names = list(DEFECTS)
     found = []
     for number in range(n):

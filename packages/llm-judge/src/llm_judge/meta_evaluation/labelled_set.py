@@ -7,7 +7,6 @@ wrong state was made).
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from bench_core.budgets import Budget
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Verdict
+from bench_core.seeded import seeded
 from bench_core.statistics import Accuracy, Interval, accuracy, wilson
 from llm_judge.batch import judge_many
 from llm_judge.case_files import case_of, case_state, read_lines
@@ -126,7 +126,7 @@ def with_mutants(
     labelled: Sequence[LabelledCase], per_operator: int = 1, *, seed: int = 0
 ) -> tuple[LabelledCase, ...]:
     """Return a set with wrong states made of its right ones, `per_operator` of each kind per case."""
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     wrong = []
     for each in labelled:
         if each.outcome:

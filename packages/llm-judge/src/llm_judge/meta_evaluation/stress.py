@@ -15,6 +15,7 @@ from pydantic import NonNegativeInt
 
 from bench_core.records import Record
 from bench_core.records.judge import JudgeCase, Outcome
+from bench_core.seeded import seeded
 from bench_core.statistics import Interval, wilson
 from llm_judge.case_files import case_state
 from llm_judge.judge import Judge
@@ -168,7 +169,7 @@ async def _run_trial(judge: Judge, planned: _Planned, gate: asyncio.Semaphore) -
 
 
 def _plan(cases: Sequence[JudgeCase], seed: int, per_operator: int) -> Iterator[_Planned]:
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     for case in cases:
         state = case_state(case)
         yield _Planned(with_state(case, state, ""), "unchanged", "none")
@@ -184,7 +185,7 @@ def _attacks(
     planned: Sequence[_Planned], bad: Sequence[JudgeCase], texts: Sequence[Payload], seed: int
 ) -> Iterator[_Planned]:
     """Yield a bad state with each text in each place."""
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     hosts = list(bad) or [each.case for each in planned if each.family == "violating"]
     if not hosts:
         return

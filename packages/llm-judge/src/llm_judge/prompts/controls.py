@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench_core.records.judge import Criterion
+from bench_core.seeded import seeded
 from llm_judge.prompts.evidence_pack import EvidencePack
 from llm_judge.prompts.keywords import spelled
 from llm_judge.states.changes import ID_KEYS
@@ -60,7 +61,7 @@ def false_question(
     """
     # from the evidence, too: who does not know all of it cannot foresee what is asked
     digest = hashlib.sha256(f"{seed}\n{evidence.text}".encode()).digest()
-    rng = random.Random(digest)  # noqa: S311  # not cryptography
+    rng = seeded(digest)
     told = "\n".join([goal, *(each.text for each in criteria)])
     plain = _said_of_records(evidence, told)
     if not plain:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from bench_core.seeded import seeded
 from llm_judge.states.pointers import child
 
 Path = tuple[str | int, ...]
@@ -245,7 +246,7 @@ def harmless(state: Any, *, seed: int = 0) -> Iterator[Mutant]:
     Keys in another order, a record in an app that has nothing to do with the goal, and a space
     after each text.
     """
-    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    rng = seeded(seed)
     yield Mutant("reorder_keys", (), None, None, _reordered(state, rng))
     if isinstance(state, dict):
         visit = {"visits": [{"page": "/help", "seconds": rng.randrange(3, 90)}]}
