@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,6 @@ import click
 from bench_core.cli.panels import option, stacked
 from bench_core.cli.tables import json_text, render_table, terminal_width
 from bench_core.errors import InputError
-from bench_core.records import Record
 
 if TYPE_CHECKING:
     from bench_core.checkers import Checker, CheckerAudit, Outcome
@@ -30,7 +30,8 @@ checker_options = stacked(
 """The options of `tasks` in a runner whose checkers can be audited."""
 
 
-class AuditOptions(Record):
+@dataclass(frozen=True)
+class AuditOptions:
     """How `--checkers` was asked for.
 
     Attributes:
