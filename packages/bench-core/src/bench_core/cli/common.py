@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -35,7 +36,7 @@ def _tasks(hook: Callable[..., Any], *, checkers: bool | None = None, **options:
     if checkers is None:
         hook(**options)
         return
-    names = [name for name in AuditOptions.model_fields if name in options]
+    names = [each.name for each in fields(AuditOptions) if each.name in options]
     asked = AuditOptions(**{name: options.pop(name) for name in names})
     if not checkers and asked != AuditOptions():
         raise click.UsageError(
