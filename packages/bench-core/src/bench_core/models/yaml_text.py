@@ -147,7 +147,8 @@ def _note_lines(
     """Write the line of each place of a node into `lines`; what a merge key `<<` brings has its own."""
     if node.id == "sequence":
         for number, each in enumerate(node.value):
-            lines[(*place, number)] = each.start_mark.line + 1
+            item = (*place, number)
+            lines[item] = each.start_mark.line + 1
             _note_lines(each, (*place, number), lines)
     if node.id != "mapping":
         return
@@ -170,5 +171,6 @@ def _note_lines(
                 mark.line + 1,
                 mark.column + 1,
             )
-        own[name] = lines[(*place, name)] = mark.line + 1
+        entry = (*place, name)
+        own[name] = lines[entry] = mark.line + 1
         _note_lines(value, (*place, name), lines)

@@ -519,7 +519,8 @@ class _Reader:
                     )
                 found[key] = arm
                 for place, line in places.items():
-                    self.lines[("arms", key, *place)] = line
+                    there = ("arms", key, *place)
+                    self.lines[there] = line
         return found
 
     def _combinations(
