@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -235,12 +236,13 @@ def _process(
 ) -> Iterator[None]:
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
-            command, stdout=log, stderr=log, env={**os.environ, **environment}
-        )
+            command, stdout=log, stderr=log, env={**os.environ, **environment}, start_new_session=True
+        )  # fmt: skip
         try:
             yield
         finally:
-            process.terminate()
+            # PHP's workers outlive the process that began them
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(20)
 
 

@@ -111,7 +111,7 @@ class _Planned:
 
 
 def planned_runs(study: Study, folder: Path) -> list[_Planned]:
-    """Return the runs of a study, but for those that are taken from elsewhere.
+    """Return the runs of a study.
 
     Arms cannot run side by side where each run starts workers or machines of its own, or resets sites.
     """
@@ -121,8 +121,6 @@ def planned_runs(study: Study, folder: Path) -> list[_Planned]:
             benchmark.options.get(each) for each in _ONE_AT_A_TIME
         )
         for arm in study.arms:
-            if isinstance(arm.reuse, str) or (arm.reuse and benchmark.name in arm.reuse):
-                continue
             name = RunName(benchmark.name, arm.name)
             out = run_folder(folder, name)
             options = study.run_options(benchmark, arm, out)
@@ -142,10 +140,6 @@ class _Session:
         self.study, self.folder, self.progress = study, folder, progress
         self.guard = guard
         self.planned = planned_runs(study, folder)
-        if not self.planned:
-            raise InputError(
-                f"{study.path}: there is nothing to run: all arms are taken from elsewhere (`reuse`)"
-            )
         self.tasks: dict[str, Sequence[Task]] = {}
         self.packages: dict[str, None] = {}
         self.outcomes: dict[RunName, RunOutcome] = {}

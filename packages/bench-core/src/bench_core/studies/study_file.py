@@ -53,7 +53,6 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FILLED_IN = (
     ("benchmarks", "*", "options"),
     ("arms", "*", "environment"),
-    ("arms", "*", "reuse"),
     ("executor",),
 )
 """Where variables are filled in: what differs between machines and declares nothing."""
@@ -162,7 +161,6 @@ class ArmEntry(Record):
         time_limit: Seconds per trial.
         limits: What the arm may spend.
         environment: Where the agent works.
-        reuse: What ran already: a study's folder, or for each benchmark a run folder or a baseline file.
     """
 
     agent: str | None = Field(default=None, min_length=1)
@@ -173,7 +171,6 @@ class ArmEntry(Record):
     time_limit: _Amount | None = None
     limits: ArmLimits = ArmLimits()
     environment: AgentEnvironment = AgentEnvironment()
-    reuse: str | dict[str, str] | None = None
 
 
 class DeclaredComparison(Record):
@@ -450,7 +447,7 @@ class _Reader:
         for each in benchmarks:
             self._refuse_options(each)
         for each in arms:
-            self._refuse_arm(each, file.benchmarks)
+            self._refuse_arm(each)
         comparisons = tuple(
             self._completed(number, each, file) for number, each in enumerate(file.comparisons)
         )
@@ -483,7 +480,7 @@ class _Reader:
             raise self.error(
                 place,
                 f"key {'.'.join(map(str, place))} has a variable, and what a study declares is the same on every "
-                "machine: variables stand in a benchmark's `options`, an arm's `environment` and `reuse`, and `executor`",
+                "machine: variables stand in a benchmark's `options`, an arm's `environment`, and `executor`",
             )
         return _VARIABLE.sub(lambda found: self._variable(found, place), value)
 
@@ -592,16 +589,14 @@ class _Reader:
                     f"key {'.'.join(place)} is not the benchmark's: {decides} {'say' if decides == 'the arms' else 'says'} it",
                 )
 
-    def _refuse_arm(self, arm: StudyArm, benchmarks: Mapping[str, object]) -> None:
+    def _refuse_arm(self, arm: StudyArm) -> None:
         place = ("arms", arm.name)
-        if arm.agent is None and arm.environment.command is None and arm.reuse is None:
+        if arm.agent is None and arm.environment.command is None:
             raise self.error(
                 place,
                 f"arm {arm.name!r} does not say who works on the tasks: add `agent: NAME`; "
                 "`bench-core plugins --kind agent` lists them",
             )
-        for name in arm.reuse if isinstance(arm.reuse, dict) else ():
-            self._require_known("benchmark", name, benchmarks, (*place, "reuse", name))
 
     def _completed(
         self, number: int, comparison: DeclaredComparison, file: StudyFile
