@@ -95,6 +95,15 @@ def test_plain_progress_is_one_aligned_line_per_trial(stream: io.StringIO, clock
     ]
 
 
+def test_columns_stay_below_each_other_after_a_long_name(stream: io.StringIO, clock: Clock) -> None:
+    plain = PlainProgress(stream, monotonic=clock)
+    plain.begin(START)
+    for name in ("webarena/solver/101", "44", "webarena/idler/7"):
+        plain.finished(result(name))
+    lines = stream.getvalue().splitlines()[1:]
+    assert len({line.index(" succeeded") for line in lines}) == 1
+
+
 def test_json_progress_is_one_object_per_line(stream: io.StringIO, clock: Clock) -> None:
     play(JsonProgress(stream), clock)
     events = [json.loads(line) for line in stream.getvalue().splitlines()]

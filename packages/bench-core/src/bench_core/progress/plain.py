@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from bench_core.progress.interface import RunStart
 from bench_core.progress.tally import Tally
-from bench_core.terminal import duration, pad, plain_text, shorten
+from bench_core.terminal import duration, pad, plain_text, shorten, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ class PlainProgress:
         self._redact = redact
         self._monotonic = monotonic
         self._tally = Tally(RunStart("", "", 0))
+        self._name_cells = _NAME_CELLS
 
     def begin(self, start: RunStart) -> None:
         """Say what is planned."""
@@ -65,10 +66,11 @@ class PlainProgress:
         self._tally.add(result)
         score = "   -" if result.score is None else f"{result.score:4.2f}"
         took = duration(result.timings_s.get("total", 0.0))
-        name = pad(trial_name(result.task_id, result.trial), _NAME_CELLS)
+        name = trial_name(result.task_id, result.trial)
+        self._name_cells = max(self._name_cells, width(name))
         self._write(
             f"{self._counter()}  {pad(result.status.value, _STATUS_CELLS)} {score}  "
-            f"{pad(took, _TIME_CELLS, right=True)}  {name}  {self._standing()}{self._reason(result)}"
+            f"{pad(took, _TIME_CELLS, right=True)}  {pad(name, self._name_cells)}  {self._standing()}{self._reason(result)}"
         )
 
     def note(self, text: str) -> None:
