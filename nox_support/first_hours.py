@@ -27,6 +27,7 @@ PAGES = {
     "judge user": "first-judge.md",
     "WAA user": "waa-simulated-desktop.md",
     "paper author": "first-paper.md",
+    "study author": "studies.md",
 }
 MOST_COMMANDS = 40
 _FAILED_LINES = 20
