@@ -119,7 +119,7 @@ def build_har(
         "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in phases],
         "_complete": not problems and not dropped,
         "_unreported": [
-            {"url": url, "comment": why} for url, why in (_searches(exchanges) | silent).items()
+            {"url": url, "comment": why} for url, why in {**_searches(exchanges), **silent}.items()
         ],
     }
     return Har({"log": log}, tuple(problems), dropped)
