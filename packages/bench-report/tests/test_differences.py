@@ -172,6 +172,22 @@ def test_runs_of_one_provider_at_different_times_come_with_a_warning(
         assert difference(at(20, 22), other).timing is None
 
 
+@pytest.mark.parametrize("cells", [80, 120])
+def test_a_terminal_shows_differences_without_breaking_a_row(
+    run: Runs, build: Builds, cells: int
+) -> None:
+    built = build(*(run(name, tasks=20, seed=seed) for seed, name in enumerate("abc")))
+    assert built.report.comparison is not None
+
+    whole, fitted = (
+        "\n".join(comparison_lines(built.report.comparison, most)) for most in (None, cells)
+    )
+
+    rows = [line for line in fitted.splitlines() if "  " in line.strip()]
+    assert max(map(len, rows)) <= cells < max(map(len, whole.splitlines()))
+    assert set(fitted.split()) == set(whole.split())
+
+
 def test_every_report_has_the_rates_by_trial_number_and_start(
     scored_run: Runs, scored_result: Results, build: Builds
 ) -> None:

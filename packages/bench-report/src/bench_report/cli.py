@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import FiniteRange, echo_wrapped, json_option, json_text, runner_group, share_of
+from bench_core.cli import (
+    FiniteRange,
+    echo_wrapped,
+    json_option,
+    json_text,
+    runner_group,
+    share_of,
+    terminal_width,
+)
 from bench_report.__about__ import __version__
 from bench_report.cli_examples import EXAMPLES
 
@@ -188,7 +196,7 @@ def compare(
         click.echo(json_text(found, None))
     else:
         same = repeated({side.label: side.info for side in sides})
-        echo_wrapped("\n".join([*comparison_lines(found), *filter(None, [same])]))
+        echo_wrapped("\n".join([*comparison_lines(found, terminal_width()), *filter(None, [same])]))
 
 
 @main.command()

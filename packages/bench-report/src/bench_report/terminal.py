@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.cli import render_table
+from bench_core.cli import render_split_table, render_table
 from bench_core.terminal import plain_text
 from bench_report.text import numbers
 from bench_report.text.phrases import (
@@ -49,28 +49,29 @@ def report_lines(report: Report) -> list[str]:
     return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]
 
 
-def comparison_lines(comparison: RunComparison) -> Iterator[str]:
+def comparison_lines(comparison: RunComparison, max_width: int | None = None) -> Iterator[str]:
     """Yield how runs differ from the baseline: as a whole, by slice, by task."""
     several = len(comparison.differences) > 1
-    shown = (*_ALONE, *_TOGETHER * several, _DETECTABLE, _SHARED)
+    shown = (*_TOGETHER * several, _DETECTABLE, _SHARED)
     of_slices = (*_ALONE, *_TOGETHER, _SHARED)
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
     yield from _damage_lines(comparison.damage)
     yield ""
-    yield render_table(
-        ("run", *_heads(shown), "better", "worse"),
+    yield render_split_table(
+        ("run", *_heads(_ALONE), "better", "worse", *_heads(shown)),
         [
-            (each.run, *(cells[n] for n in shown), each.better, each.worse)
+            (each.run, *cells[: len(_ALONE)], each.better, each.worse, *(cells[n] for n in shown))
             for each in comparison.differences
             for cells in [difference_cells(each.value, each)]
         ],
+        max_width,
     )
     for each in comparison.differences:
         if each.note:
             yield f"{plain_text(each.run)}: {plain_text(each.note)}"
         if each.slices:
             yield from ("", f"By slice, {plain_text(each.run)}")
-            yield render_table(
+            yield render_split_table(
                 ("slice", "new", "baseline", *_heads(of_slices)),
                 [
                     (
@@ -82,6 +83,7 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
                     for part in each.slices
                     for cells in [difference_cells(part.difference, part)]
                 ],
+                max_width,
             )
         if each.tasks:
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")

@@ -190,7 +190,7 @@ def test_the_only_interval_shown_while_a_run_goes_on_is_that_of_its_last_look(
     }
     growing.note("look", number=1, of=2, **found)
     assert interval() == (
-        "Latest: look 1 of 2: continue (\N{MINUS SIGN}20.0 pp to +10.0 pp), valid at whatever look the run "
+        "Latest: look 1 of 2: continue (\N{MINUS SIGN}20.0 to +10.0 pp), valid at whatever look the run "
         "stops. Look 2 comes after 6 more trials."
     )
 

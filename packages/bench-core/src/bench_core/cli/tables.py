@@ -92,6 +92,38 @@ def render_table(
     return "\n".join(_line(line, widths, right) for line in lines)
 
 
+def render_split_table(
+    headers: Sequence[str], rows: Sequence[Sequence[object]], max_width: int | None
+) -> str:
+    """Return a table of which nothing is shortened: columns that do not fit stand below, after the first again.
+
+    Example:
+        >>> print(render_split_table(("run", "rate", "tasks"), [("a", "40.0%", 12)], 12))
+        run  rate
+        ---  -----
+        a    40.0%
+        <BLANKLINE>
+        run  tasks
+        ---  -----
+        a       12
+    """
+    tables, places = [""], [0]
+    for place in range(1, len(headers)):
+        wider = _columns(headers, rows, [*places, place])
+        if max_width is None or width(wider.partition("\n")[2].partition("\n")[0]) <= max_width:
+            places, tables[-1] = [*places, place], wider
+        else:
+            places = [0, place]
+            tables.append(_columns(headers, rows, places))
+    return "\n\n".join(filter(None, tables))
+
+
+def _columns(
+    headers: Sequence[str], rows: Sequence[Sequence[object]], places: Sequence[int]
+) -> str:
+    return render_table([headers[n] for n in places], [[row[n] for n in places] for row in rows])
+
+
 def _cell(value: object) -> str:
     return "-" if value is None else plain_text(str(value))
 

@@ -59,7 +59,7 @@ def points(value: float | None) -> str:
 
 def points_interval(low: float | None, high: float | None) -> str:
     """Write the ends of an interval of a difference, or a dash where there is none."""
-    return NONE if low is None else f"{points(low)} to {points(high)}"
+    return NONE if low is None else f"{points(low).removesuffix(' pp')} to {points(high)}"
 
 
 def interval(found: Interval | None) -> str:
