@@ -8,7 +8,7 @@ from fake_vm import FakeVm, Reply
 
 from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
 from waa_client.errors import EvaluatorDownError
-from waa_client.evaluation import EvaluationClient
+from waa_client.evaluation import EvaluationClient, EvaluationFault, MetricDetail, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,6 +36,30 @@ async def test_a_verdict_is_read_with_its_metrics(
         ("exact_match", "a", "b", False)
     ]
     assert found.raw["something_new"] == {"of": "a later server"}
+
+
+@pytest.mark.parametrize(
+    ("score", "metric", "passed"),
+    [
+        pytest.param(
+            0.0, {"error": "KeyError: 'x'"}, False, id="a-zero-that-rests-on-an-exception"
+        ),
+        pytest.param(None, {"error": "KeyError: 'x'"}, None, id="no-score"),
+        pytest.param(
+            1.0, {"error": "FileNotFoundError: f", "score": 1.0}, True, id="another-was-used"
+        ),
+        pytest.param(0.0, {}, None, id="not-reached"),
+    ],
+)
+def test_an_exception_of_the_evaluator_is_a_failed_check_where_the_score_rests_on_it(
+    score: float | None, metric: dict[str, Any], passed: object
+) -> None:
+    fault = EvaluationFault(phase="evaluate", type="KeyError") if score is None else None
+    given = MetricDetail(metric="exact_match", getter="vm_file", getter_arguments="{}", **metric)
+    (check,) = Verdict(score=score, evaluation_error=fault, metrics=(given,)).checks
+    assert check.passed is passed
+    raised = f"the evaluator raised {metric['error']}; " if metric else ""
+    assert check.reason == f"{raised}found by vm_file({{}})"
 
 
 async def test_no_score_is_never_a_zero(client: EvaluationClient, evaluator: FakeEvaluator) -> None:

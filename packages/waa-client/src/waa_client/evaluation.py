@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
 from typing_extensions import Self
 
 from bench_core.errors import EvaluationError, InputError
-from bench_core.records import Check, Record, World
+from bench_core.records import SUCCESS_SCORE, Check, Record, World
 from bench_core.serving import token_for
 from waa_client.errors import EvaluatorDownError
 
@@ -79,10 +79,24 @@ class MetricDetail(_Answer):
 
     metric: str
     getter: str | None = None
+    getter_arguments: str | None = None
     actual: JsonValue = None
     expected: JsonValue = None
     score: FiniteFloat | None = None
     error: str | None = None
+
+    def check(self, *, scored: bool) -> Check:
+        """Return it as a check; what raised in a trial that has a score is what the zero rests on."""
+        asked = self.getter and f"found by {self.getter}({self.getter_arguments or ''})"
+        raised = self.error and f"the evaluator raised {self.error}"
+        unmeasured = False if scored and self.error else None
+        return Check(
+            criterion=self.metric,
+            expected=self.expected,
+            actual=self.actual,
+            passed=unmeasured if self.score is None else self.score >= SUCCESS_SCORE,
+            reason="; ".join(filter(None, (raised, asked))) or None,
+        )
 
 
 class Verdict(_Answer):
@@ -113,16 +127,7 @@ class Verdict(_Answer):
     @property
     def checks(self) -> tuple[Check, ...]:
         """One check per metric."""
-        return tuple(
-            Check(
-                criterion=each.metric,
-                expected=each.expected,
-                actual=each.actual,
-                passed=None if each.score is None else each.score >= 1.0,
-                reason=each.error,
-            )
-            for each in self.metrics
-        )
+        return tuple(each.check(scored=self.score is not None) for each in self.metrics)
 
     @property
     def transcript(self) -> list[Any]:

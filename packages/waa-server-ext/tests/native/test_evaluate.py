@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 from waa_server_ext.cli import main
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.reasons import MetricStep
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
 from waa_server_ext.vm.state import VmState
@@ -53,6 +56,49 @@ def test_a_file_is_compared_with_the_reference(
         path.write_text(content)
     result = run(tmp_path, DRAFT)
     assert (result.exit_code, result.output.split()[:2]) == (code, ["score", str(1 - code)])
+
+
+def _table() -> bytes:
+    table = io.BytesIO()
+    with zipfile.ZipFile(table, "w") as archive:
+        archive.writestr(
+            "xl/sharedStrings.xml", "<sst><si><t>Total</t></si><si><t>due</t></si></sst>"
+        )
+    return table.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        pytest.param(b"bye\nnow", ":\nbye\nnow", id="text"),
+        pytest.param(_table(), ":\nTotal due", id="office"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\x00\x01", "", id="picture"),
+        pytest.param(b"PK\x03\x04 torn", "", id="damaged"),
+    ],
+)
+def test_a_verdict_shows_what_compared_files_contain(
+    data: bytes, shown: str, tmp_path: Path
+) -> None:
+    for name, content in (("draft.txt", data), ("gold/gold file.txt", b"hello")):
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (found,) = json.loads(run(tmp_path, DRAFT, "--json").output)["metrics"]
+    assert found["actual"] == f"draft.txt, {len(data)} bytes{shown}"
+    assert found["expected"] == "gold.txt, 5 bytes:\nhello"
+    asked = {"path": r"C:\Users\Docker\Documents\draft.txt", "dest": "draft.txt"}
+    assert (found["getter"], json.loads(found["getter_arguments"])) == ("vm_file", asked)
+
+
+def test_a_path_elsewhere_on_this_machine_shows_no_contents(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "key").write_text("secret")
+    (tmp_path / "scratch" / "link").symlink_to(tmp_path / "key")
+    shown = [
+        MetricStep("m", actual=str(tmp_path / name)).detail(tmp_path / "scratch").actual
+        for name in ("key", "scratch/../key", "scratch/link")
+    ]
+    assert not any("secret" in str(each) for each in shown)
 
 
 def test_a_file_that_is_not_in_the_folder_is_not_on_the_vm(tmp_path: Path) -> None:

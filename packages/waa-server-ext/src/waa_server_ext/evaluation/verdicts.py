@@ -36,9 +36,10 @@ class EvaluationFault(Record):
 
 
 class MetricDetail(Record):
-    """What one metric received and what it returned; values are abbreviated.
+    """What one metric received and what it returned; values are abbreviated, of files their contents.
 
     Attributes:
+        getter_arguments: What the task gives the getter, as JSON.
         score: The partial score before conjunction and before vanilla's rule that what is no number
             counts as zero; `None` when it was not reached or raised.
         error: Of the result getter, where vanilla swallows it, or of what ended the evaluation.
@@ -46,6 +47,7 @@ class MetricDetail(Record):
 
     metric: str
     getter: str | None = None
+    getter_arguments: str | None = None
     expected_getter: str | None = None
     actual: str | None = None
     expected: str | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from waa_server_ext.evaluation.evaluators import Fidelity
+from waa_server_ext.evaluation.reasons import MetricStep
 from waa_server_ext.evaluation.verdicts import Stage
 from waa_server_ext.native import registry
 from waa_server_ext.native.context import EvaluationContext
@@ -27,19 +28,6 @@ class StageError(Exception):
         self.stage = stage
         self.func = func
         super().__init__(func)
-
-
-@dataclass
-class MetricStep:
-    """What became of one metric, for the verdict."""
-
-    metric: str
-    getter: str | None
-    expected_getter: str | None
-    actual: Any = None
-    expected: Any = None
-    score: Any = None
-    error: BaseException | None = None
 
 
 @dataclass
@@ -199,10 +187,12 @@ def _score_list(made: MetricPlan, env: EvaluationContext, trace: Trace) -> Any:
 
 def _begin(trace: Trace, made: MetricPlan, index: int | None) -> MetricStep:
     name = made.names if index is None else made.names[index]
+    asked = _at(made.evaluator, "result", index)
     step = MetricStep(
-        metric=name,
-        getter=_type_of(_at(made.evaluator, "result", index)),
+        metric=str(name),
+        getter=_type_of(asked),
         expected_getter=_type_of(_at(made.evaluator, "expected", index)),
+        asked=asked,
     )
     trace.steps.append(step)
     return step
@@ -216,7 +206,8 @@ def _at(evaluator: Mapping[str, Any], key: str, index: int | None) -> Any:
 
 
 def _type_of(config: Any) -> str | None:
-    return config.get("type") if isinstance(config, dict) else None
+    kind = config.get("type") if isinstance(config, dict) else None
+    return None if kind is None else str(kind)[:200]
 
 
 def _expect_one(

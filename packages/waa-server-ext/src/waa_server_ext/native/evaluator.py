@@ -16,11 +16,10 @@ from bench_core.errors import EvaluationError
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
 from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings, Fidelity
-from waa_server_ext.evaluation.reasons import abbreviated, reason_of
+from waa_server_ext.evaluation.reasons import error_words, reason_of, transport_fault, writable
 from waa_server_ext.evaluation.tasks import check_task
 from waa_server_ext.evaluation.verdicts import (
     EvaluationFault,
-    MetricDetail,
     SetupReport,
     SetupStep,
     Timings,
@@ -90,7 +89,7 @@ class NativeEvaluator:
         run = _Run(copy.deepcopy(dict(task)), list(action_history))
         with self._environment(run_environment, deadline) as env:
             run.go(env)
-        return run.verdict(env, run_environment.record)
+            return run.verdict(env, run_environment.record)
 
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
@@ -216,21 +215,15 @@ class _Run:
         lost = next((each for each in record if each.error), None)
         if lost is not None and (fault is None or fault.phase == "evaluate"):
             vanilla_score, score = score, None
-            kind = "VmTransportError" if lost.target == "vm" else "DownloadError"
-            fault = EvaluationFault(
-                phase="evaluate",
-                stage=fault.stage if fault else None,
-                func=fault.func if fault else None,
-                type=kind,
-                message=f"{lost.path}: {lost.error}"[:_MESSAGE],
-            )
+            where = (fault.stage, fault.func) if fault else (None, None)
+            fault = transport_fault(lost, *where)
         return Verdict(
             score=score,
             success=None if score is None else score >= SUCCESS_SCORE,
             reason=reason_of(self._task, self._history, score, fault),
             evaluation_error=fault,
             vanilla_score=vanilla_score,
-            metrics=tuple(_detail(step) for step in self._trace.steps),
+            metrics=tuple(step.detail(env.scratch) for step in self._trace.steps),
             evaluator="native",
             fidelity=env.fidelity,
             notes=tuple(env.notes),
@@ -275,7 +268,7 @@ def _run_setup(env: EvaluationContext, steps: Any) -> tuple[list[SetupStep], boo
             )
     except Exception as error:  # noqa: BLE001  # a border: a task may be anything
         kind = _name(step.get("type")) if isinstance(step, dict) else None
-        message = f"{type(error).__name__}: {error}"[:_MESSAGE]
+        message = error_words(error)
         seconds = round(time.monotonic() - started, 6)
         done.append(SetupStep(type=kind or "setup", ok=False, error=message, seconds=seconds))
         return done, True
@@ -302,33 +295,9 @@ def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> Ev
         stage=stage,
         func=func,
         type=_VANILLA_NAMES.get(type(error).__name__, type(error).__name__),
-        message=_clean(str(error))[:_MESSAGE],
+        message=writable(str(error))[:_MESSAGE],
     )
-
-
-def _detail(step: flow.MetricStep) -> MetricDetail:
-    error = step.error
-    return MetricDetail(
-        metric=str(step.metric),
-        getter=_name(step.getter),
-        expected_getter=_name(step.expected_getter),
-        actual=None if step.actual is None else abbreviated(step.actual),
-        expected=None if step.expected is None else abbreviated(step.expected),
-        score=_partial(step.score),
-        error=None if error is None else _clean(f"{type(error).__name__}: {error}")[:_MESSAGE],
-    )
-
-
-def _partial(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _name(value: Any) -> str | None:
     return None if value is None else str(value)[:200]
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

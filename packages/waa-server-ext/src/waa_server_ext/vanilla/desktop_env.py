@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from waa_server_ext.evaluation.reasons import MetricStep, error_words
 from waa_server_ext.evaluation.verdicts import SetupStep, Stage
 from waa_server_ext.vanilla.evaluator_loader import RefusedNameError, Vanilla
 from waa_server_ext.vm.exchanges import VmExchange
@@ -23,19 +24,6 @@ _REFUSED_STEPS = {
 
 
 @dataclass
-class MetricCall:
-    """What happened to one metric; `missing` stands for what was not reached."""
-
-    metric: str
-    getter: str | None = None
-    expected_getter: str | None = None
-    actual: Any = ...
-    expected: Any = ...
-    score: Any = ...
-    error: str | None = None
-
-
-@dataclass
 class Watch:
     """Notes what vanilla's code does, without changing it."""
 
@@ -43,7 +31,7 @@ class Watch:
     stage: Stage | None = None
     func: str | None = None
     inside: bool = False
-    seen: list[MetricCall] = field(default_factory=list)
+    seen: list[MetricStep] = field(default_factory=list)
     steps: list[SetupStep] = field(default_factory=list)
     calls: list[VmExchange] = field(default_factory=list)
     spent: dict[str, float] = field(default_factory=dict)
@@ -66,7 +54,7 @@ class Watch:
         self.inside = False
         return result
 
-    def metric(self, index: int) -> MetricCall:
+    def metric(self, index: int) -> MetricStep:
         """Return the notes on the metric at `index`."""
         return self.seen[index]
 
@@ -108,7 +96,7 @@ class DesktopEnvStandIn:
         names = evaluator["func"]
         many = isinstance(names, list)
         metrics = self.metric if many else [self.metric]
-        self._watch.seen = [MetricCall(metric=str(each)) for each in (names if many else [names])]
+        self._watch.seen = [MetricStep(metric=str(each)) for each in (names if many else [names])]
         notes = list(enumerate(self._watch.seen))
         results = self.result_getter if many else [self.result_getter]
         expected = self.expected_getter if many else [self.expected_getter]
@@ -144,17 +132,19 @@ class DesktopEnvStandIn:
 
         @functools.wraps(function)
         def watched(environment: Any, config: Any) -> Any:
+            if stage == "result":
+                seen.asked = config
             try:
                 value = self._watch.call(stage, name, lambda: function(environment, config))
             except Exception as error:
-                seen.error = f"{type(error).__name__}: {error}"
+                seen.error = error
                 raise
             setattr(seen, "actual" if stage == "result" else "expected", value)
             return value
 
         return watched
 
-    def _metric(self, function: Any, seen: MetricCall) -> Any:
+    def _metric(self, function: Any, seen: MetricStep) -> Any:
         @functools.wraps(function)
         def watched(*arguments: Any, **options: Any) -> Any:
             try:
@@ -162,7 +152,7 @@ class DesktopEnvStandIn:
                     "metric", seen.metric, lambda: function(*arguments, **options)
                 )
             except Exception as error:
-                seen.error = f"{type(error).__name__}: {error}"
+                seen.error = error
                 raise
             return seen.score
 
@@ -179,7 +169,7 @@ def _watched_setup(vanilla: Vanilla, watch: Watch) -> type[Any]:
                 try:
                     watch.call("postconfig", kind, functools.partial(self._one, kind, step))
                 except Exception as error:
-                    watch.steps.append(_step(kind, started, f"{type(error).__name__}: {error}"))
+                    watch.steps.append(_step(kind, started, error_words(error)))
                     raise
                 watch.steps.append(_step(kind, started, _refusal(watch.calls[calls:])))
             watch.stage = watch.func = None

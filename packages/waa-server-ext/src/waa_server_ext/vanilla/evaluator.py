@@ -91,10 +91,10 @@ class VanillaEvaluator:
         with self._bounds(vm, deadline) as bounds, _scratch(self._settings.cache, self._client):
             environment = DesktopEnvStandIn(self._vanilla, watch, bounds.vm, action_history)
             score = watch.run(lambda: environment.score(own))
-        return as_verdict(
-            task, action_history, score, watch, bounds,
-            fidelity=self._checkout.fidelity, total=time.monotonic() - started,
-        )  # fmt: skip
+            return as_verdict(
+                task, action_history, score, watch, bounds,
+                fidelity=self._checkout.fidelity, total=time.monotonic() - started,
+            )  # fmt: skip
 
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.evaluators import VANILLA_KIND
-from waa_server_ext.evaluation.reasons import abbreviated, reason_of
+from waa_server_ext.evaluation.reasons import (
+    abbreviated,
+    as_number,
+    error_words,
+    reason_of,
+    transport_fault,
+    writable,
+)
 from waa_server_ext.evaluation.verdicts import (
     EvaluationFault,
-    MetricDetail,
     SetupReport,
     SetupStep,
     Stage,
@@ -21,10 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from waa_server_ext.vanilla.bounds import RequestBounds
-    from waa_server_ext.vanilla.desktop_env import MetricCall, Watch
+    from waa_server_ext.vanilla.desktop_env import Watch
 
 _MESSAGE = 2000
-_NOT_REACHED = ...
 
 
 def as_verdict(
@@ -37,7 +43,7 @@ def as_verdict(
     fidelity: str,
     total: float,
 ) -> Verdict:
-    """Return the record of an evaluation."""
+    """Return the record of an evaluation in the current folder, whose files are shown."""
     error, fault = watch.error, None
     if error is not None:
         evaluating = watch.phase == "evaluate"
@@ -46,9 +52,9 @@ def as_verdict(
             stage=_stage(watch, error) if evaluating else None,
             func=watch.func if watch.inside else None,
             type=type(error).__name__,
-            message=str(error).encode("utf-8", "replace").decode("utf-8")[:_MESSAGE],
+            message=writable(str(error))[:_MESSAGE],
         )
-    score = None if fault else _number(returned)
+    score = None if fault else as_number(returned)
     if fault is None and score is None:
         fault = EvaluationFault(
             phase="evaluate", stage="metric", type="ValueError",
@@ -57,7 +63,7 @@ def as_verdict(
     vanilla_score, lost = None, bounds.faults()
     if lost and watch.phase == "evaluate":
         vanilla_score, score = score, None
-        fault = _transport_fault(watch, lost[0].target, f"{lost[0].path}: {lost[0].error}")
+        fault = transport_fault(lost[0], watch.stage, watch.func)
     spent = watch.spent
     return Verdict(
         score=score,
@@ -65,7 +71,7 @@ def as_verdict(
         reason=reason_of(task, action_history, score, fault),
         evaluation_error=fault,
         vanilla_score=vanilla_score,
-        metrics=tuple(_detail(seen) for seen in watch.seen),
+        metrics=tuple(seen.detail(Path.cwd()) for seen in watch.seen),
         evaluator=VANILLA_KIND,
         fidelity=fidelity,
         notes=_notes(bounds),
@@ -83,7 +89,7 @@ def as_setup_report(watch: Watch, bounds: RequestBounds, fidelity: str) -> Setup
     """Return the record of a set-up."""
     steps = list(watch.steps)
     if watch.error is not None and (not steps or steps[-1].ok):
-        steps.append(SetupStep(type="setup", ok=False, error=_message(watch.error)))
+        steps.append(SetupStep(type="setup", ok=False, error=error_words(watch.error)))
     return SetupReport(
         ok=all(step.ok for step in steps),
         abandoned=watch.error is not None,
@@ -106,39 +112,8 @@ def _stage(watch: Watch, error: BaseException) -> Stage:
     return "expected" if watch.stage == "result" and about_expected else "metric"
 
 
-def _transport_fault(watch: Watch, target: str, message: str) -> EvaluationFault:
-    kind = "VmTransportError" if target == "vm" else "DownloadError"
-    return EvaluationFault(
-        phase="evaluate", stage=watch.stage, func=watch.func, type=kind, message=message[:_MESSAGE]
-    )
-
-
-def _number(value: Any) -> float | None:
-    """Return a score as vanilla would write it; None for what is no number at all."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _detail(seen: MetricCall) -> MetricDetail:
-    return MetricDetail(
-        metric=seen.metric,
-        getter=seen.getter,
-        expected_getter=seen.expected_getter,
-        actual=None if seen.actual is _NOT_REACHED else abbreviated(seen.actual),
-        expected=None if seen.expected is _NOT_REACHED else abbreviated(seen.expected),
-        score=None if seen.score is _NOT_REACHED else _number(seen.score),
-        error=seen.error[:_MESSAGE] if seen.error else None,
-    )
-
-
 def _notes(bounds: RequestBounds) -> tuple[str, ...]:
     notes = []
     if bounds.used_browser:
         notes.append("asked the VM's browser over port 9222: not in the transcript")
     return tuple(notes)
-
-
-def _message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_MESSAGE]
