@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.records import Step, Task, TrialResult
+from bench_core.records import ErrorInfo, Step, Task, TrialResult
 from bench_core.testing import make_run
 from bench_report.analysis.failures import changes_of, clusters_of
 
@@ -35,6 +35,28 @@ def test_failures_are_sorted_by_mode_and_status(
         ("status", "environment_error", 1, 1),
     ]
     assert found[0].example.trial == 2  # the shorter one
+
+
+def test_a_provider_that_is_silent_is_not_called_the_environment(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    faults = {"timeout": "did not answer in time", "environment": "the environment failed"}
+    results = [scored_result("a", 1, 1.0)] + [
+        scored_result(
+            "a", trial, None, error=ErrorInfo(kind="ModelError", message="no", fault=fault)
+        )
+        for trial, fault in enumerate(faults, start=2)
+    ]
+    built = build(scored_run({"a": [1, None, None]}, results=results), formats=["html", "md"])
+    names = {each.name for each in clusters_of(built.report.runs[0])}
+    assert names == {"the provider did not answer in time", "the environment failed"}
+    assert [each.count for each in built.report.runs[0].summary.exclusions] == [1, 1]
+    mode = built.table()["trials"]["mode"]
+    ended = [mode["values"][n] if n >= 0 else None for n in mode["index"]]
+    assert ended == [None, "the provider did not answer in time", "the environment failed"]
+    for text in (built.markdown, built.html):
+        assert all(what in text for what in faults.values())
+    assert "environment error" not in built.markdown.split("Without a score")[1]
 
 
 def test_failed_checks_are_counted_with_a_trial_to_look_at(shop: Built) -> None:

@@ -70,7 +70,7 @@ def test_a_report_says_when_a_trial_passed_and_whether_it_was_undone(
     )
     assert ("destroyed again" in built.markdown) is (undone and after > 0)
     assert "When trials passed" in built.markdown
-    assert "When it passed: 1 of 1 trials" in built.html
+    assert "When it passed: 1 of 1 trial had" in built.html
 
 
 def test_a_trial_that_never_passed_counts_and_has_no_row(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 
-__all__ = ["duration", "pad", "plain_lines", "plain_text", "shorten", "width"]
+__all__ = ["counted", "dollars", "duration", "pad", "plain_lines", "plain_text", "shorten", "width"]
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -14,6 +15,8 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_PLURALS = {"has": "have", "is": "are", "was": "were"}
+_CENT = 0.01
 _MINUTE = 60
 _HOUR = 3600
 
@@ -64,6 +67,31 @@ def pad(text: str, cells: int, *, right: bool = False) -> str:
     """Return `text` filled with spaces to `cells`, aligned left or `right`."""
     space = " " * max(0, cells - width(text))
     return space + text if right else text + space
+
+
+def counted(number: float, noun: str) -> str:
+    """Return a whole number and what it counts, with its verb where one follows.
+
+    Example:
+        >>> [counted(n, "trial") for n in (0, 1, 1200)], counted(2, "old result was")
+        (['0 trials', '1 trial', '1,200 trials'], '2 old results were')
+    """
+    if number != 1:
+        name, _, verb = noun.rpartition(" ")
+        noun = f"{name}s {_PLURALS[verb]}" if verb in _PLURALS else f"{noun}s"
+    return f"{number:,.0f} {noun}"
+
+
+def dollars(value: float) -> str:
+    """Return US dollars: cents from one cent up, two significant digits below.
+
+    Example:
+        >>> [dollars(value) for value in (0, 0.00042, 0.5, 1200)]
+        ['$0', '$0.00042', '$0.50', '$1,200.00']
+    """
+    if value == 0:
+        return "$0"
+    return f"${value:,.2f}" if value >= _CENT else f"${Decimal(f'{value:.2g}'):f}"
 
 
 def duration(seconds: float) -> str:

@@ -88,6 +88,7 @@ class TrialRow:
     findings: tuple[str, ...] = ()
     sealed: bool | None = None
     left_out: NonNegativeInt = 0
+    fault: str | None = None
 
 
 class TaskEntry(Record):

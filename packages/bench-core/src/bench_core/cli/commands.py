@@ -12,7 +12,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.checkers import execute_checkers
 from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
-from bench_core.terminal import duration, plain_lines
+from bench_core.terminal import counted, dollars, duration, plain_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ def _outcome_text(outcome: RunOutcome) -> str:
     lines = ["", f"Run folder: {outcome.folder}", _standing(outcome)]
     if outcome.spent.usage.requests:
         tokens = f"{outcome.spent.usage.total_tokens:,} tokens"
-        cost = "" if outcome.spent.unpriced_calls else f", ${outcome.spent.cost_usd:.2f}"
+        cost = "" if outcome.spent.unpriced_calls else f", {dollars(outcome.spent.cost_usd)}"
         lines.append(f"Spent: {tokens}{cost} in {outcome.spent.usage.requests:,} model calls")
     if outcome.stopped:
         lines.append(f"Looks: {outcome.stopped}; `bench-report gate` says what that means.")
@@ -243,18 +243,20 @@ def _capacity_text(plan: RunPlan) -> str:
     return f"{table}\nMore than {plan.enough_workers} machines make it less than 2 percent shorter."
 
 
-def _dollars(dollars: float | None) -> str | None:
-    return None if dollars is None else f"{dollars:.2f}"
+def _dollars(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
 
 
 def _steps_text(outcome: EachStepOutcome) -> str:
     lines = [
-        f"{outcome.trials} trials of which it can be said, {outcome.evaluated} scored now: {outcome.file}",
-        f"{outcome.passed} had a state that passes, {outcome.steps_after} steps followed the first such state",
+        f"{counted(outcome.trials, 'trial')} of which it can be said, {outcome.evaluated} scored now: {outcome.file}",
+        f"{outcome.passed} had a state that passes, {counted(outcome.steps_after, 'step')} followed the first such state",
         f"{outcome.undone} of them did not end in one",
     ]
     if outcome.why_unknown:
-        lines.append(f"{outcome.unknown} trials are unknown, the first since {outcome.why_unknown}")
+        lines.append(
+            f"{counted(outcome.unknown, 'trial is')} unknown, the first since {outcome.why_unknown}"
+        )
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from bench_core import exit_codes
 from bench_core.cli.amounts import FiniteRange
 from bench_core.cli.options import json_option
 from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
-from bench_core.terminal import duration, plain_lines
+from bench_core.terminal import counted, dollars, duration, plain_lines
 
 _STUDIES = "bench_core.studies"  # a tower: the base does not import it
 _FOLDER = click.argument(
@@ -111,7 +111,7 @@ def _status_text(found: Any) -> str:
         for each in found.arms
     ]
     headers = ("benchmark", "arm", "trials", "success", "dollars", "state")
-    limit = "" if found.max_cost is None else f" of ${found.max_cost:.2f}"
+    limit = "" if found.max_cost is None else f" of {dollars(found.max_cost)}"
     left = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} left"
     looks = [
         f"Look {each.look.number} of {each.look.of} at {each.arm} against {each.baseline} on {each.benchmark}: "
@@ -126,7 +126,7 @@ def _status_text(found: Any) -> str:
             render_table(headers, rows, max_width=terminal_width()),
             "",
             *looks,
-            f"${found.spent.cost_usd:.2f}{limit} spent; {found.left} trials left{left}",
+            f"{dollars(found.spent.cost_usd)}{limit} spent; {counted(found.left, 'trial')} left{left}",
             f"Study folder: {found.folder}",
         ]
     )

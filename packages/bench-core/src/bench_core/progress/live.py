@@ -14,7 +14,7 @@ from rich.text import Text
 from bench_core.progress.interface import RunStart
 from bench_core.progress.plain import trial_name
 from bench_core.progress.tally import Tally
-from bench_core.terminal import duration, pad, plain_text, shorten, width
+from bench_core.terminal import dollars, duration, pad, plain_text, shorten, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ class LiveProgress:
         if tally.eta_s is not None and tally.left:
             words.append(f"~{duration(tally.eta_s)} left")
         if tally.cost_usd:
-            words.append(f"${tally.cost_usd:.2f}")
+            words.append(dollars(tally.cost_usd))
         return Text(" · ".join(words), no_wrap=True, overflow="ellipsis")
 
 

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from bench_core.terminal import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -66,5 +68,5 @@ class Tally:
         if missing := sum(self.unscored.values()):
             words += f", {missing} unscored"
         if self.left_out:
-            words += f", {self.left_out:,} {'file' if self.left_out == 1 else 'files'} of agents not kept"
+            words += f", {counted(self.left_out, 'file')} of agents not kept"
         return words

@@ -140,19 +140,22 @@ def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
 
 
 def _exclusions(results: Iterable[EndedTrial]) -> tuple[Exclusion, ...]:
-    reasons: defaultdict[tuple[Status, str | None], list[EndedTrial]] = defaultdict(list)
+    reasons: defaultdict[tuple[Status, str | None, str | None], list[EndedTrial]]
+    reasons = defaultdict(list)
     for result in results:
-        reasons[result.status, result.error.kind if result.error else None].append(result)
+        kind, fault = (result.error.kind, result.error.fault) if result.error else (None, None)
+        reasons[result.status, kind, fault].append(result)
     found = [
         Exclusion(
             status=status,
             kind=kind,
+            fault=fault,
             count=len(excluded),
             message=excluded[0].error.message if excluded[0].error else None,
             examples=tuple(
                 TrialKey(task_id=each.task_id, trial=each.trial) for each in excluded[:_EXAMPLES]
             ),
         )
-        for (status, kind), excluded in reasons.items()
+        for (status, kind, fault), excluded in reasons.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.count, each.status.value, each.kind or "")))

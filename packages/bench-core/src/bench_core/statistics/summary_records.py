@@ -84,11 +84,13 @@ class Slice(Record):
 class Exclusion(Record):
     """Trials that did not enter the rates, for one reason.
 
-    `kind` and `message` are of the error recorded first; `examples` are the first few trials.
+    `kind` and `message` are of the error recorded first, `fault` is the row of `bench_core.faults.FAULTS`;
+    `examples` are the first few trials.
     """
 
     status: Status
     kind: str | None
+    fault: str | None = None
     count: int
     message: str | None = None
     examples: tuple[TrialKey, ...] = ()

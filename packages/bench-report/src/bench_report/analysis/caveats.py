@@ -10,7 +10,7 @@ from bench_core.records import Status
 from bench_core.records.vocabulary import FailureMode
 from bench_report.comparison.comparability import repeated
 from bench_report.model import Caveat, Mismatch, RunReport, TrialRow
-from bench_report.text.numbers import count, percent
+from bench_report.text.numbers import count, counted, percent
 from bench_report.text.untrusted import clip
 
 FEW_TASKS = 30
@@ -93,11 +93,8 @@ def _world(run: RunReport) -> Iterator[Caveat]:
 
 def _superseded(run: RunReport) -> Iterator[Caveat]:
     if run.superseded:
-        number = (
-            f"{count(run.superseded)} {'result was' if run.superseded == 1 else 'results were'}"
-        )
         text = (
-            f"{number} replaced by a later one of the same trial, which was run or scored again; "
+            f"{counted(run.superseded, 'result was')} replaced by a later one of the same trial, which was run or scored again; "
             "the last one counts."
         )
         yield Caveat(code="superseded", severity="info", text=text)
@@ -177,7 +174,7 @@ def _excluded(run: RunReport) -> Iterator[Caveat]:
     treated = "count as failures" if run.summary.errors_count_as_failures else "are left out"
     # The two extremes bound the share of successes, whatever the unscored trials would have been.
     text = (
-        f"{count(unscored)} of {count(ended)} trials ({percent(share)}) have no score and "
+        f"{count(unscored)} of {counted(ended, 'trial')} ({percent(share)}) have no score and "
         f"{treated}. Had all of them failed, {percent(wins / ended)} of all trials would "
         f"be successes; had all succeeded, {percent((wins + unscored) / ended)}."
     )
@@ -189,10 +186,7 @@ def _unscored_tasks(run: RunReport) -> Iterator[Caveat]:
     coverage = run.summary.coverage
     left_out = len({row.task_id for row in run.trials}) - coverage.tasks_scored
     if left_out > 0 and not run.summary.errors_count_as_failures:
-        text = (
-            f"{count(left_out)} {'task' if left_out == 1 else 'tasks'} ended without a score in every "
-            "trial and are not part of the rate at all."
-        )
+        text = f"{counted(left_out, 'task')} ended without a score in every trial: no part of the rate at all."
         yield Caveat(code="unscored_tasks", severity="warning", text=text)
 
 
@@ -205,7 +199,7 @@ def _suspect(run: RunReport) -> Iterator[Caveat]:
     rate = run.summary.without_suspects
     without = f" Without them the rate is {percent(rate.estimate)}." if rate is not None else ""
     text = (
-        f"{count(number)} scored {'trial is' if number == 1 else 'trials are'} suspect: the score may "
+        f"{counted(number, 'scored trial is')} suspect: the score may "
         f"not be the agent's own doing ({listed}).{without}"
     )
     yield Caveat(code="suspects", severity="warning", text=text)
@@ -223,13 +217,13 @@ def _integrity(run: RunReport) -> Iterator[Caveat]:
             f" In {count(found.succeeded)} it took effect, or may have." if found.succeeded else ""
         )
         text = (
-            f"{count(found.flagged)} {'trial is' if found.flagged == 1 else 'trials are'} flagged: the agent "
+            f"{counted(found.flagged, 'trial is')} flagged: the agent "
             f"did what no task needs ({codes}).{took} Scores are the benchmark's own all the same."
         )
         yield Caveat(code="integrity", severity="warning", text=text)
     if found.unsealed:
         text = (
-            f"{count(found.unsealed)} {'trial is' if found.unsealed == 1 else 'trials are'} unsealed: the "
+            f"{counted(found.unsealed, 'trial is')} unsealed: the "
             "run's files and the benchmark's answers were within reach of the agent or its browser."
         )
         yield Caveat(code="unsealed", severity="info", text=text)
@@ -243,10 +237,10 @@ def _unneeded(run: RunReport) -> Iterator[Caveat]:
         tasks = sorted({row.task_id for row in found})
         solved = sum(row.score or 0.0 for row in scored)
         text = (
-            f"{count(len(found))} solved {'trial has' if len(found) == 1 else 'trials have'} a deletion that no right "
+            f"{counted(len(found), 'solved trial has')} a deletion that no right "
             f"solution needs and the checker does not see ({', '.join(clip(each, 40) for each in tasks[:_NAMED])}"
             f"{' and others' if len(tasks) > _NAMED else ''}). Counted as failures, {percent((solved - len(found)) / len(scored))} "
-            f"of {count(len(scored))} scored trials would be solved, not {percent(solved / len(scored))}. "
+            f"of {counted(len(scored), 'scored trial')} would be solved, not {percent(solved / len(scored))}. "
             "Scores are the benchmark's own all the same."
         )
         yield Caveat(code="unneeded_acts", severity="warning", text=text)
@@ -267,8 +261,8 @@ def _left_out(run: RunReport) -> Iterator[Caveat]:
     if trials:
         files = sum(trials)
         text = (
-            f"{count(files)} {'file' if files == 1 else 'files'} that agents left in {count(len(trials))} "
-            f"{'trial' if len(trials) == 1 else 'trials'} {'is' if files == 1 else 'are'} not kept; each trial says why."
+            f"{counted(files, 'file')} that agents left in {counted(len(trials), 'trial')} "
+            f"{'is' if files == 1 else 'are'} not kept; each trial says why."
         )
         yield Caveat(code="files_left_out", severity="info", text=text)
 
@@ -278,7 +272,7 @@ def _size(run: RunReport) -> Iterator[Caveat]:
     tasks = success.tasks
     if 0 < tasks < FEW_TASKS:
         text = (
-            f"Only {count(tasks)} {'task has' if tasks == 1 else 'tasks have'} a score: "
+            f"Only {counted(tasks, 'task has')} a score: "
             "the interval is wide, and only large differences could be seen."
         )
         yield Caveat(code="few_tasks", severity="warning", text=text)
@@ -318,21 +312,17 @@ def _partial(run: RunReport) -> Iterator[Caveat]:
     partial = sum(row.score is not None and 0 < row.score < 1 for row in run.trials)
     if partial and run.summary.score:
         text = (
-            f"{count(partial)} {_trials(partial, 'has', 'have')} a score between 0 and 1, which is "
+            f"{counted(partial, 'trial has')} a score between 0 and 1, which is "
             f"no success; the mean score is {percent(run.summary.score.estimate)}."
         )
         yield Caveat(code="partial_scores", severity="info", text=text)
-
-
-def _trials(number: int, one: str, many: str) -> str:
-    return f"trial {one}" if number == 1 else f"trials {many}"
 
 
 def _retries(run: RunReport) -> Iterator[Caveat]:
     retried = sum(row.attempts > 1 for row in run.trials)
     if retried:
         text = (
-            f"{count(retried)} {_trials(retried, 'needed', 'needed')} more than one attempt because "
+            f"{counted(retried, 'trial')} needed more than one attempt because "
             "a VM, site, browser, recorder or model provider failed; only the last attempt counts."
         )
         yield Caveat(code="retries", severity="info", text=text)
@@ -342,7 +332,7 @@ def _evaluation_errors(run: RunReport) -> Iterator[Caveat]:
     broken = sum(row.status is Status.EVALUATION_ERROR for row in run.trials)
     if broken:
         text = (
-            f"In {count(broken)} {_trials(broken, '', '').strip()} the evaluator could not decide; "
+            f"In {counted(broken, 'trial')} the evaluator could not decide; "
             "re-scoring tries again from what was stored."
         )
         yield Caveat(code="evaluation_errors", severity="warning", text=text)
@@ -354,13 +344,13 @@ def _judged(run: RunReport) -> Iterator[Caveat]:
         return
     if audit.lifted:
         text = (
-            f"{count(audit.lifted)} {_trials(audit.lifted, 'counts as a success', 'count as successes')} "
+            f"{counted(audit.lifted, 'trial')} {'counts as a success' if audit.lifted == 1 else 'count as successes'} "
             "although the query failed, because a judge passed them; that can only raise the rate."
         )
         yield Caveat(code="judge_lifted", severity="warning", text=text)
     if audit.only_query:
         text = (
-            f"In {count(audit.only_query)} {_trials(audit.only_query, 'the', 'the')} query passed what "
+            f"In {counted(audit.only_query, 'trial')} the query passed what "
             "the judge failed: look at both."
         )
         yield Caveat(code="judge_disagrees", severity="warning", text=text)
@@ -372,7 +362,7 @@ def _judged(run: RunReport) -> Iterator[Caveat]:
 def _unsure(run: RunReport) -> Iterator[Caveat]:
     unsure = sum(row.confidence.get("low", 0) for row in run.methods)
     if unsure:
-        text = f"{count(unsure)} {_trials(unsure, 'was', 'were')} evaluated with low confidence."
+        text = f"{counted(unsure, 'trial was')} evaluated with low confidence."
         yield Caveat(code="low_confidence", severity="warning", text=text)
 
 
@@ -399,10 +389,7 @@ def _sessions(run: RunReport) -> Iterator[Caveat]:
 def _cost(run: RunReport) -> Iterator[Caveat]:
     cost = run.summary.cost_usd
     if cost.unknown and cost.known:
-        text = (
-            f"The cost of {count(cost.unknown)} {_trials(cost.unknown, 'is', 'is')} "
-            "unknown and not part of the total."
-        )
+        text = f"The cost of {counted(cost.unknown, 'trial')} is unknown and not part of the total."
         yield Caveat(code="cost_incomplete", severity="info", text=text)
 
 

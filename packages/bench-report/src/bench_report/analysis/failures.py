@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bench_core.records import TrialResult
 from bench_report.model import FailedCheck, RunReport, TrialRow
 from bench_report.run_data.sources import Source
+from bench_report.text.phrases import why_unscored
 from bench_report.text.untrusted import inline
 
 _MOST_CHECKS = 12
@@ -47,13 +48,13 @@ class OutcomeChange(NamedTuple):
 
 
 def clusters_of(run: RunReport) -> list[Cluster]:
-    """Return the failures of a run by failure mode and its unscored trials by status, the most frequent first."""
+    """Return the failures of a run by failure mode and its unscored trials by whose fault that is, the most frequent first."""
     found: defaultdict[tuple[str, str], list[TrialRow]] = defaultdict(list)
     for row in run.trials:
         if row.success is False:
             found["failure mode", row.failure_mode or UNCLASSIFIED].append(row)
         elif row.success is None:
-            found["status", row.status.value].append(row)
+            found["status", why_unscored(row.status, row.fault)].append(row)
     clusters = [
         Cluster(kind, name, len(rows), len({row.task_id for row in rows}), example_of(rows))
         for (kind, name), rows in found.items()

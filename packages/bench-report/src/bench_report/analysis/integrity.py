@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench_core.records import IntegrityCode, TrialResult
+from bench_core.terminal import counted
 from bench_report.analysis.evaluation import read_rate
 from bench_report.model import FlaggedTrial, IntegritySummary
 from bench_report.run_data.sources import Source, read_runs
@@ -90,10 +91,11 @@ def not_clean(found: IntegritySummary | None) -> str | None:
         return "the run's results say nothing of their integrity"
     if found.flagged:
         codes = ", ".join(f"{code} ({number:,})" for code, number in found.codes.items())
-        verb = "is" if found.flagged == 1 else "are"
-        return f"{found.flagged:,} of {found.trials:,} trials {verb} flagged: {codes}"
+        return f"{found.flagged:,} of {counted(found.trials, 'trial is')} flagged: {codes}"
     if found.unknown or not found.trials:
-        return f"of {found.trials:,} trials, the acts of {found.unknown:,} were not watched"
+        return (
+            f"of {counted(found.trials, 'trial')}, the acts of {found.unknown:,} were not watched"
+        )
     return None
 
 

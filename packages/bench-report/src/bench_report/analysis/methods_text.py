@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import count, interval, level, percent
+from bench_report.text.numbers import count, counted, interval, level, percent
+from bench_report.text.phrases import why_unscored
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
@@ -82,11 +83,10 @@ def _run(run: RunReport) -> Iterator[str]:
         else "the built-in stand-in world"
     )
     where = stand_in if run.built_in else "the benchmark's real systems"
-    trials = "one trial" if info.trials == 1 else f"{info.trials} trials"
     yield (
         f"{run.label}: the agent {inline(info.agent, 100)}{model} worked on {info.benchmark}{version} "
-        f"on {where}, profile {info.profile}, with {trials} per task and seed {info.seed}; "
-        f"{count(coverage.results)} of {count(coverage.trials)} planned trials have a result."
+        f"on {where}, profile {info.profile}, with {counted(info.trials, 'trial')} per task and seed {info.seed}; "
+        f"{count(coverage.results)} of {counted(coverage.trials, 'planned trial has')} a result."
     )
     if run.summary.methods:
         ways = ", ".join(
@@ -96,11 +96,11 @@ def _run(run: RunReport) -> Iterator[str]:
         yield f"Scored trials were evaluated by: {ways}."
     if run.audit:
         outcomes = ", ".join(f"{count(n)} {outcome}" for outcome, n in run.audit.outcomes.items())
-        yield f"A judge looked at {count(sum(run.audit.outcomes.values()))} trials ({outcomes})."
+        yield f"A judge looked at {counted(sum(run.audit.outcomes.values()), 'trial')} ({outcomes})."
     if run.audit and run.audit.corrected:
         found = run.audit.corrected.new_tasks
         yield (
-            f"Its error was measured on {count(run.audit.known)} trials of known truth; corrected for it, "
+            f"Its error was measured on {counted(run.audit.known, 'trial')} of known truth; corrected for it, "
             f"the rate is {percent(found.estimate)} ({level(found.level)} interval "
             f"{interval(found)}; {found.method})."
         )
@@ -116,11 +116,11 @@ def _headline(run: RunReport) -> Iterator[str]:
     within = f" ({level(found.level)} interval {interval(found)}; {found.method})" if found else ""
     yield (
         f"Its {'strict ' if strict else ''}success rate is {percent(rate.estimate)}{within}, "
-        f"from {count(rate.trials)} trials of {count(rate.tasks)} tasks."
+        f"from {counted(rate.trials, 'trial')} of {counted(rate.tasks, 'task')}."
     )
     if run.summary.exclusions:
         listed = ", ".join(
-            f"{count(each.count)} {each.status.value.replace('_', ' ')}"
+            f"{count(each.count)} {why_unscored(each.status, each.fault).replace('_', ' ')}"
             for each in run.summary.exclusions
         )
         left_out = "left out, because a fault of environment or evaluator is not the agent's"

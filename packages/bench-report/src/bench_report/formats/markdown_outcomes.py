@@ -16,6 +16,7 @@ from bench_report.text.phrases import (
     kind_rows,
     passed_line,
     passed_rows,
+    why_unscored,
 )
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
@@ -130,7 +131,7 @@ def outcomes(report: Report) -> Iterator[str]:
     unscored = [
         (
             run.label,
-            each.status.value.replace("_", " "),
+            why_unscored(each.status, each.fault).replace("_", " "),
             count(each.count),
             escaped(": ".join(filter(None, (each.kind, each.message)))),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import NONE, count, level, percent
+from bench_report.text.numbers import NONE, count, counted, level, percent
 from bench_report.text.phrases import (
     DIFFERENCE_COLUMNS,
     DRIFT_COLUMNS,
@@ -104,6 +104,6 @@ def ranking(report: Report) -> Iterator[str]:
     items = report.ranking.items
     if items:
         yield (
-            f"Of {count(len(items.tasks))} tasks that all runs have, {count(items.always)} succeeded in "
+            f"Of {counted(len(items.tasks), 'task')} that all runs have, {count(items.always)} succeeded in "
             f"every trial of every run and {count(items.never)} in none: these distinguish no two runs."
         )

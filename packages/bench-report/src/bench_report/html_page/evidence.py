@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from bench_core.faults import FAULTS
 from bench_core.records import Check, LeftOut, TrialResult
+from bench_core.terminal import counted
 from bench_report.html_page.model_calls import read_model_calls
 from bench_report.html_page.network_log import read_calls, summary_of
 from bench_report.html_page.state_changes import read_changes
@@ -50,7 +52,9 @@ def evidence_of(
     if phases:
         found["phases"] = phases
     if result.error is not None:
+        fault = result.error.fault
         found["error"] = {
+            "what": FAULTS[fault].what if fault and fault in FAULTS else None,
             "kind": inline(result.error.kind, _LINE),
             "message": clip(result.error.message, _TEXT),
             "phase": inline(result.error.phase, _LINE) if result.error.phase else None,
@@ -94,9 +98,8 @@ def evidence_of(
 
 
 def _why_not_kept(some: LeftOut) -> str:
-    many = "1 file" if some.files == 1 else f"{some.files:,} files"
     which = f"such as {inline(some.first, _LINE)}" if some.files > 1 else inline(some.first, _LINE)
-    return f"Not kept: {many}, {which} ({inline(some.why, _LINE)})."
+    return f"Not kept: {counted(some.files, 'file')}, {which} ({inline(some.why, _LINE)})."
 
 
 @lru_cache(maxsize=4096)

@@ -69,6 +69,7 @@ from bench_report.text.phrases import (
     ranks,
     slice_groups,
     unknown,
+    why_unscored,
 )
 from bench_report.text.plain_words import difference_sentence, run_sentence
 from bench_report.text.untrusted import clip, inline, visible
@@ -261,6 +262,7 @@ def page_template(name: str) -> jinja2.Template:
         "PASSED_COLUMNS": PASSED_COLUMNS,
         "PASSED_NOTE": PASSED_NOTE,
         "passed_line": passed_line,
+        "why_unscored": why_unscored,
         "passed_rows": passed_rows,
         "changes_of": changes_of,
         "suspects_of": suspects_of,

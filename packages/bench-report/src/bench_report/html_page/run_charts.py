@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from bench_report.html_page.svg_plots import image, position, tone_class
-from bench_report.text.numbers import count, dollars, percent
+from bench_report.text.numbers import count, counted, dollars, percent
 from bench_report.text.phrases import price_known
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def heat_map(run: RunReport) -> Markup:
     solved = sum(all(v is True for v in each.values()) for each in columns)
     never = sum(not any(each.values()) for each in columns)
     label = (
-        f"{count(len(columns))} tasks by {count(len(trials))} trials: {count(solved)} solved in every "
+        f"{counted(len(columns), 'task')} by {counted(len(trials), 'trial')}: {count(solved)} solved in every "
         f"trial, {count(never)} in none"
     )
     return _stretched("plot heat", label, height, parts, box=(1000, height))

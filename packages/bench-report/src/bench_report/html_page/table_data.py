@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from bench_core.records import TrialKey
 from bench_report.model import FlaggedTrial, NoteEntry, Report, TrialRow
+from bench_report.text.phrases import why_unscored
 from bench_report.text.untrusted import clip, inline, shown_json, visible
 
 _ID_LENGTH = 200
@@ -174,7 +175,12 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
     }
     words = {
         "status": _words(row.status.value for row in rows),
-        "mode": _words(row.failure_mode for row in rows),
+        "mode": _words(
+            why_unscored(row.status, row.fault)
+            if row.fault and row.score is None
+            else row.failure_mode
+            for row in rows
+        ),
         "method": _words(row.method for row in rows),
         "flags": _words(
             ", ".join(

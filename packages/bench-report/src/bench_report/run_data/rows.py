@@ -13,7 +13,7 @@ from bench_report.run_data.sources import Source
 
 _DIGEST = 16
 # One call for all fields: a report may have a hundred thousand rows.
-_NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed", "left_out"}
+_NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed", "left_out", "fault"}
 _SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))
 """What a row shows of a trial, in the order of its fields."""
 
@@ -48,6 +48,8 @@ def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
             row.findings = tuple(str(each.code) for each in result.integrity.findings)
         if result.sealing is not None:
             row.sealed = result.sealing.sealed
+        if result.error is not None:
+            row.fault = result.error.fault
         row.left_out = sum(each.files for each in result.left_out)
         rows.append(row)
     return tuple(rows)

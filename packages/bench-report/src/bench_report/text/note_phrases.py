@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench_report.model import Report, RunNotes, RunReport
-from bench_report.text.numbers import NONE, count, interval, percent, points, points_interval
+from bench_report.text.numbers import (
+    NONE,
+    count,
+    counted,
+    interval,
+    percent,
+    points,
+    points_interval,
+)
 
 LABEL_COLUMNS = (
     "Label",
@@ -21,28 +29,23 @@ LABEL_DIFFERENCE_COLUMNS = ("Label", "Run", "Difference in points", "95% interva
 def note_sentences(notes: RunNotes) -> Iterator[str]:
     """Say how many notes there are, and what the shares of labels are of."""
     people = ", ".join(f"{by} ({count(number)})" for by, number in notes.people.items())
-    labelled = (
-        f"{count(notes.labelled)} {'trial has' if notes.labelled == 1 else 'trials have'} a label"
-    )
-    yield f"Notes by {people or 'no one'}; {labelled}. They change no score."
+    yield f"Notes by {people or 'no one'}; {counted(notes.labelled, 'trial has')} a label. They change no score."
     if notes.labelled_failures:
-        drawn = (
-            f"{count(notes.drawn_failures)} of {count(notes.labelled_failures)} labelled failures"
-        )
+        drawn = f"{count(notes.drawn_failures)} of {counted(notes.labelled_failures, 'labelled failure was')}"
         yield (
-            f"{drawn} were chosen at random by the queue: a share holds for all failures of its kind only as far "
+            f"{drawn} chosen at random by the queue: a share holds for all failures of its kind only as far "
             f"as the choice was random."
         )
     if notes.corrected:
         yield (
-            f"By the outcomes that people stated for {count(notes.outcomes)} trials, the success rate is "
+            f"By the outcomes that people stated for {counted(notes.outcomes, 'trial')}, the success rate is "
             f"{percent(notes.corrected.new_tasks.estimate)} {interval(notes.corrected.new_tasks)} instead of "
             f"{percent(notes.corrected.judged.estimate)}; trials count as cases."
         )
     elif notes.refused:
         yield f"No rate is corrected by the outcomes that people stated: {notes.refused}."
     if notes.disputed:
-        yield f"They disagree on the outcome of {count(notes.disputed)} trials, which are left out of this."
+        yield f"They disagree on the outcome of {counted(notes.disputed, 'trial')}; this leaves them out."
     yield from (f"{each}." for each in notes.problems)
 
 

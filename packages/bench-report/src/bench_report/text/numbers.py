@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING
+
+from bench_core import terminal
+from bench_core.terminal import counted
 
 if TYPE_CHECKING:
     from bench_core.statistics import Interval, Rate
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "count",
+    "counted",
     "dollars",
     "dollars_interval",
     "duration",
@@ -27,7 +30,6 @@ __all__ = [
 
 NONE = "\N{EN DASH}"
 """Stands where there is no figure."""
-_CENT = 0.01
 _SMALL_P = 0.001
 _MINUTE = 60.0
 _HOUR = 3600.0
@@ -99,11 +101,7 @@ def short(value: float | None) -> str:
 
 def dollars(value: float | None) -> str:
     """Write US dollars: cents from one cent up, two significant digits below."""
-    if value is None:
-        return NONE
-    if value == 0:
-        return "$0"
-    return f"${value:,.2f}" if value >= _CENT else f"${Decimal(f'{value:.2g}'):f}"
+    return NONE if value is None else terminal.dollars(value)
 
 
 def dollars_interval(found: CostInterval | None) -> str:
@@ -134,11 +132,7 @@ def rate_words(rate: Rate) -> str:
     found = rate.new_tasks
     if rate.estimate is None:
         return f"no rate: {rate.refused.get('new_tasks', 'no trial was scored')}"
-    trials, tasks = (
-        "trial" if rate.trials == 1 else "trials",
-        "task" if rate.tasks == 1 else "tasks",
-    )
-    sample = f"{count(rate.trials)} {trials} of {count(rate.tasks)} {tasks}"
+    sample = f"{counted(rate.trials, 'trial')} of {counted(rate.tasks, 'task')}"
     if found is None:
         return f"{percent(rate.estimate)}, no interval ({sample})"
     return f"{percent(rate.estimate)} ({level(found.level)} interval {interval(found)}, {sample})"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bench_core.faults import FAULTS
 from bench_report.text import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bench_core.records import Status
     from bench_core.statistics import Interval, RankSet
     from bench_report.model import (
         Difference,
@@ -101,10 +103,8 @@ def difference_remarks(comparison: RunComparison) -> list[str]:
                 f"(95% at each end), {chance} that it is the same agent as {each.baseline}."
             )
         if each.left_out:
-            number = f"{numbers.count(each.left_out)} {'task' if each.left_out == 1 else 'tasks'}"
-            lines.append(
-                f"{each.run}: {number} that only one of the two runs has a score for are left out."
-            )
+            number = numbers.counted(each.left_out, "task")
+            lines.append(f"{each.run}: without {number} that only one of the two runs scored.")
         if each.timing:
             lines.append(f"{each.timing}.")
     known = any(each.same_tasks for each in comparison.differences)
@@ -117,9 +117,9 @@ COST_COLUMNS = ("Run", "Mean over tasks", "95% interval, new tasks", "Price know
 def price_known(known: int, trials: int) -> str:
     """Write of how many trials a price is known: `36 of 80 trials (45%)`, `all 80 trials`."""
     if known == trials:
-        return f"all {numbers.count(trials)} trials"
+        return "its only trial" if trials == 1 else f"all {numbers.count(trials)} trials"
     share = numbers.percent(known / trials if trials else None)
-    return f"{numbers.count(known)} of {numbers.count(trials)} trials ({share})"
+    return f"{numbers.count(known)} of {numbers.counted(trials, 'trial')} ({share})"
 
 
 def cost_rows(report: Report) -> list[tuple[str, ...]]:
@@ -230,6 +230,11 @@ def pair_rows(ranking: Ranking) -> list[tuple[str, ...]]:
     ]
 
 
+def why_unscored(status: Status, fault: str | None) -> str:
+    """Say what left a trial without a score: whose fault where that is known, else the status."""
+    return FAULTS[fault].what if fault and fault in FAULTS else status.value
+
+
 def slice_groups(report: Report) -> list[str]:
     """Return the groups by whose values any run is sliced."""
     return list(dict.fromkeys(name for run in report.runs for name in run.summary.groups))
@@ -285,11 +290,11 @@ def passed_line(found: WhenPassed) -> str:
     costs = [each.cost_after for each in found.trials if each.cost_after is not None]
     is_known = costs and len(costs) == len(found.trials)
     spent = f" and {numbers.dollars(sum(costs))}" if is_known else ""
-    after = numbers.count(sum(each.steps_after for each in found.trials))
+    after = numbers.counted(sum(each.steps_after for each in found.trials), "step")
     undone = numbers.count(sum(each.undone for each in found.trials))
     return (
-        f"{numbers.count(len(found.trials))} of {numbers.count(found.known)} trials had a state that passes; "
-        f"what followed the first such state took {after} steps{spent}; {undone} did not end in one."
+        f"{numbers.count(len(found.trials))} of {numbers.counted(found.known, 'trial')} had a state that passes; "
+        f"what followed the first such state took {after}{spent}; {undone} did not end in one."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import count
+from bench_report.text.numbers import counted
 
 if TYPE_CHECKING:
     from bench_report.model import Difference, RunReport
@@ -25,9 +25,9 @@ def run_sentence(run: RunReport) -> str:
     main = run.summary.success
     if main.estimate is None:
         return f"{run.label} has no scored trial yet, so there is no rate to report."
-    tasks = f"{count(main.tasks)} {'task' if main.tasks == 1 else 'tasks'}"
+    tasks = counted(main.tasks, "task")
     sofar = " so far" if run.state == "running" else ""
-    trials = "" if main.trials <= main.tasks else f" ({count(main.trials)} trials)"
+    trials = "" if main.trials <= main.tasks else f" ({counted(main.trials, 'trial')})"
     solved = f"{run.label} solved {whole(main.estimate)} of {tasks}{trials}{sofar}"
     found = main.new_tasks
     if found is None:

@@ -225,7 +225,7 @@ class Detail {
     const { missing, error, checks, steps, note } = evidence;
     const step = Number(this.state.get("step")) || null;
     const decided = [
-      error ? section("Error", h("p", { class: "problem" }, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
+      error ? section("Error", h("p", { class: "problem" }, error.what ? [h("strong", {}, capital(error.what)), h("br")] : null, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
       checks?.length ? section("Checks", ...checkLists(checks)) : null,
     ].filter(Boolean);
     if (steps?.length) {

@@ -84,7 +84,7 @@ class Explorer {
     }
     const modes = store.trials.mode.values;
     const statuses = store.trials.status.values.filter((status) => status !== "completed");
-    const whys = [...modes, ...statuses, "unclassified"].map((why) => [why, why.replaceAll("_", " ")]);
+    const whys = [...new Set([...modes, ...statuses, "unclassified"])].map((why) => [why, why.replaceAll("_", " ")]);
     if (whys.length) yield ["why", "Ended by", whys];
     const flags = [...new Set(store.trials.flags.values.flatMap((each) => each.split(", ")))].sort().slice(0, MOST_FLAGS);
     const { labels } = store;

@@ -112,9 +112,8 @@ function searchText(store, id, task) {
 
 /** Whether a failure mode (`unclassified` for none) or a status is the one asked for. */
 function matchesWhy(store, row, why) {
-  if (store.word("status", row) === why) return true;
-  if (store.outcome[row] !== FAIL) return false;
-  return (store.word("mode", row) ?? "unclassified") === why;
+  const mode = store.word("mode", row);
+  return store.word("status", row) === why || mode === why || (mode === null && store.outcome[row] === FAIL && why === "unclassified");
 }
 
 /** Whether scored trials of one task ended differently. */
