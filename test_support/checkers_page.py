@@ -1,19 +1,21 @@
 """The tables of the page on checkers, written from what `tasks --checkers --json` prints.
 
-`python -m test_support.checkers_page docs/checkers.md AUDIT.json --write` brings the table of one benchmark up to date.
+`python -m test_support.checkers_page docs/checkers.md AUDIT.json --write` brings the table of one benchmark up to date;
+`--findings FILE` also what its package brings of the audit. Tasks that this audit did not look at stay as they are.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import click
 
 from bench_core import exit_codes
-from bench_core.checkers import CheckerAudit
+from bench_core.checkers import CheckerAudit, Findings, read_findings
 
-__all__ = ["main", "with_table"]
+__all__ = ["findings_text", "main", "with_table"]
 
 
 def with_table(page: str, audit: CheckerAudit) -> str:
@@ -27,16 +29,34 @@ def with_table(page: str, audit: CheckerAudit) -> str:
 @click.command()
 @click.argument("page", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("audit", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--findings",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also what a package brings of its audit.",
+)
 @click.option("--write", is_flag=True, help="Write the table instead of comparing it.")
-def main(page: Path, audit: Path, *, write: bool) -> None:
+def main(page: Path, audit: Path, *, findings: Path | None, write: bool) -> None:  # fmt: skip
     """Compare a table of PAGE with AUDIT; exit with 1 where they differ."""
-    text = page.read_text(encoding="utf-8")
-    right = with_table(text, CheckerAudit.model_validate_json(audit.read_bytes()))
-    if write:
-        page.write_text(right, encoding="utf-8")
-    elif text != right:
-        click.echo(f"{page} is not what {audit} says: add --write", err=True)
-        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+    found = CheckerAudit.model_validate_json(audit.read_bytes())
+    right = {page: with_table(page.read_text(encoding="utf-8"), found)}
+    if findings is not None:
+        right[findings] = findings_text(found.findings, findings)
+    for path, text in right.items():
+        if write:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            click.echo(f"{path} is not what {audit} says: add --write", err=True)
+            raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def findings_text(found: Findings, path: Path) -> str:
+    """Return the text of `path` with what was found, a line for each task."""
+    known = read_findings(path).tasks if path.exists() else {}
+    tasks = {**known, **found.tasks}
+    lines = [f"{json.dumps(name)}: {tasks[name].model_dump_json()}" for name in sorted(tasks)]
+    head = f'"schema_version": 1, "checker": {json.dumps(found.checker)}, "seed": {found.seed}'
+    return f'{{{head}, "tasks": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def _table(audit: CheckerAudit) -> str:

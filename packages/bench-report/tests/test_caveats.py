@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.records import AgentCode, Attempt, LeftOut
+from bench_core.records import AgentCode, Attempt, LeftOut, Task
 from bench_report.analysis.caveats import caveats
 from bench_report.html_page.evidence import evidence_of
 from bench_report.html_page.steps import StepReader
@@ -332,23 +332,64 @@ def test_files_that_are_not_kept_are_told_in_every_format_and_with_their_trial(
     ]
 
 
-def test_solved_trials_with_an_unneeded_act_are_named_with_the_rate_without_them(
+def test_passes_that_a_checker_may_have_given_wrongly_are_told_in_every_format(
+    run: Runs, scored_result: Results, build: Builds
+) -> None:
+    accepts = {
+        "a": ("also-deleted",),
+        "b": ("also-deleted", "nothing-done"),
+        "c": ("also-deleted",),
+        "d": (),
+        "e": None,
+    }
+    watched = {"unneeded_acts": [], "watched_for": ["also-deleted"]}
+    acts = {**watched, "unneeded_acts": ["deleted: POST http://shop/x"]}
+    results = [
+        scored_result("a", 1, 1.0, details=acts),
+        scored_result("b", 1, 1.0, details=watched),
+        scored_result("c", 1, 0.0, details=acts),
+        scored_result("d", 1, 1.0, details=watched),
+        scored_result("e", 1, 1.0),
+    ]
+    tasks = [
+        Task(benchmark="demo", task_id=name, goal="Do it.", accepts=each)
+        for name, each in accepts.items()
+    ]
+    built = build(run(tasks=tasks, results=results), formats=("html", "md", "json"))
+    found = built.report.runs[0].checkers
+    assert (found.solved, found.shown, found.possible, found.unknown) == (4, 1, 1, 1)
+    assert found.operators == {"nothing-done": 1}
+    assert [(each.task_id, each.acts, each.accepts) for each in found.listed] == [
+        ("a", ("deleted: POST http://shop/x",), ()),
+        ("b", (), ("nothing-done",)),
+    ]
+    text = text_of(built, "checkers")
+    assert text.startswith("Of 4 solved trials, 1 has an act that no right solution needs")
+    assert "Counted as failures, the rate is 60.0% and 40.0%, not 80.0%" in text
+    assert "No one has looked at the checkers of 1." in text
+    assert built.report.runs[0].summary.success.estimate == 0.8
+    assert text in built.html
+    assert any(text in line for line in report_lines(built.report))
+    assert text in built.markdown.replace("\\", "")
+    assert "deleted: POST" in built.markdown
+    assert "Doubted passes as failures" in built.markdown
+    assert "its checker accepts nothing-done" in built.html
+    kept = built.json["runs"][0]["checkers"]
+    assert kept["all_as_failures"]["interval"]["estimate"] == 0.4
+
+
+def test_without_an_audit_or_a_watched_act_nothing_is_said_of_checkers(
+    run: Runs, build: Builds
+) -> None:
+    built = build(run())
+    assert built.report.runs[0].checkers is None
+    assert text_of(built, "checkers") == ""
+
+
+def test_an_act_that_no_right_solution_needs_is_told_without_an_audit(
     scored_run: Runs, scored_result: Results, build: Builds
 ) -> None:
-    flag = ("unneeded-deletion",)
-    results = [
-        scored_result("a", 1, 1.0, flags=flag),
-        scored_result("b", 1, 1.0),
-        scored_result("c", 1, 0.0, flags=flag),
-        scored_result("d", 1, 1.0),
-    ]
-    built = build(scored_run({each: [1] for each in "abcd"}, results=results))
-    text = text_of(built, "unneeded_acts")
-    assert text.startswith("1 solved trial has a deletion that no right solution needs")
-    assert "(a)" in text
-    assert "50.0% of 4 scored trials would be solved, not 75.0%" in text
-    assert built.report.runs[0].summary.success.estimate == 0.75
-
-
-def test_a_run_without_unneeded_acts_says_nothing_of_them(run: Runs, build: Builds) -> None:
-    assert text_of(build(run()), "unneeded_acts") == ""
+    acts = {"unneeded_acts": ["sent 2 times: POST x"]}
+    results = [scored_result("a", 1, 1.0, details=acts), scored_result("b", 1, 1.0)]
+    built = build(scored_run({"a": [1], "b": [1]}, results=results))
+    assert "Counted as failures, the rate is 50.0%, not 100%" in text_of(built, "checkers")

@@ -8,20 +8,29 @@ wrongly makes a success rate too high, what it refuses wrongly too low.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PositiveInt, ValidationError
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import Record, Task
+from bench_core.records.codec import decode_json
+from bench_core.records.problems import problems_of
+from bench_core.run_folder.provenance import canonical_hash
 from bench_core.seeded import seeded
 
 __all__ = [
     "AuditedTask",
     "Checker",
     "CheckerAudit",
+    "Finding",
+    "Findings",
     "Mutant",
     "NoMutantsError",
     "Outcome",
@@ -29,8 +38,12 @@ __all__ = [
     "Verdict",
     "audit_checkers",
     "find_mutant",
+    "read_findings",
+    "shipped_findings",
+    "weak_checkers",
 ]
 
+_SHIPPED = "checker_findings.json"
 _RATES = "bench_core.statistics.rates"
 """Imported when a share is asked for: the base does without numpy."""
 
@@ -86,10 +99,12 @@ class AuditedTask(Record):
     """The outcomes of one task's mutants.
 
     Attributes:
+        definition: A digest of the task's definition that was looked at.
         none_because: Why there are none.
     """
 
     task_id: str
+    definition: str = ""
     outcomes: tuple[Outcome, ...] = ()
     none_because: str | None = None
 
@@ -121,6 +136,37 @@ class Share(Record):
         return f"{self.estimate:.3f} [{self.low:.3f}, {self.high:.3f}] over {self.tasks} tasks"
 
 
+class Finding(Record):
+    """What an audit found of the checker of one task.
+
+    Attributes:
+        definition: A digest of the definition that was looked at.
+        tried: Wrong end states that the checker decided.
+        accepts: How those were made that it accepts: names of operators.
+    """
+
+    definition: str
+    tried: PositiveInt
+    accepts: tuple[str, ...] = ()
+
+
+class Findings(Record):
+    """What an audit found, as it comes with a benchmark: task by task, without end states."""
+
+    schema_version: Literal[1] = 1
+    checker: str
+    seed: int
+    tasks: dict[str, Finding]
+
+    def applied(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the tasks with what their checkers accept; None where another definition was looked at, or none."""
+        return [task.model_copy(update={"accepts": self._accepts(task)}) for task in tasks]
+
+    def _accepts(self, task: Task) -> tuple[str, ...] | None:
+        found = self.tasks.get(task.task_id)
+        return found.accepts if found and found.definition == _definition(task) else None
+
+
 class CheckerAudit(Record):
     """What the checkers of a benchmark's tasks accept.
 
@@ -142,6 +188,20 @@ class CheckerAudit(Record):
     def outcomes(self) -> Iterator[Outcome]:
         """All outcomes, task by task."""
         return (each for task in self.tasks for each in task.outcomes)
+
+    @property
+    def findings(self) -> Findings:
+        """What later runs of these tasks say of their checkers."""
+        found = {
+            task.task_id: Finding(
+                definition=task.definition,
+                tried=len(wrong),
+                accepts=tuple(sorted({each.mutant.operator for each in task.wrong_accepted})),
+            )
+            for task in self.tasks
+            if (wrong := task.decided("wrong"))
+        }
+        return Findings(checker=self.checker, seed=self.seed, tasks=found)
 
     def drawn(self, count: int) -> list[Outcome]:
         """Return `count` mutants with a verdict, drawn by the seed from those of all tasks."""
@@ -199,7 +259,9 @@ def audit_checkers(
             mutants = checker.mutants(task, _draw(checker, task, seed))
             judged = [(each, *checker.judge(task, each)) for each in mutants]
             outcomes = tuple(Outcome(mutant=m, accepted=yes, said=said) for m, yes, said in judged)
-            found = AuditedTask(task_id=task.task_id, outcomes=outcomes)
+            found = AuditedTask(
+                task_id=task.task_id, definition=_definition(task), outcomes=outcomes
+            )
         except NoMutantsError as error:
             found = AuditedTask(task_id=task.task_id, none_because=str(error))
         done(found)
@@ -230,6 +292,48 @@ def find_mutant(checker: Checker, task: Task, mutant_id: str, seed: int = 0) -> 
             f"it has {', '.join(known)}"
         )
     return known[mutant_id]
+
+
+def read_findings(path: Path) -> Findings:
+    """Read what `tasks --checkers --json` wrote, or what comes with a benchmark.
+
+    Raises:
+        InputError: It is neither.
+    """
+    try:
+        data = decode_json(path.read_text(encoding="utf-8"))
+        if "benchmark" in data:
+            return CheckerAudit.model_validate(data).findings
+        return Findings.model_validate(data)
+    except (OSError, ValueError, TypeError) as error:
+        why = problems_of(error, Findings) if isinstance(error, ValidationError) else error
+        raise InputError(f"{path} is not what `tasks --checkers --json` writes: {why}") from error
+
+
+@cache
+def shipped_findings(package: str) -> Findings:
+    """Return what comes with an installed package in its `checker_findings.json`."""
+    return read_findings(Path(str(files(package))) / _SHIPPED)
+
+
+def weak_checkers(tasks: Sequence[Task]) -> str | None:
+    """Return what a run of these tasks should say of their checkers; None where no one has looked, or none is weak."""
+    weak = [task.accepts for task in tasks if task.accepts]
+    if not weak:
+        return None
+    counts = Counter(each for accepts in weak for each in accepts)
+    listed = ", ".join(f"{name} ({n})" for name, n in counts.most_common())
+    strict = sum(task.accepts == () for task in tasks)
+    unseen = sum(task.accepts is None for task in tasks)
+    return (
+        f"the checkers of {len(weak)} of {len(tasks)} tasks are known to accept a wrong end state: {listed}"
+        + (f"; no one has looked at {unseen}" if unseen else "")
+        + f". Reports say what of it the trials' own files show; --checker strict takes {strict} tasks"
+    )
+
+
+def _definition(task: Task) -> str:
+    return canonical_hash(task.config)[:16]
 
 
 def _draw(checker: Checker, task: Task, seed: int) -> random.Random:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, overload
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from bench_core.budgets import Budget
+from bench_core.checkers import read_findings
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
 from bench_core.seeded import seeded
@@ -40,6 +41,8 @@ class TaskFilter(Record):
         ids: Only these, in the benchmark's order.
         groups: Name to accepted values: a task is taken when it has one of them.
         tags: A task must have all of them.
+        checker: `strict` takes only tasks whose checker refuses every wrong end state that an audit has tried.
+        checker_audit: What `tasks --checkers --json` wrote, instead of the audit that comes with the benchmark.
         limit: The first so many of those left, after `sample`.
         sample: So many drawn at random with the run's seed, in the benchmark's order.
     """
@@ -48,6 +51,8 @@ class TaskFilter(Record):
     skip_ids: tuple[str, ...] = ()
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    checker: Literal["strict"] | None = None
+    checker_audit: Path | None = None
     limit: PositiveInt | None = None
     sample: PositiveInt | None = None
 
@@ -273,6 +278,13 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> li
         members = {value for task in tasks for value in task.groups.get(name, ())}
         _refuse_unknown_members(f"group {name!r}", values, members)
     _refuse_unknown_members("tags", wanted.tags, {tag for task in tasks for tag in task.tags})
+    if wanted.checker_audit is not None:
+        tasks = read_findings(wanted.checker_audit).applied(tasks)
+    if wanted.checker is not None and all(task.accepts is None for task in tasks):
+        raise InputError(
+            "--checker strict: no one has looked at what these tasks' checkers accept; name what "
+            "`tasks --checkers --json` wrote with --checker-audit FILE"
+        )
     taken = [task for task in tasks if _takes(wanted, task)]
     if wanted.sample is not None and wanted.sample < len(taken):
         # Drawn by index and put back in order, so that the plan keeps the benchmark's order.
@@ -347,4 +359,5 @@ def _takes(wanted: TaskFilter, task: Task) -> bool:
         and task.task_id not in wanted.skip_ids
         and all(set(task.groups.get(n, ())) & set(values) for n, values in wanted.groups.items())
         and set(wanted.tags) <= set(task.tags)
+        and (wanted.checker is None or task.accepts == ())
     )

@@ -234,6 +234,44 @@ class IntegritySummary(Record):
     listed: tuple[FlaggedTrial, ...] = ()
 
 
+class DoubtedTrial(Record):
+    """A solved trial that its checker may have passed wrongly.
+
+    Attributes:
+        acts: What its own files show that no right solution needs.
+        accepts: Wrong end states that its task's checker accepts and that its files do not rule out, by how they are
+            made.
+    """
+
+    task_id: str
+    trial: PositiveInt
+    acts: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
+
+
+class CheckerDoubts(Record):
+    """How many solved trials a checker may have passed wrongly; scores stay the benchmark's own.
+
+    Attributes:
+        shown: Those whose own files show an act that no right solution needs.
+        possible: Others, of tasks whose checker accepts what a trial's files do not rule out.
+        unknown: Those of tasks whose checker no one has looked at.
+        operators: What is accepted, by how many of the possible ones.
+        shown_as_failures: The success rate in which the first count as failures; `None` without any.
+        all_as_failures: That in which both do; `None` without a possible one.
+        listed: The first thousand of both.
+    """
+
+    solved: NonNegativeInt
+    shown: NonNegativeInt = 0
+    possible: NonNegativeInt = 0
+    unknown: NonNegativeInt = 0
+    operators: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    shown_as_failures: ReadRate | None = None
+    all_as_failures: ReadRate | None = None
+    listed: tuple[DoubtedTrial, ...] = ()
+
+
 class FailedCheck(Record):
     """A check that trials did not pass; `example` is the shortest of them that left evidence."""
 
@@ -391,6 +429,7 @@ class RunReport(Record):
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, where trials had a judge.
         integrity: Attempts to score without doing the task; `None` where results say nothing of them.
+        checkers: Solved trials that a checker may have passed wrongly; `None` where nothing is known of checkers.
         failed_checks: The checks that most trials did not pass, the most frequent first.
         notes: What people noted on its trials; `None` without a note.
         when_passed: After which step states passed; `None` where no one asked.
@@ -416,6 +455,7 @@ class RunReport(Record):
     methods: tuple[MethodRow, ...] = ()
     audit: JudgeAudit | None = None
     integrity: IntegritySummary | None = None
+    checkers: CheckerDoubts | None = None
     failed_checks: tuple[FailedCheck, ...] = ()
     when_passed: WhenPassed | None = None
     notes: RunNotes | None = None

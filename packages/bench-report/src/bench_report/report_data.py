@@ -10,6 +10,7 @@ from pathlib import Path
 from bench_core.statistics import TimedOutcome, drift_of, looks_of, summarise
 from bench_report.__about__ import __version__
 from bench_report.analysis.caveats import caveats
+from bench_report.analysis.checkers import checkers_of
 from bench_report.analysis.evaluation import audit_of, methods_of
 from bench_report.analysis.failures import failed_checks
 from bench_report.analysis.integrity import integrity_of
@@ -107,6 +108,7 @@ def _run_report(
         methods=methods_of(run.view.latest),
         audit=audit_of(run),
         integrity=integrity_of(run),
+        checkers=checkers_of(run),
         notes=notes_of(run, labels),
         failed_checks=failed_checks(run),
         when_passed=when_passed(run),

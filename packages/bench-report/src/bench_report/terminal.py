@@ -36,14 +36,14 @@ _VERDICTS = {
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return each run's headline, every critical caveat, and how many files of agents are not kept, a line each."""
+    """Return a line for each run's headline, for what checkers may have passed wrongly, and for what is critical."""
     lines = [
         f"{plain_text(run.label)}: {numbers.rate_words(run.summary.success)}" for run in report.runs
     ]
     serious = (
         each.text
         for each in report.caveats
-        if each.severity == "critical" or each.code == "files_left_out"
+        if each.severity == "critical" or each.code in {"checkers", "files_left_out"}
     )
     # several runs often have the same caveat
     return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from multireal_harness.environment import AppEnvironment, EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules, evaluate, judged_case, unscored
 from multireal_harness.results import as_evaluation, evidence_in, keep_evaluation
 from multireal_harness.tasks import BENCHMARK, load_tasks
+from multireal_harness.unneeded import UNNEEDED, unneeded_changes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -154,7 +156,15 @@ class MultiRealBenchmark:
         if self._labels is not None and evaluation.verdict is not None:
             asked = judged_case(definition_of(evidence.task), left)
             self._labels.add(asked, evaluation.verdict)
-        return as_evaluation(evaluation, evidence, self.rules)
+        scored = as_evaluation(evaluation, evidence, self.rules)
+        if evaluation.score != 1.0:
+            return scored
+        found, watched = unneeded_changes(definition_of(evidence.task), left.states)
+        return replace(
+            scored,
+            flags=(*scored.flags, *([UNNEEDED] if found else [])),
+            details={**scored.details, "unneeded_acts": found, "watched_for": watched},
+        )
 
     def _refuse_foreign_scripts(self, task: Task) -> None:
         """Raise for a task with scripts that these tasks do not have: a run folder may be a stranger's."""

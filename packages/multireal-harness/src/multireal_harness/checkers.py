@@ -30,6 +30,7 @@ from multireal_harness.states.files import read_states
 from multireal_harness.states.goal_checks import goal_symptoms
 from multireal_harness.states.health import check_states, has_changes
 from multireal_harness.states.schemas import shipped_schemas
+from multireal_harness.unneeded import REMOVING, own_things
 
 __all__ = ["EvalChecker", "known_states", "solved_states"]
 
@@ -37,15 +38,8 @@ _QUOTED = re.compile(
     r"(?<!\w)['\"\u2018\u201c]([^'\"\u2018\u2019\u201c\u201d]{3,80})['\"\u2019\u201d](?!\w)"
 )
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_REMOVING = re.compile(
-    r"\b(?:delet|remov|cancel|clear|trash|archive|archiving|declin|clean|withdraw|reschedul|replac|mov)",
-    re.IGNORECASE,
-)
 _SENDING = re.compile(r"\b(?:send|mail|email|e-mail|reply|forward)\b", re.IGNORECASE)
 _UNTOUCHED_PARTS = frozenset({"initialstate", "actionhistory"})
-_OWN = frozenset({"emails", "myEvents", "events", "bookingDetails", "bookings", "bookedFlights", "orders", "reviews",
-                  "savedHomes", "savedRestaurants", "stays", "trips"})  # fmt: skip
-"""Lists whose things are the user's own and can be deleted; what an app offers cannot."""
 _FREE_TEXT = frozenset({"content", "description", "notes", "body"})
 _STRANGE: Mapping[str, Any] = {
     "id": "3f0c8a52-0000-4000-8000-5a1e00000001",
@@ -232,8 +226,8 @@ class _Made:
         kept = [
             (app, thing)
             for app, state in states.items()
-            for thing in _things(state.get("initialstate"))
-            if thing in list(_things(state.get("finalstate")))
+            for name, thing in own_things(state.get("initialstate"))
+            if (name, thing) in list(own_things(state.get("finalstate")))
         ]
         if not kept:
             return
@@ -248,7 +242,7 @@ class _Made:
                     if isinstance(part.get(where), dict)
                     else [*part.get(where, []), binned or thing]
                 )
-        removing = _REMOVING.search(self._goal)
+        removing = REMOVING.search(self._goal)
         self._add(
             "unrelated-deletion", "unknown" if removing else "wrong", {**states, app: gone},
             f"the task is done, and in {app} something of the user's that was there before is deleted",
@@ -297,17 +291,6 @@ def _added(state: Any) -> Iterator[dict[str, Any]]:
                 things = collection.get(name, ())
                 things = things.values() if isinstance(things, dict) else things
                 yield from (each for each in things if isinstance(each, dict))
-
-
-def _things(value: Any, name: str = "") -> Iterator[dict[str, Any]]:
-    """Yield what a state lists of the user's own: objects with an id."""
-    if isinstance(value, dict) and name not in _OWN:
-        for key, each in value.items():
-            yield from _things(each, key)
-    elif name in _OWN and isinstance(value, list | dict):
-        for each in value if isinstance(value, list) else value.values():
-            if isinstance(each, dict) and "id" in each:
-                yield each
 
 
 def _outside(state: dict[str, Any], edit: Callable[[Any], Any]) -> dict[str, Any]:

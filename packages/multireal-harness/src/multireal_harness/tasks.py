@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import PositiveInt, ValidationError
 
+from bench_core.checkers import shipped_findings
 from bench_core.errors import InputError
 from bench_core.records import Record, Task
 from bench_core.records.problems import problems_of
@@ -71,7 +72,8 @@ def load_tasks(directory: Path | str) -> list[Task]:
     """
     folder = resolve_tasks_dir(directory)
     definitions = load_definitions(folder)
-    return [task_of(each, folder) for each in definitions]
+    tasks = [task_of(each, folder) for each in definitions]
+    return shipped_findings(__package__).applied(tasks)
 
 
 def load_definitions(folder: Path) -> list[Definition]:

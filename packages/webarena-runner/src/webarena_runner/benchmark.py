@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.browser import SharedBrowser, require_playwright
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
-from webarena_runner.checkers.acts import UNNEEDED, unneeded_acts
+from webarena_runner.checkers.acts import UNNEEDED, acts_of_trial
 from webarena_runner.each_step import passed_after
 from webarena_runner.environment import (
     RECORDING_FULL,
@@ -199,11 +199,16 @@ class WebArenaBenchmark:
             record = self._redactor.redact(found.model_dump_json(indent=2), evidence=True)
             (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")
         scored = as_evaluation(found, task.task_id, evidence.ending.status, evidence.steps)
-        if found.score and (unneeded := await asyncio.to_thread(unneeded_acts, task, folder)):
+        if found.score:
+            acts = await asyncio.to_thread(acts_of_trial, task, folder)
             scored = replace(
                 scored,
-                flags=(*scored.flags, UNNEEDED),
-                details={**scored.details, "unneeded_acts": unneeded},
+                flags=(*scored.flags, *([UNNEEDED] if acts.found else [])),
+                details={
+                    **scored.details,
+                    "unneeded_acts": acts.found,
+                    "watched_for": acts.watched,
+                },
             )
         return scored if again is None else replace(scored, flags=(again.flag, *scored.flags))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench_core.checkers import shipped_findings
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Limits, Record, Resource, Task
 from bench_core.records.codec import decode_json
@@ -72,7 +73,7 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
         tasks = [_task(row, hard=row["task_id"] in hard) for row in rows]
     except (KeyError, TypeError, StopIteration) as error:
         raise InputError(f"{dataset} is not a webarena-verified dataset: {error!r}") from error
-    return sorted(tasks, key=lambda task: int(task.task_id))
+    return shipped_findings(__package__).applied(sorted(tasks, key=lambda task: int(task.task_id)))
 
 
 def dataset_path() -> Path:

@@ -61,6 +61,8 @@ class Task(Record):
         inputs: What the agent may see beside the goal (start URLs, say).
         config: The benchmark's own definition as it came, expected answers included; agents never
             see it.
+        accepts: Ways to leave it undone or overdone that an audit has seen its checker accept; None where no one
+            has looked. It defines nothing and is in no digest of tasks.
     """
 
     schema_version: Literal[1] = 1
@@ -74,6 +76,7 @@ class Task(Record):
     tags: tuple[str, ...] = ()
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     config: dict[str, JsonValue] = Field(default_factory=dict)
+    accepts: tuple[str, ...] | None = None
 
     def for_agent(
         self,

@@ -151,7 +151,7 @@ def git_state(folder: Path, *, tracked: Path | None = None) -> GitState | None:
 def task_set_hash(tasks: Iterable[Task]) -> str:
     """Return the SHA-256 of the tasks, whatever their order."""
     by_id = sorted(tasks, key=lambda task: task.task_id)
-    return canonical_hash([task.model_dump(mode="json") for task in by_id])
+    return canonical_hash([task.model_dump(mode="json", exclude={"accepts"}) for task in by_id])
 
 
 def canonical_hash(value: Any) -> str:

@@ -38,6 +38,8 @@ class TaskOptions(Record):
     skip_ids: tuple[str, ...] = ()
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    checker: Literal["strict"] | None = None
+    checker_audit: Path | None = None
     limit: PositiveInt | None = None
     sample: PositiveInt | None = None
 

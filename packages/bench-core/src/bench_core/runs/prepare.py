@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bench_core.checkers import weak_checkers
 from bench_core.discovery import load_benchmark
 from bench_core.errors import InputError
 from bench_core.files.temporary import temporary_folder
@@ -100,7 +101,7 @@ def run_prepared(
     # the world of the run puts its temporary files there, too
     scratch = temporary_folder() if guard else nullcontext()
     with handlers_given_back(), scratch, prepare(options, Purpose.RUN) as ready:
-        for warning in (*ready.warnings, *unscored(ready, allowed=options.without_scores)):
+        for warning in (*ready.warnings, *scoring_warnings(ready, allowed=options.without_scores)):
             on_warning(warning)
         run_environment = ready.run_environment
         if progress is not None:
@@ -134,7 +135,7 @@ def plan_prepared(
     from bench_core.runs.placing import placing_for
 
     with prepare(options, Purpose.PLAN) as ready:
-        for warning in (*ready.warnings, *unscored(ready, allowed=options.without_scores)):
+        for warning in (*ready.warnings, *scoring_warnings(ready, allowed=options.without_scores)):
             on_warning(warning)
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
         machines = Machines(
@@ -151,10 +152,10 @@ def plan_prepared(
         )
 
 
-def unscored(
+def scoring_warnings(
     ready: PreparedRun, *, allowed: bool, allow: str = "--without-scores"
 ) -> tuple[str, ...]:
-    """Refuse trials that nothing could score, which would be paid for in vain.
+    """Say what the tasks' checkers are known to accept, and refuse trials that nothing could score.
 
     Args:
         ready: The run; its benchmark is asked.
@@ -164,14 +165,12 @@ def unscored(
     Raises:
         InputError: It is not allowed, and some of the run's tasks could get no score.
     """
-    ask = getattr(ready.benchmark, "unscored", None)
-    if ask is None:
-        return ()
     tasks = select_tasks(ready.benchmark.tasks(), ready.spec.tasks, ready.spec.seed)
-    reason: str | None = ask(tasks)
-    if reason is None or allowed:
-        return () if reason is None else (reason,)
-    raise InputError(f"{reason}, or add {allow}")
+    ask = getattr(ready.benchmark, "unscored", None)
+    reason: str | None = None if ask is None else ask(tasks)
+    if reason is not None and not allowed:
+        raise InputError(f"{reason}, or add {allow}")
+    return tuple(filter(None, (reason, weak_checkers(tasks))))
 
 
 def prepare_installed(name: str) -> Prepare:

@@ -12,7 +12,7 @@ from bench_core.errors import UnknownTaskError
 from bench_core.files.removal import remove_folder
 from bench_core.records import Task
 from bench_core.run_spec import RunSpec, select_tasks
-from bench_core.runs.prepare import Purpose, prepare_installed, unscored
+from bench_core.runs.prepare import Purpose, prepare_installed, scoring_warnings
 from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.seeded import seeded
 from bench_core.sessions.records import SessionSettings, TaskNote
@@ -94,7 +94,7 @@ def open_world(
         ready = stack.enter_context(prepare_installed(name)(options, purpose))
         if purpose.begins:
             allowed = bool(options.get("without_scores"))
-            unscored(ready, allowed=allowed, allow="the option without_scores=true")
+            scoring_warnings(ready, allowed=allowed, allow="the option without_scores=true")
         spec = ready.spec.model_copy(update={"agent": AGENT, "sealing": settings.sealing})
         folder = settings.keep
         if folder is None:

@@ -17,7 +17,7 @@ from bench_core.records import SUCCESS_SCORE, Record, Task
 from bench_core.records.problems import place_of
 from bench_core.run_folder.view import RunView, read_run
 from bench_core.runs.opening import check_run
-from bench_core.runs.prepare import Purpose, unscored
+from bench_core.runs.prepare import Purpose, scoring_warnings
 from bench_core.runs.resume import tasks_of_run
 from bench_core.statistics.planning import (
     Plan,
@@ -120,7 +120,7 @@ def check_study(study: Study) -> StudyCheck:
             try:
                 with each.prepared(Purpose.PLAN) as ready:
                     allowed = bool(study.benchmark(name.benchmark).options.get("without_scores"))
-                    found = (*ready.warnings, *unscored(ready, allowed=allowed))
+                    found = (*ready.warnings, *scoring_warnings(ready, allowed=allowed))
                     warnings |= dict.fromkeys(f"{name}: {text}" for text in found)
                     check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
                     for limits in (study.limits, study.arm(name.arm).limits):

@@ -19,7 +19,7 @@ from bench_core.run_folder.view import read_run
 from bench_core.running_time import RUNNING_TIME
 from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
 from bench_core.runs.opening import check_run
-from bench_core.runs.prepare import PreparedRun, Purpose, prepare_installed, unscored
+from bench_core.runs.prepare import PreparedRun, Purpose, prepare_installed, scoring_warnings
 from bench_core.runs.resume import tasks_of_run
 from bench_core.runs.spending import spent_before
 from bench_core.scheduling.guards import guarded
@@ -177,7 +177,7 @@ class _Session:
     def _check(self, name: RunName, ready: PreparedRun, on_warning: Callable[[str], None]) -> None:
         """Refuse what the run would refuse before its first trial, and note its tasks."""
         allowed = bool(self.study.benchmark(name.benchmark).options.get("without_scores"))
-        for warning in (*ready.warnings, *unscored(ready, allowed=allowed)):
+        for warning in (*ready.warnings, *scoring_warnings(ready, allowed=allowed)):
             on_warning(f"{name}: {warning}")
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
         for limits in (self.study.limits, self.study.arm(name.arm).limits):

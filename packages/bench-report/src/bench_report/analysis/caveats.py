@@ -8,6 +8,7 @@ from typing import Literal
 
 from bench_core.records import Status
 from bench_core.records.vocabulary import FailureMode
+from bench_report.analysis.checkers import doubts_sentence
 from bench_report.comparison.comparability import repeated
 from bench_report.model import Caveat, Mismatch, RunReport, TrialRow
 from bench_report.text.numbers import count, counted, percent
@@ -22,9 +23,6 @@ FEW_ENDED = 3
 """From so many scored trials on their ways to end say something of the run."""
 MOST_ENDED = 0.5
 """Above this share of scored trials that end before any act or malformed, the agent may not have received its task."""
-
-_UNNEEDED = "unneeded-deletion"
-_NAMED = 10
 
 Severity = Literal["info", "warning", "critical"]
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
@@ -229,21 +227,11 @@ def _integrity(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="unsealed", severity="info", text=text)
 
 
-def _unneeded(run: RunReport) -> Iterator[Caveat]:
-    """State which solved tasks have an act that no right solution needs, and the rate without them."""
-    scored = [row for row in run.trials if row.score is not None]
-    found = [row for row in scored if row.score == 1.0 and _UNNEEDED in row.flags]
-    if found:
-        tasks = sorted({row.task_id for row in found})
-        solved = sum(row.score or 0.0 for row in scored)
-        text = (
-            f"{counted(len(found), 'solved trial has')} a deletion that no right "
-            f"solution needs and the checker does not see ({', '.join(clip(each, 40) for each in tasks[:_NAMED])}"
-            f"{' and others' if len(tasks) > _NAMED else ''}). Counted as failures, {percent((solved - len(found)) / len(scored))} "
-            f"of {counted(len(scored), 'scored trial')} would be solved, not {percent(solved / len(scored))}. "
-            "Scores are the benchmark's own all the same."
-        )
-        yield Caveat(code="unneeded_acts", severity="warning", text=text)
+def _checkers(run: RunReport) -> Iterator[Caveat]:
+    found = run.checkers
+    if found and (text := doubts_sentence(found, run.summary.success.estimate)):
+        severity: Severity = "warning" if found.shown else "info"
+        yield Caveat(code="checkers", severity=severity, text=text)
 
 
 def _flagged(run: RunReport) -> Iterator[Caveat]:
@@ -409,7 +397,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _suspect,
     _integrity,
     _unscored_tasks,
-    _unneeded,
+    _checkers,
     _flagged,
     _left_out,
     _size,

@@ -64,18 +64,34 @@ def _variants_of(run: RunReport) -> Iterator[tuple[str, str, VariantValue]]:
         yield "Without suspects", about, _value(summary.without_suspects)
     if summary.score:
         yield "Mean score", "partial scores count in part", _value(summary.score)
-    for rate in summary.pass_rates:
-        if rate.k > 1:  # pass@1 is the success rate itself
-            any_, every = rate.pass_at_k, rate.pass_hat_k
-            about = f"at least one of {rate.k} trials succeeds"
-            yield f"pass@{rate.k}", about, VariantValue(0, any_.estimate, any_, None)
-            about = f"all of {rate.k} trials succeed"
-            yield f"pass^{rate.k}", about, VariantValue(0, every.estimate, every, None)
-    voids = run.integrity.voids_as_zero if run.integrity else None
-    if voids is not None:
-        about = "trials that their agent's own act left without a score count as failures"
-        estimate = voids.interval.estimate if voids.interval else None
-        yield "Voids as zero", about, VariantValue(0, estimate, voids.interval, voids.refused)
+    for passed in summary.pass_rates:
+        if passed.k > 1:  # pass@1 is the success rate itself
+            any_, every = passed.pass_at_k, passed.pass_hat_k
+            about = f"at least one of {passed.k} trials succeeds"
+            yield f"pass@{passed.k}", about, VariantValue(0, any_.estimate, any_, None)
+            about = f"all of {passed.k} trials succeed"
+            yield f"pass^{passed.k}", about, VariantValue(0, every.estimate, every, None)
+    doubts = run.checkers
+    for name, about, rate in (
+        (
+            "Voids as zero",
+            "trials that their agent's own act left without a score count as failures",
+            run.integrity.voids_as_zero if run.integrity else None,
+        ),
+        (
+            "Unneeded acts as failures",
+            "solved trials with an act that no right solution needs count as failures",
+            doubts.shown_as_failures if doubts else None,
+        ),
+        (
+            "Doubted passes as failures",
+            "so do those of tasks whose checker accepts what the trial's files do not rule out",
+            doubts.all_as_failures if doubts else None,
+        ),
+    ):
+        if rate is not None:
+            estimate = rate.interval.estimate if rate.interval else None
+            yield name, about, VariantValue(0, estimate, rate.interval, rate.refused)
 
 
 def _value(rate: Rate, estimand: Estimand = "new_tasks") -> VariantValue:

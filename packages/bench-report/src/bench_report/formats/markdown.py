@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.formats.markdown_notes import notes
-from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
+from bench_report.formats.markdown_outcomes import (
+    TRIAL_SYMBOLS,
+    checkers,
+    evaluation,
+    integrity,
+    outcomes,
+)
 from bench_report.formats.markdown_statistics import drift, looks, noise, ranking
 from bench_report.model import Report, TrialRow
 from bench_report.text.numbers import NONE, count, interval, level, percent
@@ -265,6 +271,7 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     outcomes,
     evaluation,
     integrity,
+    checkers,
     notes,
     _effort,
     _tasks,

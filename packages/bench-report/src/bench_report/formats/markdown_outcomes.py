@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from bench_core.statistics import Interval
+from bench_report.analysis.checkers import doubt_words
 from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 from bench_report.text.numbers import NONE, count, interval, percent
@@ -207,6 +208,20 @@ def integrity(report: Report) -> Iterator[str]:
     left = sum(max(0, each.flagged - _MAX_FLAGGED) for _, each in found)
     if left:
         yield f"{count(left)} more are in report.json."
+
+
+def checkers(report: Report) -> Iterator[str]:
+    """Yield the solved trials that their tasks' checkers may have passed wrongly."""
+    listed = [(run, each) for run in report.runs if run.checkers for each in run.checkers.listed]
+    if listed:
+        yield "## Passed, perhaps wrongly"
+        rows = [
+            (f"{each.task_id} #{each.trial}", run.label, escaped(doubt_words(each), 300))
+            for run, each in listed[:_MAX_FLAGGED]
+        ]
+        yield markdown_table(("Trial", "Run", "Why"), rows, words=3)
+        if left := len(listed) - len(rows):
+            yield f"{count(left)} more are in report.json."
 
 
 def _voids_rate(found: IntegritySummary) -> str:

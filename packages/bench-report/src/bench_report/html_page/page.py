@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from bench_core.statistics import Distribution
 from bench_report.analysis.caveats import grouped
+from bench_report.analysis.checkers import doubt_words
 from bench_report.analysis.failures import changes_of, clusters_of, suspects_of
 from bench_report.analysis.integrity import reasons
 from bench_report.analysis.rate_variants import rate_variants
@@ -266,6 +267,7 @@ def page_template(name: str) -> jinja2.Template:
         "passed_rows": passed_rows,
         "changes_of": changes_of,
         "suspects_of": suspects_of,
+        "doubt_words": doubt_words,
         "run_sentence": run_sentence,
         "difference_sentence": difference_sentence,
         # the shade of a rate: eleven of them, each lighter or darker than the one before

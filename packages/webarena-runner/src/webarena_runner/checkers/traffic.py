@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -31,6 +31,10 @@ _EXTRA_FIELDS = {
     ),
 }
 """By a field of the form: a further one that the task does not ask for, and what it does."""
+_LISTS = re.compile(r"(/-/(?:issues|merge_requests))/?\?")
+_POSTED = re.compile(r"(/submit)(?:/\w+)?$")
+_SCRIPTED = re.compile(r"/mui/index/render/|/route/v1/")
+_PLACEHOLDER = re.compile(r"/TASK_\d+_MAP_RELATION_ID$")
 _ITEM = re.compile(r"/(\d+)(?=/|\.json|$)")
 _SUCCESS = "SUCCESS"
 
@@ -41,6 +45,7 @@ def traffic_changes(
     """Yield the right end state itself, and changes of its traffic; `pages` start pages come first."""
     changes = _Changes(task, right, pages, config, draw)
     yield from changes.harmless()
+    yield from changes.other_paths()
     yield from changes.destroyed()
     if right.answer["status"] != _SUCCESS:
         return
@@ -141,6 +146,52 @@ class _Changes:
             )
             break
 
+    def other_paths(self) -> Iterator[Variation]:
+        """Yield the right acts as a site's other pages and ordinary browsers send them."""
+        by_script = task_type(self._task) == "NAVIGATE"
+        for index, act in enumerate(self._acts):
+            url: str = act["request"]["url"]
+            form = _form(act)
+            for operator, edit, change in (
+                ("no-end-slash", lambda text: _LISTS.sub(r"\1?", text), "the address of the list does not end in a slash"),
+                ("default-left-out", lambda text: text.replace("?state=opened&", "?"), "the list shows what is open, as it does by itself"),
+            ):  # fmt: skip
+                other = _with_addresses(act, edit)
+                if "/-/" in str(act["request"]) and other != act:
+                    yield self._made(operator, "right", change, "the site shows the same list", *self._swapped(index, other))  # fmt: skip
+            if form and _POSTED.search(url) and "submission[forum]" in dict(form):
+                other = _with_addresses(
+                    act, lambda text: _POSTED.sub(r"\1/relationship_advice", text)
+                )
+                yield self._made(
+                    "other-form", "right", "sent from another forum's page for posts, with the right forum chosen in it",
+                    "the field says where the post goes", *self._swapped(index, other),
+                )  # fmt: skip
+            if form and dict(form).get("project[initialize_with_readme]") == "0":
+                rest = [pair for pair in form if pair[0] != "project[initialize_with_readme]"]
+                yield self._made(
+                    "default-left-out", "right", "a box that is not ticked is not sent",
+                    "what is created is the same", *self._swapped(index, _with_form(act, rest)),
+                )  # fmt: skip
+            if act["request"]["method"] == "GET" and (body := act["request"].get("postData")):
+                other = deepcopy(act)
+                other["request"] |= {"method": "POST", "postData": body}
+                yield self._made("as-browsers-send", "right", "what is filled in is sent as POST",
+                                 "no browser sends a form's fields as the body of a GET", *self._swapped(index, other))  # fmt: skip
+            if by_script and _SCRIPTED.search(url):
+                yield self._made("as-browsers-send", "right", "the page's own script asks for it",
+                                 "only a script calls this address", *self._swapped(index, _by_script(act)))  # fmt: skip
+            if _PLACEHOLDER.search(url):
+                other = _with_addresses(
+                    act, lambda text: _PLACEHOLDER.sub("/relation/1842367", text)
+                )
+                yield self._made("as-browsers-send", "right", "the page of a thing on the map, by its number",
+                                 "the definition has a placeholder there, which is no page", *self._swapped(index, other))  # fmt: skip
+            if url.endswith("/dummy_bin"):
+                kept = [*self._acts[:index], *self._acts[index + 1 :]]
+                yield self._made("as-browsers-send", "right", "the form is filled in and left open; the page reports nothing of it",
+                                 "the shop's current images have no script that reports it", *kept)  # fmt: skip
+
     def destroyed(self) -> Iterator[Variation]:
         """Yield the right end state with something else deleted."""
         if acts.asks_for_destruction(self._task):
@@ -168,13 +219,9 @@ class _Changes:
         if _bare(start) != _bare(last):
             yield self._made("went-on", "wrong", "after the page asked for, the start page was opened again",
                              "what is shown at the end is not what was asked for", *self._acts, deepcopy(start))  # fmt: skip
-        hidden = deepcopy(last)
-        hidden["request"]["headers"] = [
-            {"name": "Accept", "value": "*/*"},
-            {"name": "Sec-Fetch-Dest", "value": "empty"},
-        ]
-        yield self._made("not-shown", "wrong", "the page was fetched by a script and never shown",
-                         "the page has to be shown", *before, hidden)  # fmt: skip
+        if not _SCRIPTED.search(last["request"]["url"]):
+            yield self._made("not-shown", "wrong", "the page was fetched by a script and never shown",
+                             "the page has to be shown", *before, _by_script(last))  # fmt: skip
         failed = deepcopy(last)
         failed["response"]["status"] = 500
         yield self._made("failed-page", "wrong", "the site answered 500 to the page asked for",
@@ -348,6 +395,26 @@ def _as_multipart(entry: Entry, form: list[tuple[str, str]]) -> Entry:
         "text": f"{text}--{part}--\r\n",
         "params": [],
     }
+    return changed
+
+
+def _by_script(entry: Entry) -> Entry:
+    changed = deepcopy(entry)
+    changed["request"]["headers"] = [
+        {"name": "Accept", "value": "*/*"},
+        {"name": "Sec-Fetch-Dest", "value": "empty"},
+    ]
+    return changed
+
+
+def _with_addresses(entry: Entry, edit: Callable[[str], str]) -> Entry:
+    """Return an entry with its address and that of the page that it comes from edited."""
+    changed = deepcopy(entry)
+    request = changed["request"]
+    request["url"] = edit(request["url"])
+    for each in request["headers"]:
+        if each["name"].lower() == "referer":
+            each["value"] = edit(each["value"])
     return changed
 
 
