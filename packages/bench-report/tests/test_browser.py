@@ -418,3 +418,32 @@ def test_ids_drop_what_all_begin_with_and_are_cut_in_the_middle(
     assert [each[-3:] for each in column(page, "c-task")] == ["one", "two", "ort"]
     assert {len(each) for each in column(page, "c-task")} == {22, 5}
     assert page.get_attribute("#grid td.c-task .text", "title") == ids[0]
+
+
+MODELS = ("anthropic/claude-sonnet-4-5-20250929", "openai/computer-use-preview-2025-03-11", "google/gemini-2.5-computer-use-preview-10-2025")  # fmt: skip
+
+
+def test_names_of_real_models_leave_tables_readable_on_screen_phone_and_paper(
+    run: Runs, build: Builds, visit: Visits
+) -> None:
+    runs = [run(str(n), seed=n, model=model) for n, model in enumerate(MODELS)]
+    built = build(*runs, formats=["html"])
+    assert [each.label for each in built.report.runs] == list(MODELS)  # one agent: said once
+    page = visit().open(built)
+    rows = ".plain-table:not(.clusters) tbody tr:not(:has(details))"
+    tallest = "rows => Math.max(...rows.map(row => row.getBoundingClientRect().height))"
+    name = ".run-cell .run-name"
+    whole = "names => names.every(each => each.scrollWidth <= each.clientWidth + 1)"
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 860})
+        assert page.eval_on_selector_all(rows, tallest) < 120
+        assert page.eval_on_selector_all(name, whole)
+    page.set_viewport_size({"width": 703, "height": 1000})  # A4 within its margins
+    page.emulate_media(media="print")
+    head = page.locator("#differences .plain-table").first.locator("thead th:visible")
+    assert {"p, alone", "95% interval, together", "p, same agent here"} <= set(
+        head.all_inner_texts()
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    wide = page.eval_on_selector_all(".scroll", "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).length")  # fmt: skip
+    assert wide == 0

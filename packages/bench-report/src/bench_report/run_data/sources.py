@@ -181,10 +181,16 @@ def read_runs(
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:
-    """Name runs by agent and model, and by benchmark where there are several."""
+    """Name runs by agent and model, by benchmark where there are several, by model alone where these tell runs apart."""
     several = len({view.info.benchmark for view in views}) > 1
+    agents, models = ({getattr(v.info, name) for v in views} for name in ("agent", "model"))
+    by_model = len(agents) == 1 < len(models) == len(views) and None not in models
     parts = [
-        (view.info.benchmark if several else None, view.info.agent, view.info.model)
+        (
+            view.info.benchmark if several else None,
+            None if by_model else view.info.agent,
+            view.info.model,
+        )
         for view in views
     ]
     names = [inline(" · ".join(filter(None, each)), _LABEL_LENGTH) for each in parts]

@@ -72,19 +72,22 @@ const LONGEST_ID = 22;
 /** Cut in the middle what is too long: ids of one task set differ at their ends. */
 const cutInside = (text, most) => (text.length <= most ? text : `${text.slice(0, Math.floor((most - 1) / 2))}…${text.slice(text.length - Math.ceil((most - 1) / 2))}`);
 
-/** What all ids begin with, up to a mark that separates their parts. */
-function commonPrefix(ids) {
-  let [prefix = ""] = ids;
-  for (const id of ids) while (!id.startsWith(prefix)) prefix = prefix.slice(0, -1);
-  return ids.length > 1 ? prefix.replace(/[^/.:_-]*$/, "") : "";
+/** What all texts begin with, up to a mark that separates their parts. */
+function commonPrefix(texts) {
+  let [prefix = ""] = texts;
+  for (const text of texts) while (!text.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return texts.length > 1 ? prefix.replace(/[^/.:_-]*$/, "") : "";
 }
+
+const reversed = (text) => [...text].reverse().join("");
 
 function idColumn(store, task) {
   store.prefix ??= commonPrefix(store.tasks.id);
-  store.shownIds ??= store.tasks.id.map((id) => cutInside(id.slice(store.prefix.length), NARROW.matches ? 9 : LONGEST_ID));
+  store.suffix ??= reversed(commonPrefix(store.tasks.id.map((id) => reversed(id.slice(store.prefix.length)))));
+  store.shownIds ??= store.tasks.id.map((id) => cutInside(id.slice(store.prefix.length, id.length - store.suffix.length), NARROW.matches ? 9 : LONGEST_ID));
   const longest = store.shownIds.reduce((most, id) => Math.max(most, id.length), store.prefix ? 5 + store.prefix.length : 0);
   return {
-    key: "task", title: store.prefix ? `Task ${store.prefix}…` : "Task", css: "c-task", width: NARROW.matches ? 4.6 : Math.max(5.5, 1.3 + 0.56 * Math.min(longest, LONGEST_ID)),
+    key: "task", title: store.prefix || store.suffix ? `Task ${store.prefix}…${store.suffix}` : "Task", css: "c-task", width: NARROW.matches ? 4.6 : Math.max(5.5, 1.3 + 0.56 * Math.min(longest, LONGEST_ID)),
     cell: (item) => h("span", { class: "text", title: store.tasks.id[task(item)] }, store.shownIds[task(item)]), sort: (item) => natural(store.tasks.id[task(item)]),
   };
 }
