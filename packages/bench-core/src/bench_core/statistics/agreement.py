@@ -156,19 +156,19 @@ def cohen_kappa(
     correction = (kappa - expected * (1.0 - kappa)) ** 2
     variance = (total - correction) / (n * (1.0 - expected) ** 2)
     half = normal_quantile(0.5 + require_level(level) / 2.0) * math.sqrt(max(0.0, variance))
-    interval = Interval(
+    low = kappa - half
+    notes: tuple[str, ...] = ()
+    if observed >= 1.0:
+        low = (wilson(n, n, level=level).low - expected) / (1.0 - expected)
+        notes = ("perfect agreement: low end by Wilson",)
+    return Interval(
         estimate=kappa,
-        low=max(-1.0, kappa - half),
+        low=max(-1.0, low),
         high=min(1.0, kappa + half),
         level=level,
         method="Cohen's kappa, large-sample",
         n=n,
-    )
-    if observed < 1.0:
-        return interval
-    low = (wilson(n, n, level=level).low - expected) / (1.0 - expected)
-    return interval.model_copy(
-        update={"low": max(-1.0, low), "notes": ("perfect agreement: low end by Wilson",)}
+        notes=notes,
     )
 
 

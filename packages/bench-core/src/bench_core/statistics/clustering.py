@@ -155,11 +155,6 @@ class WeightedMean(NamedTuple):
             totals[task.cluster] += self.clusters * weight * task.mean
         return list(totals.values()), [self.clusters * each for each in self.cluster_weights()]
 
-    @property
-    def single_trial_tasks(self) -> int:
-        """How many tasks have one trial only."""
-        return sum(task.trials == 1 for task in self.tasks)
-
 
 def require_spread(weights: Sequence[float]) -> None:
     """Refuse clusters of which three carry most of the weight because they are larger than the rest.
@@ -229,8 +224,7 @@ def task_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     >>> task_mean(reduce_tasks({"a": [1, 0], "b": [1, 1]})).estimate
     0.75
     """
-    _require_some(tasks)
-    return _weighted(tasks, [1.0 / len(tasks)] * len(tasks))
+    return _weighted(tasks, [1.0 / len(tasks) for _ in tasks])
 
 
 def macro_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
@@ -242,14 +236,8 @@ def macro_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     >>> macro_mean(reduce_tasks({"a": [1], "b": [1], "c": [0]}, {"a": "t", "b": "t"})).estimate
     0.5
     """
-    _require_some(tasks)
     sizes = Counter(task.cluster for task in tasks)
     return _weighted(tasks, [1.0 / (len(sizes) * sizes[task.cluster]) for task in tasks])
-
-
-def _require_some(tasks: Sequence[TaskMean]) -> None:
-    if not tasks:
-        raise NotEstimableError("no trial was scored, so there is no rate to estimate")
 
 
 def _moments(scores: Sequence[float]) -> _Moments:
@@ -262,6 +250,8 @@ def _moments(scores: Sequence[float]) -> _Moments:
 
 
 def _weighted(tasks: Sequence[TaskMean], weights: Sequence[float]) -> WeightedMean:
+    if not tasks:
+        raise NotEstimableError("no trial was scored, so there is no rate to estimate")
     return WeightedMean(
         tasks=tasks,
         weights=weights,

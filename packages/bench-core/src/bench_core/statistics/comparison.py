@@ -23,7 +23,7 @@ from bench_core.statistics.paired_tests import (
     sign_flip,
     tango,
 )
-from bench_core.statistics.permutation import trials_and_scores, within_task
+from bench_core.statistics.permutation import shared_trials, within_task
 
 POWER = 0.8
 
@@ -270,17 +270,15 @@ class _Pair(NamedTuple):
 
 
 def _pairs(new: Scores[Key], baseline: Scores[Key]) -> dict[Key, _Pair]:
-    trials_and_scores(new, baseline)  # refuses what cannot be compared
-    pairs = {}
-    for key, scores in new.items():
-        others = baseline.get(key, ())
-        if not len(scores) or not len(others):
-            continue
-        trials = len(scores) + len(others)
-        plain = trials == len(("new", "baseline")) and {*scores, *others} <= {0, 1}
-        means = math.fsum(scores) / len(scores), math.fsum(others) / len(others)
-        pairs[key] = _Pair(*means, trials, plain)
-    return pairs
+    return {
+        key: _Pair(
+            math.fsum(now) / len(now),
+            math.fsum(before) / len(before),
+            len(now) + len(before),
+            len(now) == len(before) == 1 and {*now, *before} <= {0, 1},
+        )
+        for key, (now, before) in shared_trials(new, baseline)[0].items()
+    }
 
 
 def _plain_outcomes(pairs: Mapping[Key, _Pair], clusters: Clusters[Key] | None) -> bool:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from datetime import datetime  # a field of a record
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from operator import attrgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
 from bench_core.records import Record
 from bench_core.statistics.distributions import chi_square_tail, normal_cdf, normal_quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 ALPHA = 0.057
 """How often a run without a drift shows one: 6%, less what a simulation is off by."""
@@ -117,35 +115,26 @@ def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift
             if part
         ),
     )
-    if len(by_number) == 1:
-        return found.model_copy(
-            update={
-                "refused": "with one trial per task a drift looks like a difference between tasks"
-            }
-        )
     ranks: defaultdict[datetime | None, list[float]] = defaultdict(list)
     for n, each in enumerate(timed):
         ranks[each.started].append(n / len(known))
     times = {start: fmean(places) for start, places in ranks.items()}
     mixed = sum(len({each.success for each in trials}) > 1 for trials in by_task.values())
-    if mixed < _LEAST_TASKS:
-        return found.model_copy(
-            update={
-                "refused": f"a drift shows in tasks with trials that ended in both ways, of which there are {mixed or 'none'}; "
-                f"{_LEAST_TASKS} are needed"
-            }
+    if len(by_number) == 1:
+        refused = "with one trial per task a drift looks like a difference between tasks"
+    elif mixed < _LEAST_TASKS:
+        refused = (
+            f"a drift shows in tasks with trials that ended in both ways, of which there are {mixed or 'none'}; "
+            f"{_LEAST_TASKS} are needed"
         )
-    tested = _test(by_task.values(), times if len(timed) == len(known) else {}, alpha)
-    if tested is None:
+    elif tested := _test(by_task.values(), times if len(timed) == len(known) else {}, alpha):
+        p_value, change = tested
         return found.model_copy(
-            update={
-                "refused": "all trials of a task have one number or one start, so that none is the later one"
-            }
+            update={"p_value": p_value, "change": change, "alarm": p_value <= alpha}
         )
-    p_value, change = tested
-    return found.model_copy(
-        update={"p_value": p_value, "change": change, "alarm": p_value <= alpha}
-    )
+    else:
+        refused = "all trials of a task have one number or one start, so that none is the later one"
+    return found.model_copy(update={"refused": refused})
 
 
 def _part(name: str, outcomes: Sequence[TimedOutcome]) -> RatePart:

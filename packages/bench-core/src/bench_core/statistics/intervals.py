@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
+from bench_core.errors import NotEstimableError
 from bench_core.records import Record
+
+Key = TypeVar("Key", bound=str)
 
 Estimand = Literal["new_tasks", "same_tasks", "these_results"]
 """What an interval is about: new tasks of this kind, exactly these tasks run again, or the truth
@@ -83,3 +87,12 @@ def require_level(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level must lie between 0 and 1, as 0.95 does; got {level!r}")
     return level
+
+
+def or_reason(make: Callable[[], Interval], name: Key, refused: dict[Key, str]) -> Interval | None:
+    """Return the interval that `make` returns, or note in `refused` why there is none."""
+    try:
+        return make()
+    except NotEstimableError as error:
+        refused[name] = str(error)
+        return None

@@ -8,7 +8,9 @@ successes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Literal
 
 from pydantic import Field
@@ -18,12 +20,10 @@ from bench_core.records import Record
 from bench_core.statistics.agreement import Accuracy, accuracy
 from bench_core.statistics.clustering import Key
 from bench_core.statistics.distributions import t_quantile
-from bench_core.statistics.intervals import Interval, require_level
+from bench_core.statistics.intervals import Interval, or_reason, require_level
 from bench_core.statistics.posterior import (
     PRIOR,
-    JudgedTable,
     discrete_quantile,
-    judged_table,
     posterior_of_successes,
     rate_quantile,
 )
@@ -96,8 +96,10 @@ def corrected_rate(
         accuracy=found,
         new_tasks=new_tasks,
         these_results=these_results,
-        ppi=_or_reason("ppi", ppi, judged, truth, level, refused),
-        rogan_gladen=_or_reason("rogan_gladen", rogan_gladen, judged, truth, level, refused),
+        ppi=or_reason(lambda: ppi(judged, truth, level=level), "ppi", refused),
+        rogan_gladen=or_reason(
+            lambda: rogan_gladen(judged, truth, level=level), "rogan_gladen", refused
+        ),
         refused=refused,
         notes=tuple(notes),
     )
@@ -127,13 +129,14 @@ def latent_class(
     0.412 [0.266, 0.559] True
     """
     require_level(level)
-    table = judged_table(judged, truth)
-    _require_failures(table)
-    chances = posterior_of_successes(table)
-    n = table.known + table.passed + table.failed
+    known = accuracy(judged, truth)
+    _require_failures(known)
+    unknown = Counter(bool(verdict) for case, verdict in judged.items() if case not in truth)
+    chances = posterior_of_successes(known, unknown[True], unknown[False])
+    n = known.agreement.n + unknown.total()
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    known_successes = table.hits + table.misses
-    counts = [(known_successes + extra, chance) for extra, chance in enumerate(chances)]
+    successes = known.true_positive + known.false_negative
+    counts = [(successes + extra, chance) for extra, chance in enumerate(chances)]
     mean = math.fsum(chance * (PRIOR + k) / (2 * PRIOR + n) for k, chance in counts)
     low, high = (rate_quantile(tail, counts, n) for tail in tails)
     new = Interval(
@@ -180,8 +183,12 @@ def ppi(judged: Mapping[Key, bool], truth: Mapping[Key, bool], *, level: float =
             f"prediction-powered inference needs two known and some unknown cases, got {n} "
             f"and {rest}"
         )
-    truths, verdicts = [y for y, _ in labelled], [f for _, f in labelled]
-    weight = _tuned_weight(truths, verdicts, unlabelled)
+    verdicts = [f for _, f in labelled]
+    mean_truth, mean_verdict = fmean(y for y, _ in labelled), fmean(verdicts)
+    covariance = math.fsum((y - mean_truth) * (f - mean_verdict) for y, f in labelled) / n
+    spread = _variance([*verdicts, *unlabelled], ddof=1)
+    # of the judge's verdicts, so that the variance is smallest
+    weight = min(1.0, max(0.0, covariance / ((1.0 + n / rest) * spread))) if spread else 0.0
     rectified = [y - weight * f for y, f in labelled]
     estimate = weight * math.fsum(unlabelled) / rest + math.fsum(rectified) / n
     variance = weight**2 * _variance(unlabelled) / rest + _variance(rectified) / n
@@ -213,12 +220,11 @@ def rogan_gladen(
     >>> print(rogan_gladen(judged, {n: n % 5 < 2 for n in range(30)}))
     0.400 [0.157, 0.643]
     """
-    table = judged_table(judged, truth)
-    _require_failures(table)
-    successes, failures = table.hits + table.misses, table.rejections + table.alarms
-    if not successes:
+    known = accuracy(judged, truth)
+    specific = _require_failures(known)
+    if known.sensitivity is None:
         raise NotEstimableError("no known case is a success: the judge's sensitivity is unknown")
-    sensitivity, specificity = table.hits / successes, table.rejections / failures
+    sensitivity, specificity = known.sensitivity.estimate, specific.estimate
     gain = sensitivity + specificity - 1.0
     if gain <= 0.0:
         raise NotEstimableError("the judge does no better than chance on the known cases")
@@ -227,8 +233,8 @@ def rogan_gladen(
     estimate = min(1.0, max(0.0, (passed + specificity - 1.0) / gain))
     variance = (
         passed * (1.0 - passed) / n
-        + estimate**2 * sensitivity * (1.0 - sensitivity) / successes
-        + (1.0 - estimate) ** 2 * specificity * (1.0 - specificity) / failures
+        + estimate**2 * sensitivity * (1.0 - sensitivity) / known.sensitivity.n
+        + (1.0 - estimate) ** 2 * specificity * (1.0 - specificity) / specific.n
     ) / gain**2
     half = t_or_normal_quantile(level, None) * math.sqrt(variance)
     return Interval(
@@ -242,47 +248,16 @@ def rogan_gladen(
     )
 
 
-def _require_failures(table: JudgedTable) -> None:
-    if not table.rejections + table.alarms:
+def _require_failures(known: Accuracy) -> Interval:
+    """Return the judge's specificity, which takes a known failure."""
+    if known.specificity is None:
         raise NotEstimableError(
             "no known case is a failure, so nothing shows how often the judge passes failures "
             "(its specificity): add known failures, e.g. end states changed to be wrong"
         )
-
-
-def _tuned_weight(
-    truths: Sequence[float], verdicts: Sequence[float], unlabelled: Sequence[float]
-) -> float:
-    """The weight of the judge's verdicts that makes the variance smallest, from 0 to 1."""
-    n, rest = len(truths), len(unlabelled)
-    mean_truth, mean_verdict = math.fsum(truths) / n, math.fsum(verdicts) / n
-    covariance = (
-        math.fsum(
-            (y - mean_truth) * (f - mean_verdict) for y, f in zip(truths, verdicts, strict=True)
-        )
-        / n
-    )
-    spread = _variance([*verdicts, *unlabelled], ddof=1)
-    if spread == 0.0:
-        return 0.0
-    return min(1.0, max(0.0, covariance / ((1.0 + n / rest) * spread)))
+    return known.specificity
 
 
 def _variance(values: Sequence[float], *, ddof: int = 0) -> float:
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - ddof)
-
-
-def _or_reason(
-    name: str,
-    method: Callable[..., Interval],
-    judged: Mapping[Key, bool],
-    truth: Mapping[Key, bool],
-    level: float,
-    refused: dict[str, str],
-) -> Interval | None:
-    try:
-        return method(judged, truth, level=level)
-    except NotEstimableError as error:
-        refused[name] = str(error)
-        return None

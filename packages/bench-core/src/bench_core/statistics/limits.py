@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from bench_core.errors import NotEstimableError
 from bench_core.statistics.clustering import Clusters, Key, Scores
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
 from bench_core.statistics.intervals import Estimand, Interval
-from bench_core.statistics.permutation import trials_and_scores
+from bench_core.statistics.permutation import shared_trials
 
 
 class Units(NamedTuple):
@@ -78,7 +78,7 @@ def difference_limits(
         method=method,
         estimand=estimand,
         n=len(units.totals),
-        tasks=len(trials_and_scores(new, baseline)[0]),
+        tasks=len(shared_trials(new, baseline)[0]),
     )
 
 
@@ -90,11 +90,9 @@ def trial_units(new: Scores[Key], baseline: Scores[Key]) -> Units:
     Raises:
         NotEstimableError: No task has scores for both, or some lie outside of 0 to 1.
     """
-    pairs, scores = trials_and_scores(new, baseline)
-    _require_rates(scores)
     totals: list[float] = []
     sizes: list[float] = []
-    for pair in pairs:
+    for pair in _shared_rates(new, baseline).values():
         number = min(map(len, pair))
         now, before = (
             side if len(side) == number else [_mean(side[k::number]) for k in range(number)]
@@ -106,36 +104,31 @@ def trial_units(new: Scores[Key], baseline: Scores[Key]) -> Units:
 
 
 def cluster_units(
-    new: Scores[Key],
-    baseline: Scores[Key],
-    clusters: Clusters[Key] | None = None,
-    *,
-    checked: bool = False,
+    new: Scores[Key], baseline: Scores[Key], clusters: Clusters[Key] | None = None
 ) -> Units:
     """Return the total of the tasks' differences and the number of tasks of each cluster.
 
     Raises:
-        NotEstimableError: No task has scores for both, or some lie outside of 0 to 1; not where the
-            caller has `checked` that.
+        NotEstimableError: No task has scores for both, or some lie outside of 0 to 1.
     """
-    if not checked:
-        _require_rates(trials_and_scores(new, baseline)[1])
     grouping = clusters or {}
     totals: defaultdict[Hashable, float] = defaultdict(float)
-    sizes: Counter[Hashable] = Counter()
-    for key, now in new.items():
-        before = baseline.get(key, ())
-        if len(now) and len(before):
-            home = grouping.get(key, (key,))
-            totals[home] += _mean(now) - _mean(before)
-            sizes[home] += 1
-    return Units(list(totals.values()), [float(sizes[home]) for home in totals])
+    sizes: defaultdict[Hashable, float] = defaultdict(float)
+    for key, (now, before) in _shared_rates(new, baseline).items():
+        home = grouping.get(key, (key,))
+        totals[home] += _mean(now) - _mean(before)
+        sizes[home] += 1.0
+    return Units(list(totals.values()), list(sizes.values()))
 
 
 def _mean(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
 
 
-def _require_rates(found: set[float]) -> None:
+def _shared_rates(
+    new: Scores[Key], baseline: Scores[Key]
+) -> dict[Key, tuple[Sequence[float], Sequence[float]]]:
+    pairs, found = shared_trials(new, baseline)
     if min(found) < 0.0 or max(found) > 1.0:
         raise NotEstimableError("scores lie outside of 0 to 1, where no such limit holds")
+    return pairs

@@ -24,6 +24,7 @@ from bench_core.statistics.comparison import task_differences
 from bench_core.statistics.distributions import normal_cdf, t_quantile
 from bench_core.statistics.paired_tests import PairedT, paired_t
 from bench_core.statistics.planning import Templates, plan
+from bench_core.statistics.scores import task_successes
 
 Reason = Literal["continue", "regression", "difference", "futility", "complete", "pending"]
 _LEAST_CLUSTERS = 2
@@ -218,11 +219,8 @@ def _otherwise(found: Look, futility: float | None) -> Reason:
     if found.number == found.of:
         return "complete"
     power = found.conditional_power
-    return (
-        "futility"
-        if futility is not None and power is not None and power < futility
-        else "continue"
-    )
+    hopeless = futility is not None and power is not None and power < futility
+    return "futility" if hopeless else "continue"
 
 
 def _conditional_power(rule: LookPlan, test: PairedT, share: float) -> float | None:
@@ -255,9 +253,13 @@ class Looks:
                     f"{against} cannot be compared with: its {aspect.replace('_', ' ')} is {other!r}, "
                     f"this run's {mine!r}"
                 )
+        known = {
+            task: [each for each in scores if each is not None]
+            for task, scores in good.scores.items()
+        }
         rule = plan_looks(
             tasks,
-            _successes(good.scores),
+            known,
             trials=info.trials,
             seed=info.seed,
             baseline=good.info.run_id,
@@ -278,7 +280,7 @@ class Looks:
     ) -> Look:
         """Look at the first batches; `pending` trials of them have no score and may run again."""
         known = LookPlan.model_validate(rule)
-        found = look_at(known, number, _outcomes(results))
+        found = look_at(known, number, task_successes(results))
         if pending and known.unscored == "wait":
             return found.model_copy(update={"reason": "pending"})
         return found
@@ -289,7 +291,7 @@ def looks_of(
 ) -> tuple[Look, ...]:
     """Return the looks a run has come to: those whose batches have all ended, up to where it stopped."""
     known = LookPlan.model_validate(rule)
-    outcomes = _outcomes(kept := list(results))
+    outcomes = task_successes(kept := list(results))
     ended: dict[str, int] = {}
     for each in kept:
         waits = known.unscored == "wait" and not each.status.done
@@ -302,19 +304,3 @@ def looks_of(
         if found[-1].stops:
             break
     return tuple(found)
-
-
-def _outcomes(results: Iterable[TrialResult]) -> dict[str, list[float]]:
-    found: dict[str, list[float | None]] = {}
-    for each in sorted(results, key=lambda result: (result.task_id, result.trial)):
-        found.setdefault(each.task_id, []).append(each.score)
-    return _successes(found)
-
-
-def _successes(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[float]]:
-    """Return task id to outcomes of 0 and 1, without tasks that have none."""
-    found = {
-        task: [float(each >= SUCCESS_SCORE) for each in own if each is not None]
-        for task, own in scores.items()
-    }
-    return {task: own for task, own in found.items() if own}

@@ -15,13 +15,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    order = _ascending(p_values)
-    adjusted = [0.0] * len(order)
-    highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
+    return tarone(p_values, [0.0] * len(p_values))
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:

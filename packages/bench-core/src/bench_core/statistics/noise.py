@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from statistics import StatisticsError, correlation, fmean
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
@@ -110,7 +111,7 @@ def noise_of(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> Nois
     whole = math.fsum(parts.values())
     low, high = _icc_interval(tasks)
     return Noise(
-        rate=math.fsum(each.mean for each in tasks) / len(tasks),
+        rate=fmean(each.mean for each in tasks),
         tasks=len(tasks),
         trials=trials,
         template=template,
@@ -146,13 +147,13 @@ def items_of(models: Mapping[str, Scores[Key]]) -> Items:
     ]
     if not shared:
         raise NotEstimableError("no task has scores of every model")
-    rates = {key: [_mean(finite(scores[key])) for scores in models.values()] for key in shared}
+    rates = {key: [fmean(finite(scores[key])) for scores in models.values()] for key in shared}
     sums = [math.fsum(each) for each in zip(*rates.values(), strict=True)]
     enough = len(models) >= _LEAST_MODELS
     items = [
         TaskItem(
             task=str(key),
-            rate=_mean(values),
+            rate=fmean(values),
             same=_same([score for scores in models.values() for score in scores[key]]),
             rest_correlation=_correlation(
                 values, [total - value for total, value in zip(sums, values, strict=True)]
@@ -184,12 +185,12 @@ def _components(tasks: Sequence[TaskMean]) -> tuple[float, float, float] | None:
     for each in tasks:
         groups[each.cluster].append(each.mean)
     number, clusters = len(tasks), len(groups)
-    centre = math.fsum(each.mean for each in tasks) / number
+    centre = fmean(each.mean for each in tasks)
     total = math.fsum((each.mean - centre) ** 2 for each in tasks)
     if clusters in {1, number}:
         return 0.0, max(0.0, total / (number - 1) - noise), trial
     within = math.fsum(
-        math.fsum((value - _mean(values)) ** 2 for value in values) for values in groups.values()
+        math.fsum((value - fmean(values)) ** 2 for value in values) for values in groups.values()
     )
     inside = within / (number - clusters)
     size = (number - math.fsum(len(v) ** 2 for v in groups.values()) / number) / (clusters - 1)
@@ -221,7 +222,7 @@ def _icc_interval(tasks: Sequence[TaskMean]) -> tuple[float | None, float | None
         left.append(_stretched(_icc(found)))
     number, centre = len(blocks), _stretched(_icc(whole))
     pseudo = [number * centre - (number - 1) * each for each in left]
-    middle = _mean(pseudo)
+    middle = fmean(pseudo)
     error = math.sqrt(math.fsum((each - middle) ** 2 for each in pseudo) / (number - 1) / number)
     half = t_quantile(0.975, number - 1) * error
     return max(0.0, math.tanh(centre - half)), min(1.0, math.tanh(centre + half))
@@ -241,14 +242,8 @@ def _same(scores: Sequence[float]) -> str | None:
     return "never" if all(score <= 0.0 for score in scores) else None
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    first, second = _mean(one), _mean(other)
-    a, b = [x - first for x in one], [y - second for y in other]
-    scale = math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b))
-    if scale <= 0.0:
+    try:
+        return correlation(one, other)
+    except StatisticsError:  # one of them does not vary
         return None
-    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / scale

@@ -89,9 +89,10 @@ def mean_over_tasks(
     Raises:
         NotEstimableError: No task has `k` scored trials, or all are of one cluster.
     """
+    estimate = lru_cache(estimator)  # thousands of tasks share a few pairs
     tasks = [
         # Trials beyond k sharpen a task's value at most as much as whole groups of k would.
-        TaskMean(clusters.get(key, (key,)), _estimate(estimator, won, trials, k), trials // k, None)
+        TaskMean(clusters.get(key, (key,)), estimate(won, trials, k), trials // k, None)
         for key, (won, trials) in outcomes.items()
         if trials >= k
     ]
@@ -105,14 +106,6 @@ def _counted(successes: Scores[Key]) -> dict[Key, tuple[int, int]]:
         key: (sum(score >= SUCCESS_SCORE for score in finite(each)), len(each))
         for key, each in successes.items()
     }
-
-
-@lru_cache(maxsize=4096)
-def _estimate(
-    estimator: Callable[[int, int, int], float], successes: int, trials: int, k: int
-) -> float:
-    """Return an estimate: thousands of tasks share a few pairs of successes and trials."""
-    return estimator(successes, trials, k)
 
 
 def _require_k(successes: int, trials: int, k: int) -> None:

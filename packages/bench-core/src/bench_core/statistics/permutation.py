@@ -118,7 +118,8 @@ def within_task(
     >>> round(found.p_drop, 6), round(found.attainable, 6)
     (0.0025, 0.0025)
     """
-    pairs, scores = trials_and_scores(new, baseline)
+    shared, scores = shared_trials(new, baseline)
+    pairs = list(shared.values())
     if not scores <= {0, 1}:
         return _drawn(pairs, draws, seed)
     kinds: Counter[_Kind] = Counter()
@@ -168,23 +169,23 @@ def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
     )
 
 
-def trials_and_scores(
+def shared_trials(
     new: Scores[Key], baseline: Scores[Key]
-) -> tuple[list[tuple[Sequence[float], Sequence[float]]], set[float]]:
+) -> tuple[dict[Key, tuple[Sequence[float], Sequence[float]]], set[float]]:
     """Return the scores of both for every task that has some in both, and the different scores there are.
 
     Raises:
         NotEstimableError: There is no such task.
         ValueError: A score is not finite.
 
-    >>> trials_and_scores({"a": [1], "b": [0]}, {"b": [1, 1]})
-    ([([0], [1, 1])], {0, 1})
+    >>> shared_trials({"a": [1], "b": [0]}, {"b": [1, 1]})
+    ({'b': ([0], [1, 1])}, {0, 1})
     """
-    both = [(now, baseline.get(key, ())) for key, now in new.items()]
-    pairs = [pair for pair in both if len(pair[0]) and len(pair[1])]
+    both = {key: (now, baseline.get(key, ())) for key, now in new.items()}
+    pairs = {key: pair for key, pair in both.items() if len(pair[0]) and len(pair[1])}
     if not pairs:
         raise NotEstimableError("the two have no scored task in common")
-    scores = set().union(*chain.from_iterable(pairs))
+    scores = set().union(*chain.from_iterable(pairs.values()))
     finite(tuple(scores))
     return pairs, scores
 
@@ -277,23 +278,15 @@ def _lattice(kinds: Mapping[_Kind, int]) -> dict[_Kind, int]:
     """Return how many steps a new success of each kind of task weighs."""
     if not kinds:
         return {}
-    if not _breaks_ties(kinds):
-        plain = _weights(kinds)
-        return {kind: plain[kind[0], kind[1]] for kind in kinds}
+    breaks_ties = _breaks_ties(kinds)
+    smallest = TIE_STEPS if breaks_ties else _STEPS
     sizes = {kind: 1.0 / kind[0] + 1.0 / kind[1] for kind in kinds}
     least = min(sizes.values())
-    steps = {kind: round(TIE_STEPS * size / least) + kind[2] for kind, size in sizes.items()}
+    steps = {
+        kind: round(smallest * size / least) + breaks_ties * kind[2] for kind, size in sizes.items()
+    }
     common = math.gcd(*steps.values())
     return {kind: each // common for kind, each in steps.items()}
-
-
-def _weights(kinds: Mapping[_Kind, int]) -> dict[tuple[int, int], int]:
-    """Return how many steps a success of each kind weighs where ties stay."""
-    sizes = {(now, before): 1.0 / now + 1.0 / before for now, before, _ in kinds}
-    least = min(sizes.values())
-    steps = {size: round(_STEPS * weight / least) for size, weight in sizes.items()}
-    common = math.gcd(*steps.values())
-    return {size: each // common for size, each in steps.items()}
 
 
 def power_of_counts(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from bench_core.statistics.agreement import accuracy
-from bench_core.statistics.clustering import Key
+from bench_core.statistics.agreement import Accuracy
 from bench_core.statistics.distributions import beta_cdf
 
 PRIOR = 1.0
@@ -16,59 +14,20 @@ PRIOR = 1.0
 _NEGLIGIBLE = 1e-14
 
 
-class JudgedTable(NamedTuple):
-    """Known cases by verdict and truth, unknown ones by verdict."""
-
-    hits: int
-    misses: int
-    rejections: int
-    alarms: int
-    passed: int
-    failed: int
-
-    @property
-    def known(self) -> int:
-        """Cases whose truth is known."""
-        return self.hits + self.misses + self.rejections + self.alarms
-
-
-def judged_table(judged: Mapping[Key, bool], truth: Mapping[Key, bool]) -> JudgedTable:
-    """Count verdicts on known and unknown cases.
-
-    >>> judged_table({"a": True, "b": True}, {"a": False}).alarms
-    1
-    """
-    found = accuracy(judged, truth)
-    unknown = [bool(verdict) for case, verdict in judged.items() if case not in truth]
-    return JudgedTable(
-        hits=found.true_positive,
-        misses=found.false_negative,
-        rejections=found.true_negative,
-        alarms=found.false_positive,
-        passed=sum(unknown),
-        failed=len(unknown) - sum(unknown),
-    )
-
-
-def posterior_of_successes(table: JudgedTable) -> list[float]:
-    """Return the chance of 0, 1, ... successes among the unknown cases."""
-    known_successes = table.hits + table.misses
-    unknown = table.passed + table.failed
-    prior = [
-        _log_beta(known_successes + k, table.known - known_successes + unknown - k)
-        for k in range(unknown + 1)
-    ]
+def posterior_of_successes(known: Accuracy, passed: int, failed: int) -> list[float]:
+    """Return the chance of 0, 1, ... successes among unknown cases, of which the judge passed and failed so many."""
+    successes = known.true_positive + known.false_negative
+    failures = known.true_negative + known.false_positive
+    unknown = passed + failed
     logs: list[list[float]] = [[] for _ in range(unknown + 1)]
-    ways_passed, ways_failed = _log_choices(table.passed), _log_choices(table.failed)
-    misses = [table.misses + k for k in range(table.failed + 1)]
-    rejections = [table.rejections + table.failed - k for k in range(table.failed + 1)]
-    gamma = [math.lgamma(PRIOR + k) for k in range(table.known + unknown + 1)]
-    pair = [math.lgamma(2 * PRIOR + k) for k in range(table.known + unknown + 1)]
-    for first in range(table.passed + 1):
-        hits, alarms = table.hits + first, table.alarms + table.passed - first
+    ways_passed, ways_failed = _log_choices(passed), _log_choices(failed)
+    gamma = [math.lgamma(PRIOR + k) for k in range(successes + failures + unknown + 1)]
+    pair = [math.lgamma(2 * PRIOR + k) for k in range(successes + failures + unknown + 1)]
+    for first in range(passed + 1):
+        hits, alarms = known.true_positive + first, known.false_positive + passed - first
         fixed = ways_passed[first] + gamma[hits] + gamma[alarms]
-        for second in range(table.failed + 1):
-            missed, rejected = misses[second], rejections[second]
+        for second in range(failed + 1):
+            missed, rejected = known.false_negative + second, known.true_negative + failed - second
             logs[first + second].append(
                 fixed
                 + ways_failed[second]
@@ -77,7 +36,10 @@ def posterior_of_successes(table: JudgedTable) -> list[float]:
                 - pair[hits + missed]
                 - pair[alarms + rejected]
             )
-    chances = [prior[k] + _log_sum(terms) for k, terms in enumerate(logs)]
+    chances = [
+        _log_beta(successes + k, failures + unknown - k) + _log_sum(terms)
+        for k, terms in enumerate(logs)
+    ]
     total = _log_sum(chances)
     return [math.exp(each - total) for each in chances]
 

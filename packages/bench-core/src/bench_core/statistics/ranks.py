@@ -86,31 +86,24 @@ def leaderboard(
     if not models:
         raise NotEstimableError("there is no model to rank")
     chosen = list(combinations(models, 2))
-
-    def compared(first: str, second: str) -> Comparison | None:
-        """Compare two models; `None` where they share too little."""
+    above, below = dict.fromkeys(models, 0), dict.fromkeys(models, 0)
+    pairs: list[Comparison] = []
+    untested: list[tuple[str, str]] = []
+    for pair in chosen:
         try:
-            return compare(
-                models[first],
-                models[second],
+            found = compare(
+                *(models[name] for name in pair),
                 clusters=clusters,
-                names=(first, second),
+                names=pair,
                 level=1.0 - alpha,
                 together=len(chosen),
             )
         except NotEstimableError:
-            return None
-
-    tested = {pair: compared(*pair) for pair in chosen}
-    untested = [pair for pair, found in tested.items() if found is None]
-    pairs = tuple(filter(None, tested.values()))
-    above = dict.fromkeys(models, 0)
-    below = dict.fromkeys(models, 0)
-    for each in pairs:
-        if each.p_adjusted is not None and each.p_adjusted < alpha:
-            better, worse = each.new, each.baseline
-            if each.difference.estimate < 0.0:
-                better, worse = worse, better
+            untested.append(pair)
+            continue
+        pairs.append(found)
+        if found.p_adjusted is not None and found.p_adjusted < alpha:
+            better, worse = pair if found.difference.estimate >= 0.0 else pair[::-1]
             above[worse] += 1
             below[better] += 1
     ranks = [
@@ -123,7 +116,9 @@ def leaderboard(
         for name, scores in models.items()
     ]
     ranks.sort(key=lambda each: -math.inf if each.rate is None else each.rate, reverse=True)
-    return Leaderboard(alpha=alpha, ranks=tuple(ranks), pairs=pairs, untested=tuple(untested))
+    return Leaderboard(
+        alpha=alpha, ranks=tuple(ranks), pairs=tuple(pairs), untested=tuple(untested)
+    )
 
 
 def dominance(

@@ -105,20 +105,31 @@ def interval_of(mean: WeightedMean, *, estimand: Estimand, level: float = 0.95) 
     0.750 [0.161, 0.979]
     """
     if estimand == "new_tasks":
-        return _new_tasks(mean, level)
-    if estimand == "same_tasks":
-        return _same_tasks(mean, level)
-    raise ValueError(f"a mean of scores has no interval for the estimand {estimand!r}")
+        found = _new_tasks(mean, level)
+    elif estimand == "same_tasks":
+        found = _same_tasks(mean, level)
+    else:
+        raise ValueError(f"a mean of scores has no interval for the estimand {estimand!r}")
+    return Interval(
+        estimate=mean.estimate,
+        level=level,
+        estimand=estimand,
+        n=mean.trials,
+        tasks=len(mean.tasks),
+        clusters=mean.clusters,
+        **found._asdict(),
+    )
 
 
-class _Question(NamedTuple):
-    estimand: Estimand
-    level: float
-    quantile: float
+class _Found(NamedTuple):
+    low: float
+    high: float
+    method: str
     notes: tuple[str, ...]
+    effective_n: float | None = None
 
 
-def _new_tasks(mean: WeightedMean, level: float) -> Interval:
+def _new_tasks(mean: WeightedMean, level: float) -> _Found:
     if mean.clusters == 1:
         raise NotEstimableError(
             "all scored trials are of one cluster (one task or template), which says nothing "
@@ -127,9 +138,9 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
     clusters = mean.effective_clusters
     variance = mean.variance_over_new_tasks()
     quantile = t_or_normal_quantile(level, clusters - 1.0)
-    question = _Question("new_tasks", level, quantile, _cluster_notes(mean.clusters, clusters))
+    notes = _cluster_notes(mean.clusters, clusters)
     if not mean.bounded:
-        return _unbounded(mean, variance, question, "cluster-robust t")
+        return _unbounded(mean, variance, quantile, "cluster-robust t", notes)
     lowest, highest = mean.effective_n_bounds()
     heaviest = max(mean.cluster_weights())
     # as little as if every cluster deviated as far as one of the heaviest can
@@ -145,12 +156,12 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
         effective = max(min(effective, added * (1.0 - added) / added_variance), least)
         middle += _MOVED * (added - mean.estimate)
     either = [wilson_limits(each, effective, quantile) for each in (mean.estimate, middle)]
-    limits = min(low for low, _ in either), max(high for _, high in either)
     rare = rare_limits(*mean.cluster_totals(), level=level)
     if rare is not None:
         method += ", joined with Dirichlet limits"
-        limits = min(rare[0], limits[0]), max(rare[1], limits[1])
-    return _interval(mean, question, limits, method, effective)
+        either.append(rare)
+    low, high = min(low for low, _ in either), max(high for _, high in either)
+    return _Found(low, high, method, notes, effective)
 
 
 def _cluster_notes(clusters: int, effective: float) -> tuple[str, ...]:
@@ -163,8 +174,8 @@ def _cluster_notes(clusters: int, effective: float) -> tuple[str, ...]:
     return ()
 
 
-def _same_tasks(mean: WeightedMean, level: float) -> Interval:
-    single = mean.single_trial_tasks
+def _same_tasks(mean: WeightedMean, level: float) -> _Found:
+    single = sum(task.trials == 1 for task in mean.tasks)
     if single == len(mean.tasks):
         raise NotEstimableError(
             "with one trial per task nothing shows how much a task's outcome varies between "
@@ -175,15 +186,15 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
         "allow, and is right only if no trial is missing because of how it would have ended"
     )
     notes = (note,) if single else ()
-    question = _Question("same_tasks", level, t_or_normal_quantile(level, None), notes)
+    quantile = t_or_normal_quantile(level, None)
     variance = mean.variance_over_same_tasks()
     if not mean.bounded:
-        return _unbounded(mean, variance, question, "stratified normal")
+        return _unbounded(mean, variance, quantile, "stratified normal", notes)
     _, trials = mean.effective_n_bounds()
     effective = _effective_n(mean.estimate, variance, none=trials, certain=trials)
     method = "Wilson on the effective sample size of the stratified variance"
-    limits = wilson_limits(mean.estimate, effective, question.quantile)
-    return _interval(mean, question, limits, method, effective)
+    low, high = wilson_limits(mean.estimate, effective, quantile)
+    return _Found(low, high, method, notes, effective)
 
 
 def _add_two(mean: WeightedMean, variance: float, number: float) -> tuple[float, float]:
@@ -211,34 +222,13 @@ def _effective_n(estimate: float, variance: float, *, none: float, certain: floa
     return spread / variance if variance > 0.0 else certain
 
 
-def _unbounded(mean: WeightedMean, variance: float, question: _Question, method: str) -> Interval:
+def _unbounded(
+    mean: WeightedMean, variance: float, quantile: float, method: str, notes: tuple[str, ...]
+) -> _Found:
     if variance <= 0.0:
         raise NotEstimableError(
             "scores outside 0 to 1 that are all alike do not show how much others vary"
         )
-    half = question.quantile * math.sqrt(variance)
-    notes = (*question.notes, "scores outside 0 to 1: no Wilson interval")
-    limits = (mean.estimate - half, mean.estimate + half)
-    return _interval(mean, question._replace(notes=notes), limits, method)
-
-
-def _interval(
-    mean: WeightedMean,
-    question: _Question,
-    limits: tuple[float, float],
-    method: str,
-    effective: float | None = None,
-) -> Interval:
-    return Interval(
-        estimate=mean.estimate,
-        low=limits[0],
-        high=limits[1],
-        level=question.level,
-        method=method,
-        estimand=question.estimand,
-        n=mean.trials,
-        effective_n=effective,
-        tasks=len(mean.tasks),
-        clusters=mean.clusters,
-        notes=question.notes,
-    )
+    half = quantile * math.sqrt(variance)
+    notes = (*notes, "scores outside 0 to 1: no Wilson interval")
+    return _Found(mean.estimate - half, mean.estimate + half, method, notes)

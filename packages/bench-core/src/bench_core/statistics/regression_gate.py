@@ -210,7 +210,7 @@ def _limits(
     """Return the fields of a check about the size of the difference."""
     try:
         trials = trial_units(new, baseline)
-        groups = cluster_units(new, baseline, clusters, checked=True)
+        groups = cluster_units(new, baseline, clusters)
     except NotEstimableError as error:
         means = task_differences(new, baseline).values()
         return {"difference": math.fsum(means) / len(means), "reason": str(error)}

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from bench_core.errors import NotEstimableError, UnknownTaskError
+from bench_core.errors import UnknownTaskError
 from bench_core.records import SUCCESS_SCORE, Status, Task
-from bench_core.statistics.clustering import TaskMean, macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.clustering import (
+    TaskMean,
+    WeightedMean,
+    macro_mean,
+    reduce_tasks,
+    task_mean,
+)
 from bench_core.statistics.counts import ordered
+from bench_core.statistics.intervals import Estimand, Interval, or_reason
 from bench_core.statistics.rates import interval_of
+from bench_core.statistics.scores import EndedTrials
 from bench_core.statistics.summary_records import Bounds, Coverage, Rate, Slice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.statistics.clustering import WeightedMean
-    from bench_core.statistics.intervals import Estimand, Interval
-    from bench_core.statistics.scores import EndedTrials
 
 
 class Entry(NamedTuple):
@@ -84,9 +87,18 @@ def slice_of(name: str, entries: Sequence[Entry], level: float) -> Slice:
     excluded: Counter[Status] = Counter()
     for entry in entries:
         excluded.update(entry.excluded)
+    planned = sum(entry.trials for entry in entries)
+    ended = sum(entry.results for entry in entries)
     return Slice(
         name=name,
-        coverage=_coverage(entries),
+        coverage=Coverage(
+            tasks=len(entries),
+            tasks_scored=sum(entry.success is not None for entry in entries),
+            trials=planned,
+            results=ended,
+            scored=ended - excluded.total(),
+            missing=max(0, planned - ended),
+        ),
         success=success_rate(entries, level),
         score=None
         if all(entry.score is entry.success for entry in entries)
@@ -108,8 +120,7 @@ def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = Fals
     if of_scores and all(entry.score is entry.success for entry in entries):
         return None
     means = [entry.score if of_scores else entry.success for entry in entries]
-    tasks = [mean for mean in means if mean]
-    return _rate_of(macro_mean(tasks), level) if tasks else _nothing_scored()
+    return _rate([mean for mean in means if mean], level, macro_mean)
 
 
 def group_slices(entries: Iterable[Entry], level: float) -> dict[str, tuple[Slice, ...]]:
@@ -165,50 +176,30 @@ def _means(task: Task, scores: list[float]) -> tuple[TaskMean | None, TaskMean |
     return success, next(iter(reduce_tasks({task.task_id: scores}, cluster)), None)
 
 
-def _coverage(entries: Sequence[Entry]) -> Coverage:
-    planned = sum(entry.trials for entry in entries)
-    ended = sum(entry.results for entry in entries)
-    return Coverage(
-        tasks=len(entries),
-        tasks_scored=sum(entry.success is not None for entry in entries),
-        trials=planned,
-        results=ended,
-        scored=ended - sum(sum(entry.excluded.values()) for entry in entries),
-        missing=max(0, planned - ended),
-    )
+def _rate(
+    tasks: Sequence[TaskMean],
+    level: float,
+    average: Callable[[Sequence[TaskMean]], WeightedMean] = task_mean,
+) -> Rate:
+    if not tasks:
+        reason = "no trial was scored"
+        refused: dict[Estimand, str] = {"new_tasks": reason, "same_tasks": reason}
+        return Rate(estimate=None, tasks=0, trials=0, clusters=0, refused=refused)
+    mean, refused = average(tasks), {}
 
+    def interval(estimand: Estimand) -> Interval | None:
+        make = partial(interval_of, mean, estimand=estimand, level=level)
+        return or_reason(make, estimand, refused)
 
-def _rate(tasks: Sequence[TaskMean], level: float) -> Rate:
-    return _rate_of(task_mean(tasks), level) if tasks else _nothing_scored()
-
-
-def _rate_of(mean: WeightedMean, level: float) -> Rate:
-    refused: dict[Estimand, str] = {}
     return Rate(
         estimate=mean.estimate,
         tasks=len(mean.tasks),
         trials=mean.trials,
         clusters=mean.clusters,
-        new_tasks=_interval_or_reason(mean, "new_tasks", level, refused),
-        same_tasks=_interval_or_reason(mean, "same_tasks", level, refused),
+        new_tasks=interval("new_tasks"),
+        same_tasks=interval("same_tasks"),
         refused=refused,
     )
-
-
-def _interval_or_reason(
-    mean: WeightedMean, estimand: Estimand, level: float, refused: dict[Estimand, str]
-) -> Interval | None:
-    try:
-        return interval_of(mean, estimand=estimand, level=level)
-    except NotEstimableError as error:
-        refused[estimand] = str(error)
-        return None
-
-
-def _nothing_scored() -> Rate:
-    reason = "no trial was scored"
-    refused: dict[Estimand, str] = {"new_tasks": reason, "same_tasks": reason}
-    return Rate(estimate=None, tasks=0, trials=0, clusters=0, refused=refused)
 
 
 def _on_its_own(entry: Entry) -> Entry:
