@@ -6,22 +6,22 @@ Of the answer nothing is said: it is given at the end. A task whose answer alone
 from __future__ import annotations
 
 import json
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkstemp
 from typing import Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import Step, Task
-from bench_core.records.codec import decode_json
 from webarena_runner.evaluation import (
     ANSWER_EVALUATOR,
     CONFIG_FILE,
     HAR_FILE,
     read_config,
-    recording_fault,
+    read_recording,
 )
 from webarena_runner.evaluators import Evaluator
 
@@ -43,19 +43,23 @@ def passed_after(
     begun = [each.started for each in steps if each.started is not None]
     if len(begun) < len(steps):
         raise EvaluationError("the steps have no times")
-    if fault := recording_fault(folder):
+    document, fault = read_recording(folder)
+    if fault:
         raise EvaluationError(fault)
     config = read_config(folder / CONFIG_FILE)
-    document = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))
     found: list[bool | None] = []
-    with TemporaryDirectory(prefix="webarena-steps-") as scratch:
-        har, before = Path(scratch) / HAR_FILE, -1
+    handle, name = mkstemp(prefix="webarena-steps-", suffix=".har")
+    os.close(handle)
+    cut, before = Path(name), -1
+    try:
         for count, text in _recordings(document, begun[1:]):
             if count == before:  # no request since: nothing changed
                 found.append(found[-1])
                 continue
             before = count
-            har.write_text(text, encoding="utf-8")
+            if text is not None:
+                cut.write_text(text, encoding="utf-8")
+            har = folder / HAR_FILE if text is None else cut
             result = evaluator.result(config, task.task_id, None, har)
             checks = result["evaluators_results"]
             if len(checks) != len(definitions):
@@ -64,11 +68,13 @@ def passed_after(
             decided = [checks[place] for place in wanted]
             unknown = any(each["status"] == "error" for each in decided)
             found.append(None if unknown else all(each["score"] >= 1.0 for each in decided))
+    finally:
+        cut.unlink()
     return found
 
 
-def _recordings(document: Any, ends: Sequence[datetime]) -> Iterator[tuple[int, str]]:
-    """Yield the recording up to each of `ends`, and then the whole one, each with its number of requests."""
+def _recordings(document: Any, ends: Sequence[datetime]) -> Iterator[tuple[int, str | None]]:
+    """Yield the number of requests up to each of `ends` and in all, and the recording of them; None is the whole."""
     entries = document["log"]["entries"]
     # each is written once, as a long recording has a thousand of them
     texts = [json.dumps(each, separators=(",", ":")) for each in entries]
@@ -81,5 +87,8 @@ def _recordings(document: Any, ends: Sequence[datetime]) -> Iterator[tuple[int, 
     head, _, tail = rest.partition('"entries":[]')
     for end in (*ends, None):
         count = len(entries) if end is None else bisect_left(sorted_times, end)
+        if count == len(entries):
+            yield count, None
+            continue
         kept = (texts[place] for place in sorted(order[:count]))
         yield count, f'{{"log":{head}"entries":[{",".join(kept)}]{tail}}}'

@@ -28,7 +28,7 @@ from bench_core.records import AgentEnding, IntegrityCode, Task
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
-from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, recording_fault, write_answer
+from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, read_recording, write_answer
 from webarena_runner.extraction import Extraction, restated
 from webarena_runner.login.browser_login import inject_cookies, log_in_live
 from webarena_runner.login.http_login import cdp_cookies, enter_all
@@ -306,7 +306,7 @@ class SiteEnvironment(TrialEnvironment):
             self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", str(ending_act))
         if self._har is not None and self._har.problems and self._act is None:
             raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
-        if fault := recording_fault(given.context.folder):
+        if fault := read_recording(given.context.folder)[1]:
             raise EnvironmentFaultError(f"the recorder failed: {fault}")
         asked = Extraction.of(given.context.config)
         if asked is None:

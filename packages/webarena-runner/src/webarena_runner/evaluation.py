@@ -101,7 +101,7 @@ def _evaluate(task: Task, folder: Path, evaluator: Evaluator | None, answered: P
         result["status"] == "error"
         and judge.result(config, task.task_id, None, har)["status"] != "error"
     )
-    fault = None if result["evaluators_results"] else recording_fault(folder)
+    fault = None if result["evaluators_results"] else read_recording(folder)[1]
     undecided = result["status"] == "error" and not caused_by_answer
     error = None
     if result["status"] == "error":
@@ -133,14 +133,15 @@ def _evaluate(task: Task, folder: Path, evaluator: Evaluator | None, answered: P
     return found.model_copy(update={name: value for name, value in more.items() if value})
 
 
-def recording_fault(folder: Path) -> str | None:
-    """Return why the recording in `folder` cannot be evaluated, or None when it can."""
+def read_recording(folder: Path) -> tuple[Any, str | None]:
+    """Return the recording in `folder`, and why it cannot be evaluated, or None when it can."""
     try:
-        entries = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
+        document: Any = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))
+        entries = document["log"]["entries"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"{HAR_FILE} is no HAR: {error!r}"
+        return None, f"{HAR_FILE} is no HAR: {error!r}"
     # without entries the evaluator reports an error even for tasks that check the answer alone
-    return None if entries else f"{HAR_FILE} has no entries: no request was recorded"
+    return document, None if entries else f"{HAR_FILE} has no entries: no request was recorded"
 
 
 def write_answer(folder: Path, answer: JsonValue) -> None:
@@ -188,15 +189,10 @@ def _read(path: Path) -> str:
 
 
 def read_config(path: Path) -> EnvironmentConfig:
-    """Read the sites' URLs of a trial.
+    """Return the sites' URLs of a trial that `write_config` stored, or the official tools.
 
     Raises:
         EvaluationError: The file is missing, or does not name them.
-    """
-    """Return the sites' URLs that `write_config` stored, or the official tools.
-
-    Raises:
-        EvaluationError: They cannot be read.
     """
     text = _read(path)
     try:
