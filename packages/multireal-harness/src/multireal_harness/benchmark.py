@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EvaluationError, InputError
 from bench_core.redaction import Redactor
+from bench_core.run_folder import FINISH_STATE
 from bench_core.trial import Evaluation, Evidence, IntegrityWatch
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
+from multireal_harness.each_step import passed_after
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules, evaluate, judged_case, unscored
 from multireal_harness.results import as_evaluation, evidence_in, keep_evaluation
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Task
+    from bench_core.records import Step, Task, TrialResult
     from bench_core.runs import PreparedRun, Purpose, RunOptions
     from multireal_harness.label_files import LabelFiles
 
@@ -165,6 +167,24 @@ class MultiRealBenchmark:
             flags=(*scored.flags, *([UNNEEDED] if found else [])),
             details={**scored.details, "unneeded_acts": found, "watched_for": watched},
         )
+
+    step_files = frozenset({FINISH_STATE})
+
+    @property
+    def step_rules(self) -> str:
+        """What `passed_after` scores by."""
+        return f"{self.rules.profile}, states"
+
+    def passed_after(
+        self, task: Task, result: TrialResult, folder: Path, steps: Sequence[Step]
+    ) -> Sequence[bool | None]:
+        """Return whether the apps' states after each step pass the checks of states.
+
+        Raises:
+            EvaluationError: The apps are not the built-in ones, or their histories do not show it.
+        """
+        self._refuse_foreign_scripts(task)
+        return passed_after(task, result, folder, steps, self.rules)
 
     def _refuse_foreign_scripts(self, task: Task) -> None:
         """Raise for a task with scripts that these tasks do not have: a run folder may be a stranger's."""

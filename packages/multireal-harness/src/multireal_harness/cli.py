@@ -235,7 +235,12 @@ def import_(results: Path, tasks_dir: str | None, out: Path, **options: Any) -> 
 
 @common_command(main, _tasks_dir_option, _judge_options, _rule_options)
 def rescore(
-    run_folder: Path, name: str | None, as_json: bool, tasks_dir: str | None, **options: Any
+    run_folder: Path,
+    name: str | None,
+    each_step: bool,
+    as_json: bool,
+    tasks_dir: str | None,
+    **options: Any,
 ) -> None:
     """Score a finished run again from its stored end states, without a browser."""
     from bench_core.files import folder_name  # as what follows
@@ -251,7 +256,13 @@ def rescore(
     tasks = None if tasks_dir is None else load_tasks(tasks_dir)
     benchmark = MultiRealBenchmark(tasks, rules=rules, labels=labels)
     execute_rescore(
-        benchmark, run_folder, name=name, profile=rules.profile, workers=4, as_json=as_json
+        benchmark,
+        run_folder,
+        name=name,
+        profile=rules.profile,
+        workers=4,
+        each_step=each_step,
+        as_json=as_json,
     )
     if labels is not None:
         chosen = labels.choose(rules.judge)

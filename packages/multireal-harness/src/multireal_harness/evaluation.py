@@ -146,7 +146,7 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
     if not definition.evals:
         # REAL itself passes such a task, because `all([])` is true
         raise EvaluationError(f"{task.task_id!r} cannot be scored: it has no evals")
-    checks = _checks(task, definition, evidence.states, rules)
+    checks = checks_of_states(task, definition, evidence.states, rules)
     # Have the judge grade the agent's answer where the task asks for it
     grades = {
         str(index): await _grade(definition, index, one, evidence, rules)
@@ -190,9 +190,10 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
     )
 
 
-def _checks(
+def checks_of_states(
     task: Task, definition: Definition, states: dict[str, Any], rules: EvaluationRules
 ) -> tuple[Check, ...]:
+    """Return what the evals that end states decide say of these states."""
     state = scoring_state(definition, states)
     asked = definition if rules.queries == "original" else _fixed(definition)
     sources: Any = task.config.get("eval_scripts", {})
@@ -318,7 +319,7 @@ def _fixed_side(
     fixed = _fixed(definition)
     if fixed == definition or evidence.health == "incomplete":
         return None
-    checks = _checks(task, definition, evidence.states, EvaluationRules(queries="fixed"))
+    checks = checks_of_states(task, definition, evidence.states, EvaluationRules(queries="fixed"))
     changed: list[JsonValue] = [
         index
         for index, (before, after) in enumerate(zip(definition.evals, fixed.evals, strict=True))

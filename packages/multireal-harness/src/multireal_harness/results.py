@@ -35,7 +35,7 @@ def evidence_in(trial: Evidence, rules: EvaluationRules) -> StateEvidence:
     takes_old = first is not None and rules.judge is None and rules.keep_judgements
     return StateEvidence(
         # the states are lost with the browser: queries run on nothing, and the trial fails
-        states={} if closed else _states(folder),
+        states={} if closed else states_in(folder),
         health="suspect" if closed else _health(folder, trial.details),
         folder=folder,
         answer=trial.ending.answer,
@@ -106,9 +106,14 @@ def _failure_mode(evaluation: Evaluation, trial: Evidence) -> FailureMode | None
     return FailureMode.WRONG_END_STATE
 
 
-def _states(folder: Path) -> dict[str, object]:
+def states_in(folder: Path) -> dict[str, Any]:
+    """Return the apps' end states.
+
+    Raises:
+        EvaluationError: They are missing or cannot be read.
+    """
     try:
-        states: dict[str, object] = read_json(folder / FINISH_STATE)
+        states: dict[str, Any] = read_json(folder / FINISH_STATE)
     except (FileNotFoundError, RecordError) as error:
         raise EvaluationError(f"{folder / FINISH_STATE} cannot be read: {error}") from error
     return states

@@ -14,7 +14,6 @@ from bench_core.cli import (
     Check,
     common_command,
     demo_workers_option,
-    each_step_option,
     execute_rescore,
     json_option,
     json_text,
@@ -138,7 +137,6 @@ def run(**options: Any) -> tuple[Prepare, WebArenaRunOptions]:
     click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
                  help="Score with the webarena-verified of this interpreter's environment."),
     _SITES_OF_RUN,
-    each_step_option,
 )  # fmt: skip
 def rescore(
     *,

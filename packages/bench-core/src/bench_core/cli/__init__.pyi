@@ -15,7 +15,6 @@ from .groups import CommandUndecided as CommandUndecided
 from .groups import runner_group as runner_group
 from .machines import machine_commands as machine_commands
 from .options import demo_workers_option as demo_workers_option
-from .options import each_step_option as each_step_option
 from .options import json_option as json_option
 from .options import run_options as run_options
 from .options import task_options as task_options

@@ -19,7 +19,7 @@ from bench_core.cli.groups import runner_group
 from bench_core.cli.machines import machines
 from bench_core.cli.new import new
 from bench_core.cli.nodes import nodes
-from bench_core.cli.options import each_step_option, json_option
+from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
 from bench_core.cli.study import study
 from bench_core.cli.tables import render_table
@@ -82,7 +82,7 @@ def run(benchmark: str, **options: Any) -> tuple[Prepare, RunOptions]:
     return prepare_installed(benchmark), RunOptions(**options)
 
 
-@common_command(main, _BENCHMARK, each_step_option)
+@common_command(main, _BENCHMARK)
 def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
     """Score a finished run of BENCHMARK again from its artifacts."""
     from bench_core.discovery import load_benchmark

@@ -257,15 +257,11 @@ def run_options(
 rescore_options = stacked(
     click.argument("run_folder", type=_EXISTING_FOLDER),
     click.option("--name", metavar="NAME", help="Name of the rescore.  [default: the time]"),
+    click.option("--each-step", is_flag=True,
+                 help="Score nothing again; find after which steps the state passed, for reports (step_scores.jsonl)."),
     json_option,
-)
-"""What a `rescore` command takes: the run folder and `--json`."""
-
-each_step_option = click.option(
-    "--each-step", is_flag=True,
-    help="Score nothing again; find after which steps the state passed, for reports (step_scores.jsonl).",
 )  # fmt: skip
-"""For the `rescore` of benchmarks whose recordings show it."""
+"""What a `rescore` command takes: the run folder and `--json`."""
 
 import_options = stacked(
     click.argument("results", type=_EXISTING_FOLDER),

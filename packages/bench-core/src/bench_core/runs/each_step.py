@@ -134,6 +134,8 @@ def _scored(scorer: StepScorer, run: RunView, task: Task, result: TrialResult) -
             refuse_unusual(folder, below=True)
             refuse_changed((each for each in result.artifacts if each.path in wanted), folder)
             steps = read_lines(folder / TRAJECTORY, Step).records
+            if not steps:
+                raise EvaluationError("the trial has no steps")  # noqa: TRY301  # reported in one way
             passed = tuple(scorer.passed_after(task, result, folder, steps))
     except (EvaluationError, RefusedFileError) as error:
         return scores.model_copy(update={"why_unknown": str(error)})

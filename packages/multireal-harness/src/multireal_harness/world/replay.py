@@ -109,6 +109,23 @@ def disagreements(beginning: Beginning, report: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def report_before(app: str, report: Mapping[str, Any], end_ms: float) -> dict[str, Any]:
+    """Return what `/finish` would have shown at a time, from an end state that agrees with its history.
+
+    Args:
+        app: Which of the built-in apps.
+        report: What its `/finish` shows at the end.
+        end_ms: The time, in milliseconds since 1970; what was done before it counts.
+    """
+    initial = report["initialstate"]
+    actions = [each for each in report["actionhistory"] if each["timestamp"] < end_ms]
+    state = _replayed(app, initial, actions)
+    return {
+        **_differences(app, initial, state),
+        "actionhistory": actions, "initialstate": initial, "finalstate": state, "state": state,
+    }  # fmt: skip
+
+
 def _replayed(app: str, initial: _State, actions: Sequence[Any]) -> _State:
     state = copy.deepcopy(initial)
     for index, action in enumerate(actions):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -19,9 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(
-    0, str(Path(__file__).resolve().parents[2] / "packages/webarena-runner/tests/helpers")
-)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/helpers"))
 
 from variants import wrong_variants  # needs the path above
 
@@ -29,6 +26,7 @@ from bench_core.errors import EvaluationError
 from bench_core.records import Step, Task
 from bench_core.run_folder import read_lines, read_run
 from bench_core.runs import score_each_step
+from bench_core.seeded import seeded
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.each_step import passed_after
 from webarena_runner.evaluation import ANSWER_EVALUATOR, HAR_FILE, evaluate
@@ -62,7 +60,7 @@ def main() -> int:
         place = Path(name)
         run = asked.run or _played(place / "played")
         right, wrong = _trials(run, place)
-        drawn = random.Random(asked.seed).sample(wrong, min(asked.wrong, len(wrong)))
+        drawn = seeded(asked.seed).sample(wrong, min(asked.wrong, len(wrong)))
         failed = _compared("solutions", right, place) + _compared("wrong recordings", drawn, place)
         ratio = _cost(run, place)
     return 1 if failed or ratio > MOST else 0
