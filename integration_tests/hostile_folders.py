@@ -6,6 +6,7 @@ code, hang, or take all memory. What lies outside holds `CANARY`, which must sho
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -17,13 +18,14 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
 from bench_core.records import Step
-from bench_core.testing import make_run
+from bench_core.testing import make_run, reseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CANARY", "KINDS", "hostile_run"]
+__all__ = ["CANARY", "KINDS", "RAN", "hostile_run"]
 
 CANARY = "canary-7f3a-of-a-private-file"
 SCRIPT = '<img src=x onerror="window.__ran=1"><script>window.__ran=1</script>\');window.__ran=1;//'
@@ -38,14 +40,16 @@ _PIXEL = bytes.fromhex(
 )
 
 
-def hostile_run(place: Path, seed: int, *, benchmark: str = "webarena") -> tuple[Path, str]:
+def hostile_run(
+    place: Path, seed: int, *, benchmark: str = "webarena", kind: str | None = None
+) -> tuple[Path, str]:
     """Make a hostile run in `place`, beside the folder `outside`; return it and what was done to it."""
     chance = random.Random(seed)  # noqa: S311  # not cryptography
     outside = place / "outside"
     _make_outside(outside)
     run = make_run(place / "run", tasks=2, trials=2, benchmark=benchmark, seed=seed, artifacts=True)
     _leave_evidence(run)
-    name = list(KINDS)[seed % len(KINDS)]
+    name = kind or list(KINDS)[seed % len(KINDS)]
     done = KINDS[name](run, outside, chance)
     return run, f"{name}: {done}"
 
@@ -449,6 +453,79 @@ def events(run: Path, _: Path, chance: random.Random) -> str:
     return str(odd)
 
 
+RAN = "ran-code-of-a-stranger"
+"""A file of this name in `outside` shows that something in a folder was run."""
+
+
+def _acts(outside: Path) -> tuple[str, ...]:
+    """Return texts that do something where a reader runs, imports, unpacks, expands, opens or asks for them."""
+    ran = outside / RAN
+    touch = f"touch {ran}"
+    write = f"open({str(ran)!r}, 'w').close()"
+    (outside / "stranger.py").write_text(write)
+    asked = os.environ.get("STRANGER_URL", "http://127.0.0.1:9")
+    return (
+        write, f"__import__('os').system({touch!r})", f"import os; os.system({touch!r})", f"${{({touch})}}$({touch})",
+        f"`{touch}`", f"x; {touch} #", f"| {touch}", "stranger:Agent", "stranger", f"{outside}/stranger.py:Agent",
+        f"cos\nsystem\n(S{touch!r}\ntR.", f"!!python/object/apply:os.system [{touch!r}]",
+        f"{{{{ cycler.__init__.__globals__.os.system({touch!r}) }}}}", f"%{{{touch}}}", f"ext::sh -c {touch}",
+        f"{asked}/x", f"s3://127.0.0.1/{asked}", "s3://stranger/run", "gs://stranger/run", f"{asked}/x.har",
+        f"ftp://{asked[7:]}/x", f"file://{outside}/secret.txt", f"{outside}/secret.txt", "//127.0.0.1/share/x",
+        "git+" + asked, f"@{outside}/secret.txt", f"--config={outside}/secret.txt", "-o", SCRIPT, LINK, ESCAPES.rstrip("\ud800"),
+    )  # fmt: skip
+
+
+def acts_everywhere(run: Path, outside: Path, chance: random.Random) -> str:
+    """Put such texts into a few, many or all fields of a real run, and seal it again as a forger would."""
+    benchmark = json.loads((run / "run.json").read_text())["benchmark"]
+    stored = chance.choice(sorted((Path(__file__).parent / "stored_runs" / benchmark).iterdir()))
+    shutil.rmtree(run)
+    shutil.copytree(stored, run)
+    share = chance.choice((0.01, 0.03, 0.1, 1.0))
+    texts = _acts(outside)
+
+    def spoil(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            more = {}
+            if key in {"details", "config"}:
+                name = chance.choice(("eval_scripts", "prepare", "script", "url", "$ref"))
+                more[name] = chance.choice((chance.choice(texts), {"check.py": texts[0]}))
+            return {name: spoil(each, name) for name, each in value.items()} | more
+        if isinstance(value, list):
+            return [spoil(each, key) for each in value]
+        spoiled = isinstance(value, str) and chance.random() < share and key not in _CLOSED
+        return chance.choice(texts) if spoiled else value
+
+    for path in sorted(each for each in run.rglob("*") if each.is_file()):
+        packed = path.suffix == ".gz"
+        data = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        try:
+            lines = (
+                [json.loads(data)]
+                if path.suffix != ".jsonl"
+                else [*map(json.loads, data.splitlines())]
+            )
+        except ValueError:
+            continue
+        text = "".join(json.dumps(spoil(each)) + "\n" for each in lines).encode()
+        path.write_bytes(gzip.compress(text) if packed else text)
+    away = chance.random() < 0.3
+    if away:
+        where = {"url": chance.choice(texts), "manifest_sha256": "0" * 64}
+        _rewrite(run, lambda each: each.update(stored=where))
+    _rewrite(run, lambda _: None)
+    with contextlib.suppress(InputError, LookupError, ValueError):
+        reseal(run)
+    return f"{share:.0%} of {stored.name}{', stored elsewhere' if away else ''}"
+
+
+_CLOSED = {
+    *("kind", "phase", "state", "outcome", "time", "at", "started", "finished", "event", "code", "benchmark", "status"),
+    *("sha256", "world", "profile", "timing", "source", "agent", "browser", "way", "path", "process", "task_id"),
+}  # fmt: skip
+"""Fields whose value a record checks, so that the rest of it would not be read with another one."""
+
+
 def archive(run: Path, _: Path, chance: random.Random) -> str:
     """Leave a log of Inspect whose samples unpack to gigabytes beside the run."""
     path = run.parent / "bomb.eval"
@@ -471,7 +548,7 @@ KINDS: dict[str, Callable[[Path, Path, random.Random], str]] = {
         file_link, evidence_link, folder_link, parent_link, report_link, written_link, pipe, special, sparse,
         many_lines, long_line, deep, deep_within, lying, not_utf8, no_numbers, large_numbers, many_trials,
         doubled_keys, out_of_folder, picture_outside, long_names, packed, odd_har, many_files, wrong_kinds,
-        versions, odd_files, events, archive,
+        versions, odd_files, events, archive, acts_everywhere,
     )
 } | {
     "html": _texts(SCRIPT, "script"),

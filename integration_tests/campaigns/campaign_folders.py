@@ -16,8 +16,10 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import sys
 import tempfile
+import threading
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hostile_folders import CANARY, KINDS, hostile_run  # needs the path above
+from hostile_folders import CANARY, KINDS, RAN, hostile_run  # needs the path above
 
 from bench_core import exit_codes
 
@@ -56,6 +58,7 @@ def main() -> int:
     parser.add_argument(
         "--pages", type=int, default=10**9, help="pages that are opened in Chromium"
     )
+    parser.add_argument("--kind", choices=KINDS, help="this kind alone")
     asked = parser.parse_args()
     for module in (
         "bench_core.cli.main",
@@ -69,7 +72,7 @@ def main() -> int:
         for number in range(asked.times):
             place = Path(tempfile.mkdtemp(prefix="hostile-"))
             try:
-                problems = _in_a_process(place, asked.seed + number)
+                problems = _in_a_process(place, asked.seed + number, asked.kind)
                 if number < asked.pages and (place / "out").is_dir():
                     shutil.move(place / "out", f"{pages}/{asked.seed + number}")
             finally:
@@ -92,7 +95,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _in_a_process(place: Path, seed: int) -> list[str]:
+def _in_a_process(place: Path, seed: int, kind: str | None) -> list[str]:
     """Try a folder in a process of its own, so that what one takes of memory is not the next one's."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -100,7 +103,7 @@ def _in_a_process(place: Path, seed: int) -> list[str]:
         # memory that is taken beyond this ends a command as a crash
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_MB << 20,) * 2)
         try:
-            problems = _try(place, seed)
+            problems = _try(place, seed, kind)
         except BaseException:  # noqa: BLE001  # it must not go on as a second parent
             problems = [traceback.format_exc()]
         os.write(writer, json.dumps(problems)[:60_000].encode())
@@ -115,17 +118,21 @@ def _in_a_process(place: Path, seed: int) -> list[str]:
         return [f"its process died, or said {told[:300]!r}"]
 
 
-def _try(place: Path, seed: int) -> list[str]:
-    benchmark = list(_BENCHMARKS)[seed // len(KINDS) % len(_BENCHMARKS)]
-    run, done = hostile_run(place, seed, benchmark=benchmark)
-    before = _state_of(place / "outside")
+def _try(place: Path, seed: int, kind: str | None) -> list[str]:
+    turn = seed if kind else seed // len(KINDS)
+    benchmark = list(_BENCHMARKS)[turn % len(_BENCHMARKS)]
     problems: list[str] = []
-    said = ""
-    for module, *arguments in _commands(run, benchmark):
-        problem, output = _invoke(module, arguments)
-        said += output
-        if problem:
-            problems.append(f"{' '.join(arguments[:2])}: {problem}")
+    with _noticed(place, problems):
+        run, done = hostile_run(place, seed, benchmark=benchmark, kind=kind)
+        before = _state_of(place / "outside")
+        said = ""
+        for module, *arguments in _commands(run, benchmark):
+            problem, output = _invoke(module, arguments)
+            said += output
+            if problem:
+                problems.append(f"{' '.join(arguments[:2])}: {problem}")
+    if (place / "outside" / RAN).exists():
+        problems.append("something of the folder was run")
     if CANARY in said:
         problems.append("the canary was printed")
     if found := _SHOWN.search(said):
@@ -142,6 +149,72 @@ def _try(place: Path, seed: int) -> list[str]:
     return [f"{done}: {each}" for each in problems]
 
 
+@contextlib.contextmanager
+def _noticed(place: Path, problems: list[str]) -> Iterator[None]:
+    """Note what the commands ask for, and which programs, modules and pickles they load of a folder.
+
+    Whatever asks a proxy, a store or an address of the folder reaches a server of ours, also from a child process.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with server.accept()[0] as asked:
+                        asked.settimeout(2)
+                        problems.append(f"asked for {asked.recv(200)!r}")
+
+        def notice(event: str, found: tuple[Any, ...]) -> None:
+            if event == "pickle.find_class" or (
+                event
+                in {"subprocess.Popen", "os.system", "os.exec", "import", "exec", "ctypes.dlopen"}
+                and any(mark in repr(found) for mark in ("stranger", RAN, str(place / "run")))
+                and not _is_own_program(event, found)
+            ):
+                problems.append(f"{event} {found!r:.300}")
+            elif (
+                event == "socket.connect"
+                and isinstance(found[1], tuple)
+                and found[1][1] not in (port, 9)
+            ):  # 9: the evaluator that is named
+                problems.append(f"connected to {found[1]!r}")
+            elif event == "socket.getaddrinfo" and found[0] not in {None, "127.0.0.1", "localhost"}:
+                problems.append(f"looked up {found[0]!r}")
+
+        threading.Thread(target=answer, daemon=True).start()
+        os.environ["STRANGER_URL"] = url = f"http://127.0.0.1:{port}"
+        os.environ.update(
+            dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), url)
+        )
+        os.environ.update(
+            AWS_ENDPOINT_URL=url,
+            AWS_ACCESS_KEY_ID="mine",
+            AWS_SECRET_ACCESS_KEY="mine",
+            AWS_REGION="x",
+        )
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
+        os.environ["PYTHONPATH"] = str(place / "outside")  # `stranger` could be imported
+        sys.path.append(str(place / "outside"))
+        sys.addaudithook(notice)  # it stays: each folder has a process of its own
+        yield
+
+
+def _only_small(folder: str, names: list[str]) -> list[str]:
+    paths = {name: Path(folder, name) for name in names}
+    kept = {
+        name
+        for name, each in paths.items()
+        if each.is_dir() or (each.is_file() and each.stat().st_size < 10**7)
+    }
+    return [name for name in names if name not in kept]
+
+
+def _is_own_program(event: str, found: tuple[Any, ...]) -> bool:
+    """Whether a command starts Python with a program of ours, which reads the folder."""
+    return event == "subprocess.Popen" and str(found[1][0]) == sys.executable
+
+
 def _commands(run: Path, benchmark: str) -> Iterator[Sequence[str]]:
     core, report, out = "bench_core.cli.main", "bench_report.cli", str(run.parent / "out")
     yield core, "check", str(run)
@@ -153,7 +226,23 @@ def _commands(run: Path, benchmark: str) -> Iterator[Sequence[str]]:
     yield report, "import", "atif", str(run), "-o", f"{out}/imported"
     if (run.parent / "bomb.eval").exists():
         yield report, "import", "inspect", str(run.parent / "bomb.eval"), "-o", f"{out}/imported"
-    yield _BENCHMARKS[benchmark], "rescore", str(run)
+    other = str(run.parent / "other")
+    with contextlib.suppress(OSError, shutil.Error):
+        shutil.copytree(run, other, symlinks=True, ignore=_only_small)
+        yield report, "compare", str(run), "--against", other
+        yield report, "gate", str(run), "--against", other
+    yield report, "notes", "export", str(run), "-o", f"{out}/notes.jsonl"
+    yield report, "plan", "--tasks", "10", "--pilot", str(run)
+    for form in ("baseline", "comparison", "webarena", "waa-baseline", "every-eval-ever", "csv"):
+        yield report, "export", form, str(run), "-o", f"{out}/{form}"
+    if benchmark == "webarena":
+        yield _BENCHMARKS[benchmark], "submission", str(run), "--even-built-in", "-o", f"{out}/sent"
+    elif benchmark == "multireal":
+        yield _BENCHMARKS[benchmark], "export", str(run), "-o", f"{out}/agisdk"
+    else:
+        yield _BENCHMARKS[benchmark], "compare", str(run), other, "-o", f"{out}/parity.md"
+    evaluator = ("--evaluate", "http://127.0.0.1:9") if benchmark == "waa" else ()
+    yield _BENCHMARKS[benchmark], "rescore", str(run), *evaluator
     yield core, "repair", str(run)
     yield core, "check", "--seal", str(run)
 

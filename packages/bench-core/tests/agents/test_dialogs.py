@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -97,6 +98,8 @@ async def test_the_agent_answers_also_where_the_harness_is_attached_to_the_same_
             asked = browser.context.pages[-1].evaluate("confirm('Now?')")
             await browser.disarm()
             assert await asked is True
+    watches = [each for each in threading.enumerate() if each.name == "port watch"]
+    assert not watches, "the port is watched after its browser has ended"
 
 
 @pytest.mark.parametrize("accept", [True, False])

@@ -151,14 +151,16 @@ class PortWatch:
 def peers_of(port: int) -> set[Peer]:
     """Return the other ends of all connections to `port` on this machine's loopback."""
     found: dict[int, Peer] = {}
+    written = (
+        f":{port:04X} "  # a busy machine has thousands of rows, and few of them are the port's
+    )
     for table in _TABLES:
         try:
-            lines = (_PROC / table).read_text("ascii").splitlines()[1:]
+            rows = (_PROC / table).read_text("ascii").splitlines()
         except OSError:
             continue
         now, hertz = time.monotonic(), os.sysconf("SC_CLK_TCK")
-        for line in lines:
-            fields = line.split()
+        for fields in (row.split() for row in rows if written in row):
             here, there = (int(each.rpartition(":")[2], 16) for each in fields[1:3])
             if fields[3] == _LISTENING or port not in (here, there) or not _is_loopback(fields[1]):
                 continue

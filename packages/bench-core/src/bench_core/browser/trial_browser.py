@@ -165,6 +165,7 @@ async def open_own_browser(
             open_gateway(chromium.cdp_url, RuleBook(places=places), found)
         )
         port_watch = PortWatch(port, gateway.own_ends)
+        stack.push_async_callback(asyncio.to_thread, port_watch.disarm)  # also after a failed trial
         yield TrialBrowser(chromium, found, context, gateway, guard, port_watch, dialogs)
 
 
