@@ -355,7 +355,7 @@ def test_a_narrow_table_keeps_the_id_which_is_copied() -> None:
 
 
 def test_tables_shorten_their_widest_text_to_fit() -> None:
-    table = render_table(("id", "goal"), [("1", "word " * 30)], max_width=40)
+    table = render_table(("id", "goal"), [("1", "word " * 30)], one_line=True, max_width=40)
     assert max(len(line) for line in table.splitlines()) == 40
 
 

@@ -126,7 +126,7 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
         click.echo(json.dumps({"files": [str(file) for file in files], "title": report.title}))
         return
     for line in report_lines(report):
-        click.echo(line)
+        echo_wrapped(line)
     for file in files:
         click.echo(f"  {file}")
 
@@ -146,7 +146,7 @@ def demo(out: Path, *, as_json: bool) -> None:
         click.echo(json.dumps(written))
         return
     for line in report_lines(report):
-        click.echo(line)
+        echo_wrapped(line)
     first, second, _ = runs
     click.echo(f"\nThe page: {files[0]}\nNext: bench-report gate {second} --against {first}")
 
@@ -361,7 +361,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps([each.model_dump() for each in found]))
         return
-    click.echo(plans_text(found))
+    echo_wrapped(plans_text(found))
 
 
 @main.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.cli import render_split_table, render_table
+from bench_core.cli import render_table
 from bench_core.terminal import plain_text
 from bench_report.text import numbers
 from bench_report.text.phrases import (
@@ -57,21 +57,21 @@ def comparison_lines(comparison: RunComparison, max_width: int | None = None) ->
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
     yield from _damage_lines(comparison.damage)
     yield ""
-    yield render_split_table(
+    yield render_table(
         ("run", *_heads(_ALONE), "better", "worse", *_heads(shown)),
         [
             (each.run, *cells[: len(_ALONE)], each.better, each.worse, *(cells[n] for n in shown))
             for each in comparison.differences
             for cells in [difference_cells(each.value, each)]
         ],
-        max_width,
+        max_width=max_width,
     )
     for each in comparison.differences:
         if each.note:
             yield f"{plain_text(each.run)}: {plain_text(each.note)}"
         if each.slices:
             yield from ("", f"By slice, {plain_text(each.run)}")
-            yield render_split_table(
+            yield render_table(
                 ("slice", "new", "baseline", *_heads(of_slices)),
                 [
                     (
@@ -83,7 +83,7 @@ def comparison_lines(comparison: RunComparison, max_width: int | None = None) ->
                     for part in each.slices
                     for cells in [difference_cells(part.difference, part)]
                 ],
-                max_width,
+                max_width=max_width,
             )
         if each.tasks:
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")

@@ -15,6 +15,7 @@ from bench_core.cli import (
     PanelCommand,
     common_command,
     demo_workers_option,
+    echo_wrapped,
     execute_prepared,
     execute_rescore,
     json_option,
@@ -199,7 +200,7 @@ def lint(**options: Any) -> None:
     if options["as_json"]:
         click.echo(json_text(report))
     else:
-        click.echo(lint_text(report, fixes=options["fix"]))
+        echo_wrapped(lint_text(report, fixes=options["fix"]))
         if written is not None:
             click.echo(f"{len(written)} changed tasks written to {options['write']}")
     if report.fatal_evals:
@@ -348,7 +349,7 @@ def generate(
     if dry_run or asked.out is None:
         return
     kept = harvest(asked.out, truth, threshold=threshold)
-    click.echo(plain_lines(_kept_text(kept, truth)))
+    echo_wrapped(plain_lines(_kept_text(kept, truth)))
     if code:
         raise click.exceptions.Exit(code)
 

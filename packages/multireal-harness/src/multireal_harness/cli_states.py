@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import FiniteRange, json_option, json_text, render_table
+from bench_core.cli import FiniteRange, echo_wrapped, json_option, json_text, render_table
 from bench_core.errors import NotEstimableError
 from bench_core.terminal import plain_lines
 
@@ -48,7 +48,7 @@ def check_state(
     if as_json:
         click.echo(json.dumps({k: [s.model_dump() for s in v] for k, v in found.items()}, indent=2))
     else:
-        click.echo(plain_lines(symptoms_text(found)))
+        echo_wrapped(plain_lines(symptoms_text(found)))
     if any(each.serious for symptoms in found.values() for each in symptoms):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
@@ -116,7 +116,7 @@ def validate(
         record = found.model_dump(mode="json")
         click.echo(json.dumps({**record, "corrected": corrected}, indent=2))
     else:
-        click.echo(plain_lines(_truth_text(found, corrected, verbose=verbose)))
+        echo_wrapped(plain_lines(_truth_text(found, corrected, verbose=verbose)))
     if found.examples or not all(found.tasks.values()):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 

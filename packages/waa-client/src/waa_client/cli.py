@@ -185,7 +185,7 @@ def _show_health(
     if as_json:
         click.echo(json.dumps([note.model_dump(mode="json") for note in notes], indent=2))
     else:
-        click.echo(health_text(notes, tasks))
+        echo_wrapped(health_text(notes, tasks))
 
 
 @common_command(

@@ -116,7 +116,7 @@ def health_text(notes: Sequence[HealthNote], tasks: Sequence[Task]) -> str:
     shown = [note for note in notes if len(tasks) <= _FEW or len(found[note.kind]) <= _FEW]
     order = list(MEANINGS)
     details = [
-        (note.kind, note.task_id, note.reason)
+        (note.task_id, note.kind, note.reason)
         for note in sorted(shown, key=lambda each: order.index(each.kind))
     ]
     without = len(tasks) - len({note.task_id for note in notes})
@@ -124,7 +124,7 @@ def health_text(notes: Sequence[HealthNote], tasks: Sequence[Task]) -> str:
     if rows:
         parts.insert(0, render_table(("note", "tasks", "these tasks"), rows))
     if details:
-        parts.insert(1, render_table(("note", "task", "why"), details))
+        parts.insert(1, render_table(("task", "note", "why"), details))
     if len(shown) < len(notes):
         parts.append("--json has all notes, each with the command that checks it")
     return "\n\n".join(parts)

@@ -255,10 +255,10 @@ def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
         click.echo(json_text(found.model_copy(update={"notes": notes})))
         return
     rows = [
-        (note.kind, note.task_id, " ".join(filter(None, (note.reason, note.source))))
+        (note.task_id, note.kind, " ".join(filter(None, (note.reason, note.source))))
         for note in sorted(notes, key=lambda each: (each.kind, int(each.task_id)))
     ]
-    click.echo(render_table(("note", "task", "reason"), rows))
+    click.echo(render_table(("task", "note", "reason"), rows))
     click.echo(f"\n{len({n.task_id for n in notes})} of {len(chosen)} tasks have a note")
 
 

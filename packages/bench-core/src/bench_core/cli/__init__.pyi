@@ -24,6 +24,5 @@ from .panels import option as option
 from .panels import stacked as stacked
 from .tables import echo_wrapped as echo_wrapped
 from .tables import json_text as json_text
-from .tables import render_split_table as render_split_table
 from .tables import render_table as render_table
 from .tables import terminal_width as terminal_width

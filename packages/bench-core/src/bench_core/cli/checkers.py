@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core.cli.panels import option, stacked
-from bench_core.cli.tables import json_text, render_table, terminal_width
+from bench_core.cli.tables import json_text, render_table
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def audit_text(audit: CheckerAudit) -> str:
         for name, verdict, count, total in audit.by_operator()
     ]
     return "\n".join([
-        render_table(("task", "wrong accepted", "right refused", "example"), rows, max_width=terminal_width()),
+        render_table(("task", "wrong accepted", "right refused", "example"), rows),
         "",
         render_table(("operator", "should be", "accepted"), operators),
         "",

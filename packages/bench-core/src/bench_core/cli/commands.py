@@ -11,7 +11,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli.checkers import execute_checkers
-from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
+from bench_core.cli.tables import echo_wrapped, json_text, render_table
 from bench_core.terminal import counted, dollars, duration, plain_lines
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def execute_prepared(
         click.echo(f"compared with {options.baseline()}", err=True)
     if dry_run:
         plan = plan_prepared(prepare, options, on_warning=_warn)
-        click.echo(json_text(plan) if as_json else _plan_text(plan))
+        click.echo(json_text(plan)) if as_json else echo_wrapped(_plan_text(plan))
         return
     redact = Redactor.from_environment().redact
     progress = make_progress(sys.stdout, as_json=as_json, redact=redact)
@@ -103,7 +103,7 @@ def list_tasks(
         (task.task_id, *(", ".join(task.groups.get(name, ())) for name in names), task.goal)
         for task in chosen
     ]
-    click.echo(render_table(("task", *names, "goal"), rows, max_width=terminal_width()))
+    click.echo(render_table(("task", *names, "goal"), rows, one_line=True))
     click.echo(f"\n{len(chosen)} of {len(tasks)} tasks")
 
 
@@ -148,7 +148,7 @@ def execute_rescore(
 
 
 def _warn(warning: str) -> None:
-    click.echo(f"Warning: {warning}", err=True)
+    echo_wrapped(f"Warning: {warning}", sys.stderr)
 
 
 def _outcome_text(outcome: RunOutcome) -> str:

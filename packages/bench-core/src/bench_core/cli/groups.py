@@ -16,6 +16,7 @@ from typing import IO, Any
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.tables import echo_wrapped
 from bench_core.errors import BenchError, InputError
 from bench_core.scheduling.interrupts import SIGNALS, handlers_given_back
 from bench_core.terminal import plain_lines
@@ -35,7 +36,7 @@ class CommandFailed(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to standard error, without control characters for the terminal."""
-        click.echo(f"Error: {plain_lines(self.format_message())}", file=file, err=file is None)
+        echo_wrapped(f"Error: {plain_lines(self.format_message())}", file or sys.stderr)
 
 
 class CommandUndecided(CommandFailed):

@@ -22,7 +22,7 @@ from bench_core.cli.nodes import nodes
 from bench_core.cli.options import json_option
 from bench_core.cli.serve import serve
 from bench_core.cli.study import study
-from bench_core.cli.tables import render_table
+from bench_core.cli.tables import echo_wrapped, render_table
 from bench_core.errors import pip_install
 from bench_core.terminal import plain_text
 
@@ -129,7 +129,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
         counts = ", ".join(f"{count} {status}" for status, count in found.statuses.items())
         head = f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}"
         for line in (head, *found.problems):
-            click.echo(plain_text(line))
+            echo_wrapped(plain_text(line))
     sys.exit(exit_codes.FELL_SHORT if found.problems else exit_codes.OK)
 
 

@@ -11,7 +11,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli.options import json_option
-from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
+from bench_core.cli.tables import echo_wrapped, json_text, render_table
 from bench_core.terminal import plain_lines
 
 _STUDIES = "bench_core.studies"  # a tower: the base does not import it
@@ -86,9 +86,7 @@ def _plan_text(found: Any) -> str:
         )
         for each in found.runs
     ]
-    table = render_table(
-        ("benchmark", "arm", "trials", "left", "hours", "dollars"), rows, max_width=terminal_width()
-    )
+    table = render_table(("benchmark", "arm", "trials", "left", "hours", "dollars"), rows)
     lines = [f"{found.name}: {found.left} trials left", "", table, ""]
     if found.hours is None:
         lines.append("Hours: not known of all arms; --from-run RUN names a run that says so.")

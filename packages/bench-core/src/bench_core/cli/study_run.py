@@ -14,7 +14,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.amounts import FiniteRange
 from bench_core.cli.options import json_option
-from bench_core.cli.tables import echo_wrapped, json_text, render_table, terminal_width
+from bench_core.cli.tables import echo_wrapped, json_text, render_table
 from bench_core.terminal import counted, dollars, duration, plain_lines
 
 _STUDIES = "bench_core.studies"  # a tower: the base does not import it
@@ -47,7 +47,7 @@ def run(file: Path, out: Path | None, *, as_json: bool) -> None:
         folder,
         progress=make_progress(sys.stdout, as_json=as_json, redact=redact),
         guard=True,
-        on_warning=lambda text: click.echo(f"Warning: {plain_lines(text)}", err=True),
+        on_warning=lambda text: echo_wrapped(f"Warning: {plain_lines(text)}", sys.stderr),
     )
     if as_json:
         click.echo(outcome.model_dump_json())
@@ -123,7 +123,7 @@ def _status_text(found: Any) -> str:
         [
             f"{found.name}: sealed {found.sealed:%Y-%m-%d %H:%M:%S} UTC{changes}",
             "",
-            render_table(headers, rows, max_width=terminal_width()),
+            render_table(headers, rows),
             "",
             *looks,
             f"{dollars(found.spent.cost_usd)}{limit} spent; {counted(found.left, 'trial')} left{left}",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -20,20 +21,22 @@ if TYPE_CHECKING:
 _GAP = "  "
 _MINIMUM_WIDTH = 60
 _LEAST_CELLS = 8
+_LEAST_BROKEN = 24
+"""What takes so many cells is not broken: a number with its unit, an interval."""
 _COLUMN = re.compile(r".*\S {2,}(?=\S)| +")
 
 
-def terminal_width() -> int | None:
-    """Return the terminal's width, or None where the output goes elsewhere and nothing is cut."""
-    if not sys.stdout.isatty():
+def terminal_width(output: IO[str] | None = None) -> int | None:
+    """Return the terminal's width, or None where the output goes elsewhere and nothing is broken."""
+    if not (output or sys.stdout).isatty():
         return None
-    return max(_MINIMUM_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)
+    return max(_MINIMUM_WIDTH, shutil.get_terminal_size().columns)
 
 
-def echo_wrapped(text: str) -> None:
+def echo_wrapped(text: str, output: IO[str] | None = None) -> None:
     """Print text; on a terminal, lines that are too long go on below their last column, and no word is broken."""
-    cells = terminal_width()
-    click.echo(text if cells is None else wrapped(text, cells))
+    cells = terminal_width(output)
+    click.echo(text if cells is None else wrapped(text, cells), output)
 
 
 def json_text(record: BaseModel, indent: int | None = 2) -> str:
@@ -67,12 +70,14 @@ def render_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[object]],
     *,
+    one_line: bool = False,
     max_width: int | None = None,
 ) -> str:
     """Return an aligned table: numbers to the right, text to the left, None as a dash.
 
-    With `max_width` text columns are shortened until a line fits, the widest first; the first one, which is
-    what readers copy, never.
+    On a terminal, or with `max_width`, no line is wider: text goes on below, between words, and columns for which
+    there is no room stand below the others, each time after the first one, which is what readers copy. With
+    `one_line` the texts of the other columns are shortened instead.
 
     Example:
         >>> print(render_table(("task", "score"), [("7", 1.0), ("103", None)]))
@@ -81,47 +86,64 @@ def render_table(
         7       1.0
         103       -
     """
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[*headers], *([_cell(value) for value in row] for row in rows)]
     right = [_is_numeric([row[i] for row in rows]) for i in range(len(headers))]
-    widths = [
-        max([width(header), *(width(row[i]) for row in cells)]) for i, header in enumerate(headers)
-    ]
-    if max_width is not None:
-        widths = _squeeze(widths, right, max_width)
-    lines = [list(headers), ["-" * each for each in widths], *cells]
-    return "\n".join(_line(line, widths, right) for line in lines)
+    widths = [max(width(row[i]) for row in cells) for i in range(len(headers))]
+    room = max_width or terminal_width()
+    if room is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= room:
+        return _lines(cells, widths, right, one_line=one_line)
+    if one_line:
+        least = [
+            each if not i or right[i] else min(each, _LEAST_CELLS) for i, each in enumerate(widths)
+        ]
+    else:
+        words = [
+            max(_LEAST_BROKEN, *(width(word) for row in cells for word in row[i].split()))
+            for i in range(len(right))
+        ]
+        first = min(widths[0], max(words[0], room // 2))
+        least = [
+            first,
+            *(
+                min(each, word, room - first - len(_GAP))
+                for each, word in zip(widths[1:], words[1:], strict=True)
+            ),
+        ]
+    parts = []
+    for group in _groups(least, room):
+        beside = _shrunk([widths[i] for i in group], [least[i] for i in group], room)
+        parts.append(
+            _lines(
+                [[row[i] for i in group] for row in cells],
+                beside,
+                [right[i] for i in group],
+                one_line=one_line,
+            )
+        )
+    return "\n\n".join(parts)
 
 
-def render_split_table(
-    headers: Sequence[str], rows: Sequence[Sequence[object]], max_width: int | None
-) -> str:
-    """Return a table of which nothing is shortened: columns that do not fit stand below, after the first again.
-
-    Example:
-        >>> print(render_split_table(("run", "rate", "tasks"), [("a", "40.0%", 12)], 12))
-        run  rate
-        ---  -----
-        a    40.0%
-        <BLANKLINE>
-        run  tasks
-        ---  -----
-        a       12
-    """
-    tables, places = [""], [0]
-    for place in range(1, len(headers)):
-        wider = _columns(headers, rows, [*places, place])
-        if max_width is None or width(wider.partition("\n")[2].partition("\n")[0]) <= max_width:
-            places, tables[-1] = [*places, place], wider
-        else:
-            places = [0, place]
-            tables.append(_columns(headers, rows, places))
-    return "\n\n".join(filter(None, tables))
+def _groups(least: Sequence[int], room: int) -> list[list[int]]:
+    """Return which columns stand beside each other where there is so much room: the first one in each group."""
+    groups = [[0]]
+    for column in range(1, len(least)):
+        taken = sum(least[i] + len(_GAP) for i in groups[-1])
+        if taken + least[column] > room and len(groups[-1]) > 1:
+            groups.append([0])
+        groups[-1].append(column)
+    return groups
 
 
-def _columns(
-    headers: Sequence[str], rows: Sequence[Sequence[object]], places: Sequence[int]
-) -> str:
-    return render_table([headers[n] for n in places], [[row[n] for n in places] for row in rows])
+def _shrunk(widths: list[int], least: Sequence[int], room: int) -> list[int]:
+    """Return widths that fit the room, the widest made narrower first and none narrower than its least."""
+    shrinking = [i for i, each in enumerate(least) if widths[i] > each]
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+    while excess > 0 and shrinking:
+        widest = max(shrinking, key=widths.__getitem__)
+        widths[widest], excess = widths[widest] - 1, excess - 1
+        if widths[widest] == least[widest]:
+            shrinking.remove(widest)
+    return widths
 
 
 def _cell(value: object) -> str:
@@ -133,19 +155,26 @@ def _is_numeric(values: Sequence[object]) -> bool:
     return bool(known) and all(isinstance(value, int | float) for value in known)
 
 
-def _squeeze(widths: Sequence[int], right: Sequence[bool], max_width: int) -> list[int]:
-    squeezed = list(widths)
-    excess = sum(squeezed) + len(_GAP) * (len(squeezed) - 1) - max_width
-    texts = [i for i, numeric in enumerate(right) if i and not numeric]
-    for widest in sorted(texts, key=lambda i: -widths[i]):
-        less = min(max(0, excess), max(0, squeezed[widest] - _LEAST_CELLS))
-        squeezed[widest], excess = squeezed[widest] - less, excess - less
-    return squeezed
+def _lines(
+    cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], *, one_line: bool
+) -> str:
+    fit = _shortened if one_line else _broken
+    lines = []
+    for row in (cells[0], ["-" * each for each in widths], *cells[1:]):
+        for line in zip_longest(*map(fit, row, widths), fillvalue=""):
+            padded = [
+                pad(text, each, right=numeric)
+                for text, each, numeric in zip(line, widths, right, strict=True)
+            ]
+            lines.append(_GAP.join(padded).rstrip())
+    return "\n".join(lines)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = (
-        pad(shorten(cell, cells_wide), cells_wide, right=numeric)
-        for cell, cells_wide, numeric in zip(cells, widths, right, strict=True)
-    )
-    return _GAP.join(padded).rstrip()
+def _shortened(cell: str, cells_wide: int) -> list[str]:
+    return [shorten(cell, cells_wide)]
+
+
+def _broken(cell: str, cells_wide: int) -> list[str]:
+    if width(cell) <= cells_wide:
+        return [cell]
+    return textwrap.wrap(cell, cells_wide, break_long_words=False, break_on_hyphens=False)

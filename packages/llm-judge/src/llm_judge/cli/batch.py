@@ -6,12 +6,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from bench_core.budgets import Budget
+from bench_core.cli import echo_wrapped
 from bench_core.errors import InputError
 from bench_core.models import price_row, published_prices
-from bench_core.terminal import shorten
+from bench_core.terminal import plain_text
 from llm_judge.batch import judge_many
 from llm_judge.case_files import case_of, read_case, read_lines
 from llm_judge.model_calls.cost_estimate import is_paid
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from bench_core.records.judge import JudgeCase, Verdict
     from llm_judge.batch import BatchResult
     from llm_judge.judge import Judge
-
-_LINE = 100
 
 
 def run_batch(
@@ -61,7 +58,7 @@ def run_batch(
         count += 1
         if not as_json:
             line = f"{count:>5}  {verdict.outcome:<8} {verdict.kind:<9} {verdict.case_id}  {_why(verdict)}"
-            click.echo(shorten(line, _LINE))
+            echo_wrapped(plain_text(line))
 
     return asyncio.run(
         judge_many(judge, cases, out=out, workers=workers, budget=budget, on_verdict=show)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bench_core.budgets import Budget
-from bench_core.cli import render_table
+from bench_core.cli import echo_wrapped, render_table
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.models import ReplyCache
@@ -96,7 +96,7 @@ def show_bench(report: MetaEvaluation, *, as_json: bool) -> None:
     )
     cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
     click.echo(f"\n{report.cases} cases, cost {cost}")
-    click.echo(report.advice)
+    echo_wrapped(report.advice)
 
 
 def run_stress(

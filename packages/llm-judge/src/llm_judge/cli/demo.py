@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from bench_core.cli import render_table
+from bench_core.cli import echo_wrapped, render_table
 from bench_core.models import Model, ScriptedAdapter
 from bench_core.records.judge import Verdict
 from llm_judge import samples
@@ -38,13 +38,13 @@ def show_demo(verdicts: Sequence[tuple[str, Verdict]], *, as_json: bool) -> None
         ]
         click.echo(json.dumps(found, indent=2))
         return
-    click.echo(f"goal: {samples.case().goal}\n")
+    echo_wrapped(f"goal: {samples.case().goal}\n")
     rows = [(name, each.case_id, each.outcome, each.kind, _why(each)) for name, each in verdicts]
-    click.echo(render_table(("model", "case", "verdict", "kind", "why"), rows, max_width=150))
+    click.echo(render_table(("model", "case", "verdict", "kind", "why"), rows))
     click.echo()
     for name, text in _SHOWS.items():
-        click.echo(f"{name}: {text}.")
-    click.echo("\nThese models are scripts. With a key: llm-judge judge CASE -m provider:model")
+        echo_wrapped(f"{name}: {text}.")
+    echo_wrapped("\nThese models are scripts. With a key: llm-judge judge CASE -m provider:model")
 
 
 def _judges() -> Iterator[tuple[str, Judge]]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import render_table
+from bench_core.cli import echo_wrapped, render_table
 from bench_core.errors import InputError, pip_install
 from bench_core.files import write_atomic
 from bench_core.models import PROVIDERS, published_prices
 from bench_core.records.codec import encode
 from bench_core.records.judge import Verdict
 from bench_core.redaction import Redactor
-from bench_core.terminal import plain_text, shorten
+from bench_core.terminal import plain_text
 from llm_judge.records import NOT_CHECKED
 from llm_judge.states.effects import compact
 from llm_judge.verdicts.rates_by_kind import KindRow
@@ -62,7 +62,7 @@ def show_findings(found: Sequence[tuple[str, Sequence[Finding]]], *, as_json: bo
         (each.severity, each.code, case, each.message) for case, each_ in found for each in each_
     ]
     if rows:
-        click.echo(render_table(("severity", "finding", "case", "message"), rows, max_width=160))
+        click.echo(render_table(("severity", "finding", "case", "message"), rows))
     clean = sum(not each_ for _, each_ in found)
     if clean:
         click.echo(f"{clean} of {len(found)} cases without a finding")
@@ -129,30 +129,30 @@ def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
     click.secho(f"{verdict.outcome.upper()}{kind}  {plain_text(verdict.case_id)}", bold=True)
     for criterion in verdict.criteria:
         name = plain_text(criterion.criterion_id)
-        click.echo(
+        echo_wrapped(
             f"  {_VERDICT_LABELS[criterion.verdict]}  {criterion.kind:<9}  {name}: {plain_text(criterion.reason)}"
         )
         if criterion.doubt is not None:
-            click.echo(f"        {criterion.kind}: {plain_text(criterion.doubt)}")
+            echo_wrapped(f"        {criterion.kind}: {plain_text(criterion.doubt)}")
         for flag in criterion.flags:
-            click.echo(f"        flag: {flag.code}: {plain_text(flag.message)}")
+            echo_wrapped(f"        flag: {flag.code}: {plain_text(flag.message)}")
         for each in criterion.evidence:
             where = each.pointer if each.pointer is not None else each.screenshot
             held = {True: "+", False: "-", None: "?"}[each.verified]
             quote = "" if each.quote is None else f" {json.dumps(each.quote)}"
             absent = " absent" if each.kind == "absent" else ""
-            click.echo(shorten(f"        {held} {where}{absent}{quote} ({each.status})", _WIDTH))
+            echo_wrapped(plain_text(f"        {held} {where}{absent}{quote} ({each.status})"))
     for kind in sorted({each.kind for each in verdict.criteria if each.kind != "unknown"}):
-        click.echo(f"  {kind}: not checked is {NOT_CHECKED[kind]}")
+        echo_wrapped(f"  {kind}: not checked is {NOT_CHECKED[kind]}")
     if verdict.outcome in {"error", "void"} or not verdict.criteria:
-        click.echo(f"  {plain_text(verdict.reasoning)}")
+        echo_wrapped(f"  {plain_text(verdict.reasoning)}")
     for finding in verdict.findings:
-        click.echo(f"  {finding.severity}: {finding.code}: {plain_text(finding.message)}")
+        echo_wrapped(f"  {finding.severity}: {finding.code}: {plain_text(finding.message)}")
     cost = "unknown cost" if verdict.cost_usd is None else f"${verdict.cost_usd:.4f}"
     spent = f"{verdict.usage.total_tokens:,} tokens, {cost}"
     if verdict.fingerprint.get("replayed") == "true":
         spent = "replayed"
-    click.echo(f"  {_confidence(verdict)}; {verdict.model}, {spent}")
+    echo_wrapped(f"  {_confidence(verdict)}; {verdict.model}, {spent}")
 
 
 def show_verification(found: Verification, *, as_json: bool) -> None:
@@ -171,8 +171,8 @@ def show_verification(found: Verification, *, as_json: bool) -> None:
         for each in found.checks
     ]
     if rows:
-        click.echo(render_table(("", "criterion", "where", "quote", "found"), rows, max_width=140))
-    click.echo(f"{found.case_id}: {found.outcome}")
+        click.echo(render_table(("", "criterion", "where", "quote", "found"), rows))
+    echo_wrapped(f"{found.case_id}: {found.outcome}")
 
 
 def show_kinds(rows: Sequence[KindRow]) -> None:
@@ -198,7 +198,7 @@ def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
         _echo(report)
         return
     outcomes = ", ".join(f"{n} {name}" for name, n in sorted(report.outcomes.items()))
-    click.echo(f"{report.labelled} labelled cases: {outcomes}")
+    echo_wrapped(f"{report.labelled} labelled cases: {outcomes}")
     table = report.accuracy
     if table is not None:
         rows = [
@@ -227,20 +227,20 @@ def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
     click.echo(render_table(("", "estimate [interval]", "n"), rows_of_rates))
     for name, each in (("as stated", report.reliability), ("calibrated", report.reliability_after)):
         if each is not None:
-            click.echo(f"expected calibration error, {name}: {each.expected_error:.3f}")
+            echo_wrapped(f"expected calibration error, {name}: {each.expected_error:.3f}")
     if report.roc is not None:
-        click.echo(f"area under the ROC curve: {report.roc.area:.3f}")
+        echo_wrapped(f"area under the ROC curve: {report.roc.area:.3f}")
     for note in report.corrected.notes if report.corrected else ():
-        click.echo(f"note: {note}")
+        echo_wrapped(f"note: {note}")
     for name, reason in report.refused.items():
-        click.echo(f"not estimated: {name}: {reason}")
+        echo_wrapped(f"not estimated: {name}: {reason}")
 
 
 def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json: bool) -> None:
     """Print visibility and rates by operator."""
     if as_json:
         judged = None if report is None else report.model_dump(mode="json")
-        click.echo(
+        echo_wrapped(
             json.dumps({"visibility": seen.model_dump(mode="json"), "judged": judged}, indent=2)
         )
         return
@@ -250,11 +250,11 @@ def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json:
     rows.append(
         ("all", seen.overall.mutants, seen.overall.visible, estimate_words(seen.overall.rate))
     )
-    click.echo(f"What is shown of wrong states, at {seen.chars:,} characters")
+    echo_wrapped(f"What is shown of wrong states, at {seen.chars:,} characters")
     click.echo(render_table(("operator", "mutants", "visible", "rate"), rows))
     if report is None:
         return
-    click.echo(f"\nVerdicts of {report.model}")
+    echo_wrapped(f"\nVerdicts of {report.model}")
     headers = ("states", "operator", "n", "pass", "fail", "undecided", "errors", "wrong")
     judged_rows = [
         (
@@ -267,7 +267,7 @@ def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json:
     errors = [each.error for each in report.trials if each.outcome == "error"]
     if errors:
         first = (errors[0] or "").partition("\n")[0][:_SHOWN_ERROR]
-        click.echo(f"\n{len(errors)} of {len(report.trials)} calls failed, the first: {first}")
+        echo_wrapped(f"\n{len(errors)} of {len(report.trials)} calls failed, the first: {first}")
 
 
 def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
@@ -283,14 +283,16 @@ def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
         click.echo(json.dumps(data, indent=2))
         return
     summary = ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "nothing judged"
-    click.echo(f"{summary}; {result.resumed} of them earlier; {out}")
+    echo_wrapped(f"{summary}; {result.resumed} of them earlier; {out}")
     if result.verdicts:
         rate = bounds(result.verdicts)
-        click.echo(f"success rate, [passed, not failed]: {rate}")
+        echo_wrapped(f"success rate, [passed, not failed]: {rate}")
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(rate.kinds.items()))
-        click.echo(f"criteria by what their verdicts rest on: {kinds or 'none'}")
+        echo_wrapped(f"criteria by what their verdicts rest on: {kinds or 'none'}")
     if result.left:
-        click.echo(f"{len(result.left)} left: {result.stopped_by}; run the same again for the rest")
+        echo_wrapped(
+            f"{len(result.left)} left: {result.stopped_by}; run the same again for the rest"
+        )
 
 
 def show_models(*, as_json: bool) -> None:
@@ -316,8 +318,8 @@ def show_models(*, as_json: bool) -> None:
     click.echo(render_table(headers, [[row[each] for each in headers] for row in rows]))
     known = _version("genai-prices")
     prices = f"genai-prices {known}" if known else f"unknown: `{pip_install('llm-judge[prices]')}`"
-    click.echo(f"\nprices: {prices}")
-    click.echo(
+    echo_wrapped(f"\nprices: {prices}")
+    echo_wrapped(
         "all take text, pictures and JSON schemas; replay:CASSETTE and scripted:FILE need no key"
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_core.cli import json_option, render_table
+from bench_core.cli import echo_wrapped, json_option, render_table
 from waa_server_ext.cli.options import evaluator_options
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def rescore(**options: Any) -> None:
             for each in found
         ]
         changed = sum(each.changed for each in found)
-        table = render_table(("key", "task", "stored", "now", ""), rows, max_width=120)
-        click.echo(f"{table}\n\n{len(found)} scored again, {changed} changed")
+        table = render_table(("key", "task", "stored", "now", ""), rows)
+        echo_wrapped(f"{table}\n\n{len(found)} scored again, {changed} changed")
 
 
 def _remark(each: Rescored) -> str:
