@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Builds, Built, Runs, Visits
+    from conftest import Builds, Built, Results, Runs, Visits
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
@@ -400,6 +400,36 @@ def test_columns_are_chosen_moved_and_subtracted_and_the_address_keeps_them(
     assert "Goal" in headings(page)
 
 
+def test_details_of_the_benchmark_are_columns_that_sort_and_subtract(
+    scored_run: Runs, scored_result: Results, build: Builds, visit: Visits
+) -> None:
+    results = [
+        scored_result("a", n, 1.0, details={"waited_s": n / 2, "found": n > 2, "by": "x" * n, "same": 1, "deep": {"no": 1}})
+        for n in range(1, 4)
+    ]  # fmt: skip
+    built = build(scored_run({"a": [1, 1, 1]}, results=results))
+    page = visit().open(built, "#view=trials")
+    page.click(".chooser summary")
+    page.click("[aria-label='Show Waited s']")
+    page.click("[aria-label='Show Found']")
+    page.click("#grid thead button:has-text('Waited s') >> nth=0")
+    page.click("#grid thead button:has-text('Waited s') >> nth=0")
+    assert page.locator("[aria-label='Show Same'], [aria-label='Show Deep']").count() == 0
+    page.reload()
+    page.wait_for_selector("#grid thead button:has-text('Waited s')")
+    rows = page.locator("#grid tbody tr[data-index]")
+    assert [each.locator("td").all_inner_texts()[-2:] for each in rows.all()] == [
+        ["1.5", "yes"],
+        ["1", "no"],
+        ["0.5", "no"],
+    ]
+    page.click(".chooser summary")
+    page.select_option("[aria-label='First column']", "detail.waited_s")
+    page.select_option("[aria-label='Second column']", "trial")
+    page.click("text=Add difference")
+    assert rows.first.locator("td").all_inner_texts()[-1] == "\N{MINUS SIGN}1.5"
+
+
 def test_an_address_with_columns_that_are_not_there_shows_those_that_are(
     built: Built, visit: Visits
 ) -> None:
@@ -432,12 +462,12 @@ def test_names_of_real_models_leave_tables_readable_on_screen_phone_and_paper(
     page = visit().open(built)
     rows = ".plain-table:not(.clusters) tbody tr:not(:has(details))"
     tallest = "rows => Math.max(...rows.map(row => row.getBoundingClientRect().height))"
-    name = ".run-cell .run-name"
-    whole = "names => names.every(each => each.scrollWidth <= each.clientWidth + 1)"
+    cell = "td.run-cell"
+    whole = "cells => cells.every(each => each.scrollWidth <= each.clientWidth + 1)"
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 860})
         assert page.eval_on_selector_all(rows, tallest) < 120
-        assert page.eval_on_selector_all(name, whole)
+        assert page.eval_on_selector_all(cell, whole)
     page.set_viewport_size({"width": 703, "height": 1000})  # A4 within its margins
     page.emulate_media(media="print")
     head = page.locator("#differences .plain-table").first.locator("thead th:visible")

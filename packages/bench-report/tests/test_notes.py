@@ -7,6 +7,7 @@ import json
 import shutil
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -144,6 +145,30 @@ def test_every_form_has_the_notes_and_nothing_in_them_runs(
     (log,) = export("inspect", [folder], tmp_path / "log.json")
     samples = json.loads(log.read_text())["samples"]
     assert sum("notes" in each["metadata"]["proctor"] for each in samples) == 1
+
+
+def test_latex_and_junit_have_the_notes_as_text(run: Runs, build: Builds) -> None:
+    folder = run(tasks=8)
+    (trial, *_) = results(folder, success=False)
+    for by, given in (("ana", "harness fault"), ("ben", "wrong element")):
+        label(folder, [trial], given, by=by, text="50% of ]]></testcase>\x00", step=2)
+    built = build(folder, formats=["latex", "junit"])
+    tex = (built.folder / "report.tex").read_text("utf-8")
+    assert all(
+        text in tex for text in ("What people noted", "wrong element", "How far people agree")
+    )
+    (tree,) = ET.parse(built.folder / "junit.xml").getroot()  # noqa: S314  # written a moment ago
+    (case,) = (
+        each for each in tree.iter("testcase") if "Note by" in each.findtext("system-out", "")
+    )
+    assert case.get("name") == f"{trial.task_id} trial {trial.trial}"
+    first, *notes = case.findtext("system-out", "").splitlines()
+    assert first.startswith("../") or "trials" in first
+    assert [each[:36] for each in notes] == [
+        "Note by ana, step 2: harness fault: ",
+        "Note by ben, step 2: wrong element: ",
+    ]
+    assert all("50% of ]]></testcase>" in each for each in notes)
 
 
 def test_a_damaged_note_is_told(run: Runs, build: Builds) -> None:

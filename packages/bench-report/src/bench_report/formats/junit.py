@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from bench_report.text.note_phrases import note_line
 from bench_report.text.numbers import rate_words
 from bench_report.text.untrusted import clip, inline
 
@@ -51,7 +53,13 @@ def _suite(run: RunReport, tasks: dict[tuple[str, str], TaskEntry]) -> ET.Elemen
     facts |= {f"damaged {number}": each for number, each in enumerate(run.damage, start=1)}
     for name, value in facts.items():
         ET.SubElement(properties, "property", {"name": name, "value": _attribute(value)})
-    cases = [_case(row, tasks[run.info.benchmark, row.task_id]) for row in run.trials]
+    noted: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    for note in run.notes.notes if run.notes else ():
+        noted[note.task_id, note.trial].append(f"Note by {note_line(note)}")
+    cases = [
+        _case(row, tasks[run.info.benchmark, row.task_id], noted[row.task_id, row.trial])
+        for row in run.trials
+    ]
     cases += _not_run(run, [key for benchmark, key in tasks if benchmark == run.info.benchmark])
     suite.extend(cases)
     seconds = sum(row.time_s or 0.0 for row in run.trials)
@@ -66,7 +74,7 @@ def _suite(run: RunReport, tasks: dict[tuple[str, str], TaskEntry]) -> ET.Elemen
     return suite
 
 
-def _case(row: TrialRow, task: TaskEntry) -> ET.Element:
+def _case(row: TrialRow, task: TaskEntry, notes: list[str]) -> ET.Element:
     values = [value for group in task.groups.values() for value in group]
     # Viewers divide a class name at its dots, as those of Java: a value's own dots would add levels.
     where = ".".join([task.benchmark, *(value.replace(".", "_") for value in values[:1])])
@@ -89,8 +97,8 @@ def _case(row: TrialRow, task: TaskEntry) -> ET.Element:
         about = {"message": _attribute(f"{mode}, score {row.score:g}"), "type": row.status.value}
         failure = ET.SubElement(case, "failure", about)
         failure.text = _NO_XML.sub("\N{REPLACEMENT CHARACTER}", clip(task.goal, _TEXT))
-    if row.folder:
-        ET.SubElement(case, "system-out").text = _attribute(row.folder)
+    if lines := [*filter(None, (row.folder,)), *notes]:
+        ET.SubElement(case, "system-out").text = "\n".join(map(_attribute, lines))
     return case
 
 

@@ -9,6 +9,15 @@ from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.model import Report
 from bench_report.text import numbers
+from bench_report.text.note_phrases import (
+    AGREEMENT_COLUMNS,
+    LABEL_COLUMNS,
+    LABEL_DIFFERENCE_COLUMNS,
+    agreement_rows,
+    label_difference_rows,
+    label_rows,
+    note_sentences,
+)
 from bench_report.text.phrases import (
     COST_COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -97,6 +106,7 @@ def render_latex(report: Report) -> str:
         _slices,
         _outcomes,
         _checks,
+        _notes,
         _effort,
         _methods,
     ):
@@ -303,6 +313,24 @@ def _checks(report: Report) -> Iterator[str]:
             rows,
             words=2,
         )
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """Yield what people noted: counts of labels, how far people agree, and runs against each other."""
+    noted = [run for run in report.runs if run.notes]
+    words = " ".join(
+        f"{run.label}: {' '.join(note_sentences(run.notes))}" for run in noted if run.notes
+    )
+    found = (
+        ("labels", f"What people noted. {words}", LABEL_COLUMNS, label_rows),
+        ("agreement", "How far people agree.", AGREEMENT_COLUMNS, agreement_rows),
+    )
+    for name, caption, columns, rows_of in found:
+        if rows := [(run.label, *row) for run in noted for row in rows_of(run)]:
+            yield table(name, caption, ("Run", *columns), rows, words=3)
+    if rows := label_difference_rows(report):
+        caption = "Labels compared with the first run."
+        yield table("label-differences", caption, LABEL_DIFFERENCE_COLUMNS, rows, words=2)
 
 
 def _effort(report: Report) -> Iterator[str]:

@@ -12,6 +12,7 @@ from bench_report.text.note_phrases import (
     agreement_rows,
     label_difference_rows,
     label_rows,
+    note_place,
     note_sentences,
 )
 from bench_report.text.numbers import count
@@ -38,7 +39,7 @@ def notes(report: Report) -> Iterator[str]:
                 (
                     each.task_id,
                     str(each.trial),
-                    each.check or (f"step {each.step}" if each.step is not None else ""),
+                    note_place(each),
                     each.by,
                     each.label or "",
                     f"{each.text}{' (of an earlier result)' if each.earlier else ''}",

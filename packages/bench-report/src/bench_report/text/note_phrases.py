@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench_report.model import Report, RunNotes, RunReport
+from bench_report.model import NoteEntry, Report, RunNotes, RunReport
 from bench_report.text.numbers import (
     NONE,
     count,
@@ -47,6 +47,18 @@ def note_sentences(notes: RunNotes) -> Iterator[str]:
     if notes.disputed:
         yield f"They disagree on the outcome of {counted(notes.disputed, 'trial')}; this leaves them out."
     yield from (f"{each}." for each in notes.problems)
+
+
+def note_place(note: NoteEntry) -> str:
+    """Write what of a trial a note is about: a check, a step, or nothing for the whole trial."""
+    return note.check or ("" if note.step is None else f"step {note.step}")
+
+
+def note_line(note: NoteEntry) -> str:
+    """Write a note in one line with its place and person."""
+    earlier = " (of an earlier result)" if note.earlier else ""
+    what = ": ".join(filter(None, (note.label, note.text)))
+    return f"{note.by}, {note_place(note) or 'the trial'}: {what}{earlier}"
 
 
 def label_rows(run: RunReport) -> list[tuple[str, ...]]:

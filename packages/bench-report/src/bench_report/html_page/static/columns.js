@@ -114,6 +114,7 @@ function taskColumns(store, open) {
   return [
     markColumn((item) => item.outcome, [1, 3, 0, 2]), idColumn(store, task), goalColumn(store, task), ...groupColumns(store, task),
     ...strips, ...hiddenAtFirst(several, [rate, ...effortColumns(store, (item) => item.rows)]), ...moreColumns(store, task),
+    ...hiddenAtFirst(true, [wordColumn("labels", "Labels", (item) => [...new Set(item.rows.flatMap((row) => [...store.labelsOf(row)]))].join(", "))]),
   ];
 }
 
@@ -149,8 +150,15 @@ function trialColumns(store) {
       figureColumn("confidence", "Confidence", (item) => store.trials.confidence[item.row], percent), figureColumn("attempts", "Attempts", (item) => store.trials.attempts[item.row], count),
       figureColumn("input", "Tokens in", (item) => store.trials.input[item.row], short), figureColumn("output", "Tokens out", (item) => store.trials.output[item.row], short),
       ...Object.entries(store.settings).map(([name, values]) => wordColumn(`setting.${name}`, capital(name.replaceAll("_", " ")), (item) => values[store.trials.run[item.row]])),
+      ...(store.details ?? []).map(([name, values]) => detailColumn(`detail.${name}`, capital(name.replaceAll("_", " ")), (item) => values[item.row], values)),
     ]),
   ];
+}
+
+/** Of numbers alone one that is sorted and subtracted as such. */
+function detailColumn(key, title, read, values) {
+  return values.every((value) => value === null || typeof value === "number") ? figureColumn(key, title, read, (value) => (value === null ? NONE : String(Number(value.toPrecision(6)))))
+    : wordColumn(key, title, (item) => (read(item) === null ? null : String(read(item))));
 }
 
 const hiddenAtFirst = (hidden, columns) => columns.map((column) => ({ ...column, hidden }));

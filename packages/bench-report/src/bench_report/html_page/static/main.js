@@ -33,6 +33,7 @@ class Explorer {
     this.detail.order = () => this.items.flatMap((item) => item.rows ?? [item.row]);
     this.chooser = new Chooser(this.state, () => ({ all: this.columns, shown: this.shown, items: this.items }));
     byId("shown").parentElement.after(this.chooser.element);
+    this.chooser.element.addEventListener("toggle", () => this.readDetails());
     this.controls();
     this.state.listeners.push(() => this.update());
     this.update();
@@ -123,6 +124,7 @@ class Explorer {
     const columns = trials ? trialColumns(store) : taskColumns(store, this.open);
     const items = trials ? this.trialItems(passes) : this.taskItems(passes);
     this.columns = columns;
+    if (state.get("cols").includes("detail.")) this.readDetails();
     this.shown = chosenColumns(columns, state.get("cols"));
     this.items = sortItems(items, [...columns, ...this.shown], state.get("sort"));
     this.grid.box.scrollTop = 0;
@@ -133,6 +135,14 @@ class Explorer {
     const noun = trials ? "trials" : "tasks";
     byId("shown").textContent = items.length === all ? `${count(all)} ${noun}` : `${count(items.length)} of ${count(all)} ${noun}`;
     byId("nothing").hidden = items.length > 0;
+  }
+
+  /** The evidence is read for columns of details only once somebody asks for columns. */
+  async readDetails() {
+    if (this.details) return;
+    this.details = this.store.readDetails().catch((error) => { byId("shown").textContent += `; no columns of details: ${error.message}`; });
+    await this.details;
+    this.refresh();
   }
 
   trialItems(passes) {

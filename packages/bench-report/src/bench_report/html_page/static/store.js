@@ -125,10 +125,33 @@ class Store {
     return (await this.loaded.get(chunk))[row - this.chunks[chunk]] ?? {};
   }
 
+  /** Read the benchmark's own words and numbers on each trial, name by name, from all of the evidence. */
+  async readDetails() {
+    await wholePage;
+    const found = new Map();
+    for (const [chunk, first] of this.chunks.entries()) {
+      for (const [n, { details }] of (await this.chunkText(chunk).then(unpack)).entries()) {
+        for (const [name, value] of Object.entries(flat(details))) {
+          if (!found.has(name)) found.set(name, new Array(this.size).fill(null));
+          found.get(name)[first + n] = value;
+        }
+      }
+    }
+    this.details = [...found].filter(([, values]) => values.some((value) => value !== values[0])).sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+
   async chunkText(chunk) {
     const inline = byId(`evidence-${chunk}`);
     return inline ? inline.textContent : sideFile(chunk);
   }
+}
+
+/** What of a record fits in a cell: numbers as they are, short texts, yes and no. */
+function flat(details) {
+  let record = null;
+  try { record = JSON.parse(details ?? "{}"); } catch { /* cut, since it is long */ }
+  const known = Object.entries(record ?? {}).filter(([, value]) => value !== null && typeof value !== "object" && String(value).length <= 200);
+  return Object.fromEntries(known.map(([name, value]) => [name, typeof value === "boolean" ? (value ? "yes" : "no") : value]));
 }
 
 /* Pages opened from disk cannot fetch, but they can load scripts: each side file holds one call. */
