@@ -166,11 +166,16 @@ def _noticed(place: Path, problems: list[str]) -> Iterator[None]:
                         problems.append(f"asked for {asked.recv(200)!r}")
 
         def notice(event: str, found: tuple[Any, ...]) -> None:
-            if event == "pickle.find_class" or (
-                event
-                in {"subprocess.Popen", "os.system", "os.exec", "import", "exec", "ctypes.dlopen"}
-                and any(mark in repr(found) for mark in ("stranger", RAN, str(place / "run")))
-                and not _is_own_program(event, found)
+            started = event in {"subprocess.Popen", "os.system", "os.exec", "exec", "ctypes.dlopen"}
+            if (
+                event == "pickle.find_class"
+                or (event == "import" and found[0] == "stranger")
+                or (started and RAN in repr(found))
+                or (
+                    started
+                    and str(place / "run") in repr(found)
+                    and not _is_own_program(event, found)
+                )
             ):
                 problems.append(f"{event} {found!r:.300}")
             elif (
