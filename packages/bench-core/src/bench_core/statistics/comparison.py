@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -129,15 +131,14 @@ def compare(
     pairs = _pairs(new, baseline)
     differences = {key: pair.new - pair.baseline for key, pair in pairs.items()}
     t_test = paired_t(differences, clusters=clusters)
-    totals: dict[object, float] = {}
+    totals: defaultdict[Hashable, float] = defaultdict(float)
     for key, each in differences.items():
-        home = (clusters or {}).get(key, (key,))
-        totals[home] = totals.get(home, 0.0) + each
+        totals[(clusters or {}).get(key, (key,))] += each
     flipped = sign_flip(list(totals.values()), seed=seed)
-    shared = [differences[key] for key in pairs]
+    gained = sum(each > 0 for each in differences.values())
+    lost = sum(each < 0 for each in differences.values())
     plain = _plain_outcomes(pairs, clusters)
     if plain:
-        gained, lost = sum(each > 0 for each in shared), sum(each < 0 for each in shared)
         test, p_value = "McNemar mid-p", mcnemar_mid_p(gained, lost)
         # far out the score test, whose inversion is Tango's interval, rejects later
         if (score := mcnemar_score(gained, lost)) > p_value:
@@ -149,7 +150,7 @@ def compare(
     def interval(error: float) -> Interval:
         """Return the interval that leaves out zero exactly if `p_value` is below `error`."""
         found = (
-            tango(gained, lost, len(shared), level=1.0 - error)
+            tango(gained, lost, len(pairs), level=1.0 - error)
             if plain
             else _t_interval(t_test, pairs, 1.0 - error)
         )
@@ -173,9 +174,9 @@ def compare(
         p_adjusted=min(1.0, together * p_value) if together else None,
         joint=interval(error / together) if together else None,
         detectable=_detectable(t_test, pairs, level),
-        better=sum(each > 0 for each in shared),
-        worse=sum(each < 0 for each in shared),
-        equal=sum(each == 0 for each in shared),
+        better=gained,
+        worse=lost,
+        equal=len(pairs) - gained - lost,
         only_new=sum(bool(len(new[key])) for key in new) - len(pairs),
         only_baseline=sum(bool(len(baseline[key])) for key in baseline) - len(pairs),
     )
@@ -205,18 +206,21 @@ def compare_models(
     >>> [(each.new, each.baseline, each.p_adjusted < 0.01) for each in compare_models(models)]
     [('a', 'b', True)]
     """
-    names = list(models)
-    if baseline is None:
-        pairs = [(first, second) for n, first in enumerate(names) for second in names[n + 1 :]]
-    else:
-        pairs = [(name, baseline) for name in names if name != baseline]
-    how: dict[str, Any] = {
-        "clusters": clusters,
-        "level": level,
-        "together": len(pairs),
-        "seed": seed,
-    }
-    return tuple(compare(models[a], models[b], names=(a, b), **how) for a, b in pairs)
+    pairs = list(combinations(models, 2))
+    if baseline is not None:
+        pairs = [(name, baseline) for name in models if name != baseline]
+    return tuple(
+        compare(
+            models[new],
+            models[other],
+            clusters=clusters,
+            names=(new, other),
+            level=level,
+            together=len(pairs),
+            seed=seed,
+        )
+        for new, other in pairs
+    )
 
 
 def compare_tasks(new: Scores[Key], baseline: Scores[Key]) -> tuple[TaskComparison, ...]:
