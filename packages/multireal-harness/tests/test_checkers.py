@@ -114,3 +114,31 @@ def test_what_queries_do_not_decide_has_no_mutants() -> None:
     assert found.none_because == "a script or a judge decides, not queries alone"
     with pytest.raises(NoMutantsError):
         EvalChecker({}).mutants(task("", kind="script"), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "If the table is free, book it. Otherwise, do nothing.",
+        "If there is a table, book it. If not, don't do anything.",
+        "Check that the post is open. If it is, mail the link to nina@studio.test.",
+    ],
+)
+def test_that_nothing_was_done_is_not_certain_where_the_goal_may_ask_for_nothing(goal: str) -> None:
+    found = verdicts(audited(task(MAILS, goal=goal)))
+    assert found["nothing-done-1"][0] == "unknown"
+    assert "only-claimed-1" not in found
+
+
+def test_an_id_is_only_changed_of_what_is_new_and_named_nowhere_else() -> None:
+    read, confirmed = {**OLD, "isRead": True}, {**MAIL, "content": "See you on Friday, e-9"}
+    states = end_states()
+    states["gomail"]["differences"]["emails"] = {
+        "added": [confirmed],
+        "deleted": [],
+        "updated": [read],
+    }
+    states["gomail"]["finalstate"]["email"]["emails"] = [read, confirmed]
+    found = audited(task(EVENTS, MAILS), states)
+    renamed = [each.mutant.change for each in found.outcomes if each.mutant.operator == "other-id"]
+    assert renamed == ["the app gomail gave what was added another id"]

@@ -39,6 +39,10 @@ _QUOTED = re.compile(
 )
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _SENDING = re.compile(r"\b(?:send|mail|email|e-mail|reply|forward)\b", re.IGNORECASE)
+_MAYBE_NOTHING = re.compile(
+    r"\bdo nothing\b|\bdo(?:n't| not) do anything\b|\bif it (?:is|does)\b", re.IGNORECASE
+)
+"""Words of goals that what is found in the apps may make ask for nothing."""
 _UNTOUCHED_PARTS = frozenset({"initialstate", "actionhistory"})
 _FREE_TEXT = frozenset({"content", "description", "notes", "body"})
 _STRANGE: Mapping[str, Any] = {
@@ -148,8 +152,10 @@ class _Made:
 
     def _nothing_done(self, before: Mapping[str, Any]) -> None:
         challenge = self._definition.challenge_type
-        if "action" not in challenge or challenge == "no-action":
-            why = f"a task of the kind {challenge!r} may ask for no change"
+        idle = _MAYBE_NOTHING.search(self._goal)
+        if "action" not in challenge or challenge == "no-action" or idle:
+            what = f"that says {idle[0]!r}" if idle else f"of the kind {challenge!r}"
+            why = f"a task {what} may ask for no change"
             self._add("nothing-done", "unknown", before, "no app has changed", why)
             return
         why = "the task asks for something to be done in the apps"
@@ -257,8 +263,10 @@ class _Made:
         verdict: Verdict = "unknown" if doubts else "right"
         doubt = f"the recorded state may not be right: {doubts[0].message}" if doubts else ""
 
+        deleted = [each for state in states.values() for each in _listed(state, "deleted")]
+
         def add(operator: str, made: Mapping[str, Any], change: str, why: str) -> None:
-            shown = {"added": [item for _, item in items]}
+            shown = {"added": [item for _, item in items], "deleted": deleted}
             self._add(operator, verdict, made, change, doubt or why, shown)
 
         add("as-done", states, "the task is done, as recorded", "nothing is changed")
@@ -267,7 +275,10 @@ class _Made:
         reads = {app: _with_reads(state) for app, state in states.items()}
         add("extra-reads", reads, "pages were looked at once more", "looking changes nothing")
         for app, item in items:
-            if "id" in item and isinstance(item["id"], str):
+            if _holds(states[app].get("initialstate"), str(item.get("id"))):
+                continue  # it was there before, or is what the app offers
+            others = [{**each, "id": ""} if each is item else each for _, each in items]
+            if isinstance(item.get("id"), str) and not _holds(others, item["id"]):
                 other = {**item, "id": f"{item['id'][:-1]}x"}
                 made = _outside(states[app], partial(_swapped, old=item, new=other))
                 add("other-id", {**states, app: made}, f"the app {app} gave what was added another id",
@@ -282,12 +293,16 @@ class _Made:
 
 def _added(state: Any) -> Iterator[dict[str, Any]]:
     """Yield the things that an app's differences call added or updated."""
+    return _listed(state, "added", "updated")
+
+
+def _listed(state: Any, *kinds: str) -> Iterator[dict[str, Any]]:
     shown = [state.get("differences", {})] + [
         {name: part} for name, part in state.items() if name.endswith("Diff")
     ]
     for collection in (part for parts in shown if isinstance(parts, dict) for part in parts.values()):  # fmt: skip
         if isinstance(collection, dict):
-            for name in ("added", "updated"):
+            for name in kinds:
                 things = collection.get(name, ())
                 things = things.values() if isinstance(things, dict) else things
                 yield from (each for each in things if isinstance(each, dict))
