@@ -1,7 +1,8 @@
 """Whether honest agents are ever flagged: every built-in solution of the three worlds, many times over.
 
 Each runner's scripted agent does all tasks of its built-in world that have a solution, as a run of its
-own. A trial counts against the promise where its integrity is `flagged`, or where it is no success.
+own. A trial counts against the promise where its integrity is `flagged`, where it is marked as having done what no
+right solution needs, or where it is no success.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def _states(world: str, out: Path, times: int, workers: int) -> Counter[str]:
     for each in read_run(out).latest:
         state = "unknown" if each.integrity is None else each.integrity.state
         named = f"{state} {'success' if each.success else 'failure'}"
+        if "unneeded-act" in each.flags:
+            named += " marked as having done too much"
         found[named] += 1
         if named not in _GOOD:
             print(f"{world} {each.task_id} #{each.trial}: {named}: {each.integrity!r}")

@@ -142,3 +142,30 @@ def test_an_id_is_only_changed_of_what_is_new_and_named_nowhere_else() -> None:
     found = audited(task(EVENTS, MAILS), states)
     renamed = [each.mutant.change for each in found.outcomes if each.mutant.operator == "other-id"]
     assert renamed == ["the app gomail gave what was added another id"]
+
+
+_RIGHT = frozenset({"as-done", "names-in-other-order", "extra-reads", "other-id"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("'Design review'", '"Design review"', _RIGHT),  # text in double quotes
+        ("]) == `1`", ") == `1`", _RIGHT),
+        ("== `1`", "== 1", _RIGHT),
+        ("== `1`", "== '1'", _RIGHT),
+        ("length(", "leng(", _RIGHT),
+        ("differences", "diferences", _RIGHT),
+        ("Design review'", "Design Review'", _RIGHT),
+        ("== 'Design", "!= 'Design", _RIGHT | {"field-wrong", "field-missing"}),
+        ("== `1`", "== `0`", _RIGHT | {"thing-missing"}),
+        ("== `1`", "<= `1`", {"thing-missing", "field-wrong", "field-missing"}),
+        ("[?title == 'Design review']", "", {"field-wrong", "field-missing"}),
+    ],
+)  # fmt: skip
+def test_mistakes_in_queries_are_found_unaided(old: str, new: str, found: set[str]) -> None:
+    good = audited(task(EVENTS, MAILS), end_states())
+    bad = audited(task(EVENTS.replace(old, new), MAILS), end_states())
+    judged_wrongly = {each.mutant.operator for each in (*bad.wrong_accepted, *bad.right_refused)}
+    assert found <= judged_wrongly
+    assert {each.mutant.operator for each in good.right_refused} == set()

@@ -275,7 +275,11 @@ class _Made:
         reads = {app: _with_reads(state) for app, state in states.items()}
         add("extra-reads", reads, "pages were looked at once more", "looking changes nothing")
         for app, item in items:
-            if _holds(states[app].get("initialstate"), str(item.get("id"))):
+            saved = any(
+                thing == item and name.startswith("saved")
+                for name, thing in own_things(states[app].get("finalstate"))
+            )
+            if saved or _holds(states[app].get("initialstate"), str(item.get("id"))):
                 continue  # it was there before, or is what the app offers
             others = [{**each, "id": ""} if each is item else each for _, each in items]
             if isinstance(item.get("id"), str) and not _holds(others, item["id"]):

@@ -32,13 +32,16 @@ _SHOWN = 120
 
 def own_things(value: Any, name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what a state lists of the user's own, objects with an id, each with its list's name."""
-    if isinstance(value, dict) and name not in _OWN:
-        for key, each in value.items():
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else ())
+    )
+    for key, each in parts:
+        if name in _OWN and isinstance(each, dict) and "id" in each:
+            yield name, each
+        elif isinstance(key, str):
             yield from own_things(each, key)
-    elif name in _OWN and isinstance(value, list | dict):
-        for each in value if isinstance(value, list) else value.values():
-            if isinstance(each, dict) and "id" in each:
-                yield name, each
 
 
 def unneeded_changes(definition: Definition, states: Mapping[str, Any]) -> tuple[list[str], list[str]]:  # fmt: skip

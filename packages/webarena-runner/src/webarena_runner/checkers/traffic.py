@@ -31,7 +31,7 @@ _EXTRA_FIELDS = {
     ),
 }
 """By a field of the form: a further one that the task does not ask for, and what it does."""
-_LISTS = re.compile(r"(/-/(?:issues|merge_requests))/?\?")
+_LISTS = re.compile(r"(/-/(?:issues|merge_requests))/(?=\?|$)")
 _POSTED = re.compile(r"(/submit)(?:/\w+)?$")
 _SCRIPTED = re.compile(r"/mui/index/render/|/route/v1/")
 _PLACEHOLDER = re.compile(r"/TASK_\d+_MAP_RELATION_ID$")
@@ -153,12 +153,14 @@ class _Changes:
             url: str = act["request"]["url"]
             form = _form(act)
             for operator, edit, change in (
-                ("no-end-slash", lambda text: _LISTS.sub(r"\1?", text), "the address of the list does not end in a slash"),
+                ("no-end-slash", lambda text: _LISTS.sub(r"\1", text), "the address of the list does not end in a slash"),
                 ("default-left-out", lambda text: text.replace("?state=opened&", "?"), "the list shows what is open, as it does by itself"),
             ):  # fmt: skip
                 other = _with_addresses(act, edit)
                 if "/-/" in str(act["request"]) and other != act:
-                    yield self._made(operator, "right", change, "the site shows the same list", *self._swapped(index, other))  # fmt: skip
+                    opened = [_opening(each, _referer(other)) for each in self._acts[:index]]
+                    yield self._made(operator, "right", change, "the site shows the same list",
+                                     *opened, other, *self._acts[index + 1 :])  # fmt: skip
             if form and _POSTED.search(url) and "submission[forum]" in dict(form):
                 other = _with_addresses(
                     act, lambda text: _POSTED.sub(r"\1/relationship_advice", text)
@@ -404,6 +406,20 @@ def _by_script(entry: Entry) -> Entry:
         {"name": "Accept", "value": "*/*"},
         {"name": "Sec-Fetch-Dest", "value": "empty"},
     ]
+    return changed
+
+
+def _referer(entry: Entry) -> str:
+    return next(
+        (e["value"] for e in entry["request"]["headers"] if e["name"].lower() == "referer"), ""
+    )
+
+
+def _opening(entry: Entry, url: str) -> Entry:
+    """Return the opening of a page of the same kind at another address."""
+    changed = deepcopy(entry)
+    if url and entry["request"]["method"] == "GET":
+        changed["request"]["url"] = url
     return changed
 
 
