@@ -10,15 +10,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
+from importlib.metadata import entry_points
 from pathlib import Path
 from unittest.mock import patch
 
 from bench_core.browser_use.scripted_chat import click
 from bench_core.run_folder import read_run
 from bench_report import build_report
-from multireal_harness.cli import main as multireal
-from multireal_harness.world import solutions_file
-from webarena_runner.cli import main as webarena
+from multireal_harness.world import Solution, load_solutions
 from webarena_runner.world import scripts
 
 FLAG = "unneeded-act"
@@ -31,8 +30,8 @@ _GONE = {
     "mail-travel-1": ("mail", "Visit next month"),
 }
 _RUNS = (
-    ("webarena", webarena, tuple(_ORDERS)),
-    ("multireal", multireal, tuple(_GONE)),
+    ("webarena-runner", tuple(_ORDERS)),
+    ("multireal-harness", tuple(_GONE)),
 )
 
 
@@ -40,7 +39,9 @@ def main() -> int:
     """Run both worlds with and without the deletions; exit code 1 where a mark or a score is not as it must be."""
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="deletions-") as made:
-        for world, command, tasks in _RUNS:
+        for world, tasks in _RUNS:
+            (script,) = entry_points(group="console_scripts", name=world)
+            command = script.load()
             for deletes in (False, True):
                 outs: list[Path] = []
                 for part in (tasks[:3], tasks[3:]):  # the shop has three orders that can go
@@ -82,7 +83,7 @@ def _told(world: str, outs: list[Path], *, deletes: bool) -> int:
 
 @contextmanager
 def _deleting() -> Iterator[None]:
-    script_for, load = scripts.script_for, solutions_file.load_solutions
+    script_for = scripts.script_for
 
     def with_order(task: str) -> scripts.Steps:
         yield click("Orders", tag="a")
@@ -95,20 +96,20 @@ def _deleting() -> Iterator[None]:
             for turn in rest:  # noqa: UP028  # a generator sends pages, which no list takes
                 yield turn
 
-    def with_thing(task: str | None = None) -> list[solutions_file.Solution]:
-        found = load(task)
+    def with_thing(task: str | None = None) -> list[Solution]:
+        found = load_solutions(task)
         for place, each in enumerate(found):
             if each.task in _GONE and each.name == "good":
                 app, title = _GONE[each.task]
                 back = [["click", "Inbox"]] if app == "mail" else []
                 more = [["open", app], *back, ["click", title], ["click", "Delete"], ["done"]]
-                steps = (*each.steps[:-1], *map(solutions_file.SolutionStep.model_validate, more))
-                found[place] = each.model_copy(update={"steps": steps})
+                added = Solution.model_validate({**each.model_dump(), "steps": more}).steps
+                found[place] = each.model_copy(update={"steps": (*each.steps[:-1], *added)})
         return found
 
     with (
         patch.object(scripts, "script_for", with_order),
-        patch.object(solutions_file, "load_solutions", with_thing),
+        patch("multireal_harness.world.solutions_file.load_solutions", with_thing),
     ):
         yield
 

@@ -155,7 +155,7 @@ _RIGHT = frozenset({"as-done", "names-in-other-order", "extra-reads", "other-id"
         ("== `1`", "== 1", _RIGHT),
         ("== `1`", "== '1'", _RIGHT),
         ("length(", "leng(", _RIGHT),
-        ("differences", "diferences", _RIGHT),
+        ("differences", "changes", _RIGHT),
         ("Design review'", "Design Review'", _RIGHT),
         ("== 'Design", "!= 'Design", _RIGHT | {"field-wrong", "field-missing"}),
         ("== `1`", "== `0`", _RIGHT | {"thing-missing"}),
