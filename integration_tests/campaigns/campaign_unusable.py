@@ -1,7 +1,8 @@
-"""Whether browser-use's trajectories have the acts that were done, and no others: episodes with unusable replies.
+"""Whether trajectories have the acts that were done, and no others: episodes of every agent with unusable replies.
 
 Each episode presses buttons whose page tells a server, and the scripted model now and then answers what cannot be
 read. The clicks of `trajectory.jsonl` must be those that the server saw, and each unusable reply a step without acts.
+Half of the episodes are browser-use's, the other built-in agents share the rest.
 """
 
 from __future__ import annotations
@@ -12,34 +13,67 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "packages" / "bench-core" / "tests" / "helpers"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "packages" / "bench-core" / "tests" / "helpers"), str(ROOT)]
 
 from bench_core.browser_use import import_browser_use  # noqa: E402  # needs the path above
 
 import_browser_use()
 
-from unusable_replies import buttons, differences, episode  # noqa: E402  # as above
+from built_in_agents import AGENTS  # noqa: E402  # as above
+from posting_page import Posts, buttons  # noqa: E402  # as above
+from unusable_replies import differences, episode  # noqa: E402  # as above
+from unusable_turns import loop_episode  # noqa: E402  # as above
 
-from bench_core.browser import launch_chromium  # noqa: E402  # as above
+from bench_core.browser import (  # noqa: E402  # as above
+    ChromiumOptions,
+    Places,
+    SharedBrowser,
+    launch_chromium,
+)
 from bench_core.protocols import BrowserHandle  # noqa: E402  # as above
 
 
-async def campaign(place: Path, seeds: range) -> list[str]:
-    """Play the episodes one after the other, each in a browser of its own; return what differs."""
+async def of_browser_use(server: Posts, place: Path, seeds: range) -> list[str]:
+    """Play the episodes of browser-use, each in a browser of its own; return what differs."""
     found: list[str] = []
     pressed = unusable = 0
+    for seed in seeds:
+        async with launch_chromium() as chromium:
+            browser = BrowserHandle(cdp_url=chromium.cdp_url)
+            posted, steps, _ = await episode(browser, server, place / str(seed), seed)
+        found += differences(posted, steps, seed)
+        pressed += len(posted)
+        unusable += sum(bool(each.error) for each in steps)
+    print(f"browser-use: {len(seeds)} episodes, {pressed} acts, {unusable} unusable replies")
+    return found
+
+
+async def of_loop_agents(server: Posts, place: Path, seeds: range) -> list[str]:
+    """Play the episodes of the other agents in turn, in contexts of one browser; return what differs."""
+    found: list[str] = []
+    pressed = 0
+    shared = SharedBrowser()
+    size = {"width": 800, "height": 600}
+    for seed in seeds:
+        agent = list(AGENTS)[seed % len(AGENTS)]
+        opened = shared.open(ChromiumOptions(), lambda *_: None, Places(), viewport=size)
+        async with opened as browser:
+            await browser.arm()
+            found += await loop_episode(agent, browser, server, place / f"loop-{seed}", seed)
+        pressed += len(server.posted)
+    await shared.close()
+    print(f"{len(AGENTS)} other agents: {len(seeds)} episodes, {pressed} acts")
+    return found
+
+
+async def campaign(place: Path, seeds: range) -> list[str]:
+    """Play all episodes; return what differs."""
+    half = len(seeds) // 2
     with buttons() as server:
-        for seed in seeds:
-            async with launch_chromium() as chromium:
-                browser = BrowserHandle(cdp_url=chromium.cdp_url)
-                posted, steps, _ = await episode(browser, server, place / str(seed), seed)
-            found += differences(posted, steps, seed)
-            pressed += len(posted)
-            unusable += sum(bool(each.error) for each in steps)
-    print(
-        f"{len(seeds)} episodes, {pressed} acts, {unusable} unusable replies: {len(found)} differences"
-    )
+        found = await of_browser_use(server, place, seeds[:half])
+        found += await of_loop_agents(server, place, seeds[half:])
+    print(f"{len(seeds)} episodes: {len(found)} differences")
     return found
 
 

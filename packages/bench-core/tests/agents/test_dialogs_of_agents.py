@@ -6,25 +6,20 @@ Each agent has one kind and each kind one agent; with DIALOGS=all in the environ
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from asking_pages import GO, KINDS, asking_pages
+from built_in_agents import AGENTS, SIZE, built_in, needs_sdk
 from test_support.model_server import Answer, ModelServer
 
-from bench_core.agents import computer_use_agent, tool_calling_agent
-from bench_core.agents.browser import BrowserEnvironment
-from bench_core.agents.dialects.coordinates import smart_resize
 from bench_core.agents.dialects.registry import all_dialects
 from bench_core.browser.options import ChromiumOptions
 from bench_core.browser.places import Places
 from bench_core.browser.trial_browser import SharedBrowser, open_own_browser
-from bench_core.models import RetryPolicy, open_model
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, Step, StepView
 from bench_core.run_folder import TRAJECTORY, read_lines
@@ -37,70 +32,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning"),
 ]
 
-SIZE = (800, 600)
 AWAY = (400, 300)
 EVERY = os.environ.get("DIALOGS") == "all"
-Place = tuple[int, int]
-
-
-def made(toolset: str | None, *calls: tuple[str, dict[str, Any]]) -> Answer:
-    return Answer(tool_calls=calls, toolset=toolset, stop="tool_use", thinking="I think.")
-
-
-def grid(at: Place) -> dict[str, int]:
-    return {"x": round(at[0] * 1000 / SIZE[0]), "y": round(at[1] * 1000 / SIZE[1])}
-
-
-def tars(at: Place) -> Answer:
-    width, height = smart_resize(SIZE)
-    x, y = round(at[0] * width / SIZE[0]), round(at[1] * height / SIZE[1])
-    return Answer(text=f"Thought: t\nAction: click(start_box='({x},{y})')")
-
-
-def old(at: Place) -> Answer:
-    return made(None, ("computer", {"action": "left_click", "coordinate": [*at]}))
-
-
-def qwen(at: Place) -> Answer:
-    return made(
-        None, ("computer_use", {"action": "left_click", "coordinate": [*grid(at).values()]})
-    )
-
-
-def openai(tool: str) -> Callable[[Place], Answer]:
-    return lambda at: made(tool, ("click", {"x": at[0], "y": at[1], "button": "left"}))
-
-
-SAID = Answer(text="It is done.")
-OWN = made(None, ("done", {"answer": "done"}))
-QWEN_ENDS = made(None, ("computer_use", {"action": "terminate", "status": "success"}))
-TARS_ENDS = Answer(text="Thought: t\nAction: finished(content='done')")
-CLAUDE, QWEN = "anthropic:claude-opus-5-5", "openai-chat:Qwen/Qwen3-VL-8B-Instruct"
-AGENTS: dict[str, tuple[str, Callable[[Place], Answer], Answer]] = {
-    "tool-calling": (CLAUDE, lambda at: made(None, ("click", {"x": at[0], "y": at[1]})), OWN),
-    "computer_20250124": ("anthropic:claude-haiku-4-5", old, OWN),
-    "computer_20251124": ("anthropic:claude-opus-4-6", old, OWN),
-    "computer_toolset_20260801": (
-        CLAUDE, lambda at: made("computer", ("left_click", {"coordinate": [*at]})), SAID,
-    ),
-    "browser_toolset_20260801": (
-        CLAUDE,
-        lambda at: made("browser", ("left_click", {"target": {"type": "coordinate", "x": at[0], "y": at[1]}})),
-        SAID,
-    ),
-    "computer": ("openai:gpt-5.5", openai("computer"), SAID),
-    "computer_use_preview": ("openai:computer-use-preview", openai("computer_use_preview"), SAID),
-    "google_computer_use_2025": (
-        "google:gemini-2.5-computer-use-preview-10-2025", lambda at: made(None, ("click_at", grid(at))), SAID,
-    ),
-    "google_computer_use_2026": (
-        "google:gemini-3.7-flash", lambda at: made(None, ("click", grid(at))), SAID,
-    ),
-    "qwen3_vl": (QWEN, qwen, QWEN_ENDS),
-    "qwen3_5": ("openai-chat:Qwen/Qwen3.5-35B-A3B", qwen, QWEN_ENDS),
-    "ui_tars_1_5": ("openai-chat:ByteDance-Seed/UI-TARS-1.5-7B", tars, TARS_ENDS),
-}  # fmt: skip
-"""The model of each built-in agent, how it clicks, and how it ends."""
 
 
 def marks_of(kind: str) -> Any:
@@ -146,11 +79,8 @@ def test_every_built_in_agent_is_here() -> None:
 async def test_an_agent_is_told_what_a_page_asked_for(
     agent: str, kind: str, url: str, tmp_path: Path
 ) -> None:
-    model, click, end = AGENTS[agent]
-    provider = model.partition(":")[0]
-    sdk = {"openai-chat": "openai", "google": "google.genai"}.get(provider, provider)
-    if importlib.util.find_spec(sdk.partition(".")[0]) is None:
-        pytest.skip(f"the SDK of {provider} is not installed")
+    needs_sdk(agent)
+    _, click, end = AGENTS[agent]
     shared = SharedBrowser()
     viewport = {"width": SIZE[0], "height": SIZE[1]}
     opened = shared.open(
@@ -174,23 +104,8 @@ async def test_an_agent_is_told_what_a_page_asked_for(
                 asyncio.run_coroutine_threadsafe(waiting, loop).result(60)
             return turn
 
-        @asynccontextmanager
-        async def connect(_: Any) -> AsyncIterator[BrowserEnvironment]:
-            yield BrowserEnvironment(browser.context, SIZE)
-
         with ModelServer(reply) as server:
-            async with open_model(
-                model,
-                api_key="a key of some length",
-                base_url=server.base_url(provider),
-                policy=RetryPolicy(attempts=1, deadline_s=600, timeout_s=600),
-            ) as opened_model:
-                if agent == "tool-calling":
-                    built = tool_calling_agent(opened_model, connect=connect)
-                else:
-                    built = computer_use_agent(
-                        opened_model, tool=agent, screen=SIZE, connect=connect
-                    )
+            async with built_in(agent, server, browser.context) as built:
                 outcome = await built.run(
                     AgentTask(task_id="1", benchmark="none", goal="Press Go"),
                     BrowserHandle(cdp_url=browser.cdp_url, viewport=SIZE),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from unusable_replies import buttons, differences, episode
+from posting_page import buttons
+from unusable_replies import differences, episode
 
 from bench_core.browser import launch_chromium
 from bench_core.protocols import BrowserHandle

@@ -16,7 +16,8 @@ _PLACE = "position:fixed;left:100px;top:100px;width:100px;height:50px"
 _OK = "which was answered with OK"
 KINDS = {
     "alert": ("alert('Saved'); out('after')", "a dialog, which was closed: 'Saved'", "after"),
-    "confirm": ("out(confirm('Sure?'))", f"the page asked 'Sure?', {_OK}", "true"),
+    # a task that needs the confirmation: "true" comes only with the server's answer to the deletion
+    "confirm": ("out(confirm('Sure?') && deleted())", f"the page asked 'Sure?', {_OK}", "true"),
     "prompt": ("out(prompt('Name?', 'Ada'))", "was given what it offered: 'Ada'", "Ada"),
     "leave": ("onbeforeunload = e => e.preventDefault(); location.href = '/next'", "answered with yes", "next"),
     "password": ("location.href = '/secret'", "asked for a user name and a password", None),
@@ -65,9 +66,16 @@ class _Pages(BaseHTTPRequestHandler):
         page = (
             f"<button onclick='act()' style='{_PLACE}'>Go</button><p id=said></p><input type=file id=file style='opacity:0'>"
             f"<a id=link href=/data download=x.csv></a><script>const out = x => {{ said.textContent = x }};"
+            f"const deleted = () => {{ const ask = new XMLHttpRequest(); ask.open('POST', '/delete', false);"
+            f"ask.send(); return ask.responseText === 'deleted' }};"
             f"function act() {{ {script} }}</script>"
         )
         self.wfile.write((page if script else f"<p id=said>{name}</p>").encode())
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"deleted")
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

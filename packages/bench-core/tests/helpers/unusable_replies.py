@@ -1,10 +1,7 @@
-"""Episodes of browser-use in which a model that follows a script now and then answers what cannot be used."""
+"""Episodes in which a model that follows a script now and then answers what cannot be used."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +12,9 @@ from bench_core.records import Limits, Step
 from bench_core.run_folder import TRAJECTORY, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from posting_page import Posts
 
 UNUSABLE: tuple[dict[str, Any], ...] = (
     {"action": [{"levitate": {"height": 3}}]},
@@ -25,39 +23,6 @@ UNUSABLE: tuple[dict[str, Any], ...] = (
     {"next_goal": "none"},
     {},
 )
-PAGE = """<!doctype html><title>Buttons</title><button onclick="post('red')">red</button>
-<button onclick="post('blue')">blue</button><script>
-const post = name => { const ask = new XMLHttpRequest(); ask.open('POST', '/' + name, false); ask.send() }</script>"""
-
-
-class Posts(ThreadingHTTPServer):
-    """A page with two buttons, and what they were pressed for, in order."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Buttons)
-        self.posted: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_port}/"
-
-
-class _Buttons(BaseHTTPRequestHandler):
-    server: Posts
-
-    def do_GET(self) -> None:
-        self._send(PAGE.encode())
-
-    def do_POST(self) -> None:
-        self.server.posted.append(self.path[1:])
-        self._send(b"")
-
-    def _send(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 class Unreliable(ScriptedChat):
@@ -73,17 +38,6 @@ class Unreliable(ScriptedChat):
         if output_format is not None and self._before.get(self.turns):
             output_format.model_validate(self._before[self.turns].pop(0))
         return await super().ainvoke(messages, output_format, **options)
-
-
-@contextmanager
-def buttons() -> Iterator[Posts]:
-    """Serve the page."""
-    with Posts() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 def drawn(seed: int) -> tuple[list[str], dict[int, list[dict[str, Any]]]]:
