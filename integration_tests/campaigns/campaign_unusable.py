@@ -31,7 +31,10 @@ from bench_core.browser import (  # noqa: E402  # as above
     SharedBrowser,
     launch_chromium,
 )
+from bench_core.errors import BrowserError  # noqa: E402  # as above
 from bench_core.protocols import BrowserHandle  # noqa: E402  # as above
+
+ATTEMPTS = 3
 
 
 async def of_browser_use(server: Posts, place: Path, seeds: range) -> list[str]:
@@ -39,9 +42,18 @@ async def of_browser_use(server: Posts, place: Path, seeds: range) -> list[str]:
     found: list[str] = []
     pressed = unusable = 0
     for seed in seeds:
-        async with launch_chromium() as chromium:
-            browser = BrowserHandle(cdp_url=chromium.cdp_url)
-            posted, steps, _ = await episode(browser, server, place / str(seed), seed)
+        for attempt in range(ATTEMPTS):
+            folder = place / f"{seed}-{attempt}"
+            try:
+                async with launch_chromium() as chromium:
+                    browser = BrowserHandle(cdp_url=chromium.cdp_url)
+                    posted, steps, _ = await episode(browser, server, folder, seed)
+                break
+            except BrowserError as error:  # on a busy machine, before the first step
+                print(f"seed {seed}, attempt {attempt + 1}: {error}")
+        else:
+            found.append(f"seed {seed} was not played")
+            continue
         found += differences(posted, steps, seed)
         pressed += len(posted)
         unusable += sum(bool(each.error) for each in steps)

@@ -78,9 +78,9 @@ async def _ours(playwright: Any, site: Any, folder: Path) -> dict[str, Any]:
 
 
 async def _theirs(playwright: Any, site: Any, folder: Path) -> dict[str, Any]:
-    """Take Playwright's entries from a trace, as BrowserGym does: `record_har_path` never ends after this drive.
+    """Take Playwright's HAR entries from a trace, as BrowserGym does for the evaluator.
 
-    It waits for what service workers asked for, also when these have been stopped.
+    With `record_har_path` Playwright 1.65.2 does not end its context after this drive: four minutes were waited.
     """
     path = folder / "trace.zip"
     browser = await playwright.chromium.launch(
@@ -98,8 +98,8 @@ async def _theirs(playwright: Any, site: Any, folder: Path) -> dict[str, Any]:
         entries = [json.loads(line)["snapshot"] for line in lines]
         for entry in entries:  # bodies are files beside them
             posted = entry["request"].get("postData", {})
-            if name := posted.get("_sha1"):
-                posted["text"] = trace.read(f"resources/{name}").decode()
+            if name := posted.get("_file"):
+                posted["text"] = trace.read(name).decode(errors="replace")
     creator = {"name": "Playwright", "version": ""}
     return {"log": {"version": "1.2", "creator": creator, "entries": entries}}
 

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from site_faults import AUTHORITY, DEFECTS, FURTHER, TASKS, fronted, honest_trial
+from site_faults import AUTHORITY, DEFECTS, FURTHER, OTHERS, TASKS, fronted, honest_trial
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.run_spec import RunSpec, TaskFilter
@@ -28,9 +28,15 @@ if TYPE_CHECKING:
     from webarena_runner.world import BuiltInWorld
 
 EVERY = os.environ.get("SITE_FAULTS") == "all"
-CHEAP = ("redirect by host, late", "router is dead")
+CHEAP = (
+    "redirect by host, late",
+    "router is dead",
+    "data base is read-only",
+    "login form in place of pages, late",
+)
 """The trials of each run of the tests: one for each way in which a trial is marked."""
 LONG = ("slow", "slow, late")
+EACH = (*DEFECTS, *FURTHER, *OTHERS)
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +64,7 @@ def found_before(config: Any, site: str) -> tuple[bool, list[str]]:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "defect", [e for e in (*DEFECTS, *FURTHER) if EVERY or e.name not in LONG], ids=str
-)
+@pytest.mark.parametrize("defect", [e for e in EACH if EVERY or e.name not in LONG], ids=str)
 def test_fault_is_found_before_a_run(
     world: BuiltInWorld, defect: SiteDefect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,9 +77,7 @@ def test_fault_is_found_before_a_run(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "defect", [each for each in (*DEFECTS, *FURTHER) if EVERY or each.name in CHEAP], ids=str
-)
+@pytest.mark.parametrize("defect", [each for each in EACH if EVERY or each.name in CHEAP], ids=str)
 async def test_no_trial_of_an_honest_agent_is_a_silent_zero(
     world: BuiltInWorld, defect: SiteDefect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

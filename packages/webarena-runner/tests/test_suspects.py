@@ -301,7 +301,7 @@ def test_a_fault_after_a_success_for_which_any_request_will_do_is_none(tmp_path:
 
 
 def test_the_login_form_in_place_of_the_page_makes_a_success_suspect(tmp_path: Path) -> None:
-    content = {"mimeType": "text/html", "text": "<form><input name='login[password]'></form>"}
+    content = {"mimeType": "text/html", "text": "<form><input type=password name=p></form>"}
     entries = failing(CUSTOMERS, 200, content=content)
     assert summary(judged(tmp_path, CUSTOMERS, entries, OPENED)) == (1.0, None, "login_lost")
 

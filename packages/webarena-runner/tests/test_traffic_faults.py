@@ -111,7 +111,7 @@ def test_a_refusal_is_a_lost_login_where_the_site_asks_for_one_elsewhere(status:
 
 
 def test_a_login_form_in_place_of_a_page_is_a_lost_login() -> None:
-    form = {"content": {"text": '<input name="login[password]">'}}
+    form = {"content": {"text": '<form><input type="password" name="login[password]"></form>'}}
     shown = navigation(f"{CONFIG.site('shopping_admin').url}/sales/order")
     shown["response"] |= {"status": 200, **form}
     found = decisive_fault(recorded_requests([shown], CONFIG, ["shopping_admin"]), [])
@@ -119,6 +119,36 @@ def test_a_login_form_in_place_of_a_page_is_a_lost_login() -> None:
     assert (found.kind, found.on) == ("login_lost", "page")
     shown["request"]["method"] = "POST"  # an attempt to log in that failed
     assert decisive_fault(recorded_requests([shown], CONFIG, ["shopping_admin"]), []) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "lost"),
+    [
+        ("<form action=/login_check><input type=password name=p></form>", True),
+        ("<form action=/password><input type=password name=p></form>", False),
+        ("<form><input type=password name=p><input type=password name=p></form>", False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/user/me/edit_biography", "/login"])
+def test_a_form_for_one_password_away_from_the_login_page_is_a_lost_login(
+    form: str, lost: bool, path: str
+) -> None:
+    shown = navigation(f"{CONFIG.site('reddit').url}{path}")
+    shown["response"] |= {"status": 200, "content": {"text": form}}
+    found = decisive_fault(recorded_requests([shown], CONFIG, ["reddit"]), [])
+    assert (found is not None and found.kind == "login_lost") == (lost and path != "/login")
+
+
+@pytest.mark.parametrize(("method", "refused"), [("POST", True), ("GET", False)])
+def test_a_change_that_the_data_base_refused_with_a_page_is_the_sites_fault(
+    method: str, refused: bool
+) -> None:
+    shown = navigation(f"{CONFIG.site('reddit').url}/user/me/edit_biography")
+    shown["request"]["method"] = method
+    text = "SQLSTATE[25006]: Read only sql transaction"
+    shown["response"] |= {"status": 200, "content": {"mimeType": "text/html", "text": text}}
+    found = decisive_fault(recorded_requests([shown], CONFIG, ["reddit"]), [])
+    assert (found is not None and found.kind == "site_error") == refused
 
 
 def test_server_errors_of_other_hosts_are_none_of_the_sites(tmp_path: Path) -> None:
@@ -236,6 +266,12 @@ def test_health_of_a_site_counts_where_the_trial_needed_it(concern: Any, kind: s
     wanted = ExpectedRequest("GET", ("__REDDIT__/search",), {}, passed=False)
     assert fault_of(START, wanted=[wanted], health=[fault]).kind == kind
     assert fault_of(START, health=[unwell(concern, "language")]).kind == kind
+
+
+def test_a_site_without_data_explains_what_was_expected_and_not_found() -> None:
+    empty = unwell("page", "data")
+    assert fault_of(START, wanted=[expected()], health=[empty]).on == "expected"
+    assert fault_of(START, health=[empty]).on == "page"
 
 
 def test_address_of_a_site_counts_where_requests_are_scored() -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser import SharedBrowser, require_playwright
 from bench_core.errors import EvaluationError
+from bench_core.protocols import Agent, TrialContext
+from bench_core.records import Step, Task, TrialResult
 from bench_core.redaction import Redactor
+from bench_core.runs import PreparedRun, Purpose, RunOptions
+from bench_core.trial import Evaluation, Evidence
 from webarena_runner.checkers.acts import UNNEEDED, acts_of_trial
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.each_step import passed_after
 from webarena_runner.environment import (
     RECORDING_FULL,
@@ -30,23 +36,13 @@ from webarena_runner.evaluation import (
     write_config,
 )
 from webarena_runner.evaluator_loader import evaluator_module
-from webarena_runner.evaluators import InstalledEvaluator
+from webarena_runner.evaluators import Evaluator, InstalledEvaluator
 from webarena_runner.extraction import Extraction, Restated, restated
 from webarena_runner.provenance import provenance
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
 from webarena_runner.world.launch import Environment, real_environment
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Step, Task, TrialResult
-    from bench_core.runs import PreparedRun, Purpose, RunOptions
-    from bench_core.trial import Evaluation, Evidence
-    from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.evaluators import Evaluator
 
 __all__ = ["WebArenaBenchmark"]
 

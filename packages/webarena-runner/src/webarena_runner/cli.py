@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,8 +32,6 @@ from webarena_runner.cli_examples import EXAMPLES
 from webarena_runner.cli_sites import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from bench_core.cli import AuditOptions
     from bench_core.progress import Progress
     from bench_core.runs import DemoRun, Prepare

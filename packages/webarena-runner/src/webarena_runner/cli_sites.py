@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from bench_core.cli import CommandUndecided, FiniteRange, json_option, option, r
 from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from webarena_runner.config import EnvironmentConfig
 
 # Listed here, because `--help` must not import the modules that have them.

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
 
 from bench_core.browser import (
     ChromiumOptions,
@@ -42,11 +46,6 @@ from webarena_runner.traffic_faults import note_health
 from webarena_runner.unserved import Served, unserved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
     from bench_core.agents import BrowserEnvironment
     from bench_core.redaction import Redactor
     from webarena_runner.config import EnvironmentConfig

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs
 
+from bench_core.records import Check, Task
 from webarena_runner.patterns import is_pattern, same_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bench_core.records import Check, Task
 
 _EVALUATOR = "NetworkEventEvaluator"
 # The status of the eight contact-form tasks' request, which goes to a port that browsers refuse.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue, ValidationError
@@ -20,8 +21,6 @@ from webarena_runner.answers import AGENT_STATUSES, read_answer
 from webarena_runner.tasks import TASK_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Self
 
     from bench_core.models import Model

@@ -28,13 +28,11 @@ declaration and a forbidden request are the agent's own acts in any case.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.records import Check, Status
-
-if TYPE_CHECKING:
-    from webarena_runner.evaluation import Evaluation
-    from webarena_runner.traffic_faults import TrafficFault
+from webarena_runner.evaluation import Evaluation
+from webarena_runner.traffic_faults import TrafficFault
 
 _STOPPED = {
     Status.STEP_LIMIT: "the agent used all its steps without an answer",

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import Literal, get_args
 
 from pydantic import NonNegativeFloat
 
@@ -24,16 +26,11 @@ from bench_core.errors import InputError
 from bench_core.records import Record, Resource
 from bench_core.records.codec import encode
 from bench_core.redaction import Redactor
+from bench_core.scheduling import MachineLocks
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.site_control import reset_method_of, reset_site
 from webarena_runner.site_copies import copy_configs
 from webarena_runner.tasks import BENCHMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from bench_core.scheduling import MachineLocks
-    from webarena_runner.config import EnvironmentConfig
 
 ResetPolicy = Literal["never", "before-run", "before-mutating-trial", "per-batch"]
 RESET_POLICIES: tuple[ResetPolicy, ...] = get_args(ResetPolicy)

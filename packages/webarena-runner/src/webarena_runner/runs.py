@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bench_core.progress import Progress
 from bench_core.runs import RunOutcome, run_prepared
 from webarena_runner.benchmark import WebArenaBenchmark
-
-if TYPE_CHECKING:
-    from bench_core.progress import Progress
-    from webarena_runner.options import WebArenaRunOptions
+from webarena_runner.options import WebArenaRunOptions
 
 
 def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> RunOutcome:

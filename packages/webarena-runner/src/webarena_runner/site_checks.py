@@ -40,6 +40,11 @@ _IN_THE_WAY = re.compile(
     re.IGNORECASE,
 )
 
+_FINDS_NOTHING = re.compile(
+    r"\b(returned no results|no results (were )?found|could.?n.t find any|nothing (to see )?here)\b",
+    re.IGNORECASE,
+)
+
 Concern = Literal["address", "answer", "speed", "page"]
 """`address`: pages are at a URL that is not listed; `answer`: no answer, or an error in its place; `speed`: it
 took long; `page`: the answer is not the page of the benchmark's site."""
@@ -193,6 +198,9 @@ def _asked(
         return
     if why := _not_its_page(page, known):
         yield fault("page", f"{page.url} {why}")
+    if known.name == "search" and _FINDS_NOTHING.search(page.text):
+        empty = f"{page.url} finds nothing: its data may be missing"
+        yield SiteFault(site=name, request="data", concern="page", detail=empty)
     if took > _SLOW_S:
         yield fault("speed", f"{asked} took {took:.0f} s")
     if known.name == "front page":

@@ -11,13 +11,15 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
 from bench_core.serving import address_of, is_loopback
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_checks import site_faults
 from webarena_runner.site_copies import (
@@ -29,11 +31,6 @@ from webarena_runner.site_copies import (
 )
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.web import WebClient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from webarena_runner.config import EnvironmentConfig
 
 DEFAULT_TIMEOUT_S = 600.0
 """GitLab's image takes minutes to start."""

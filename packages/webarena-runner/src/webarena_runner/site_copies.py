@@ -7,9 +7,13 @@ made of webarena-verified's image and settings; `sites start` keeps them, and ea
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import JsonValue
 
 from bench_core.errors import InputError
 from bench_core.machines import (
@@ -24,19 +28,12 @@ from bench_core.machines import (
     machine_folder,
     open_provider,
 )
+from bench_core.records import Task
 from bench_core.serving import address_of, is_loopback
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tasks import task_sites, task_type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import Task
-    from webarena_runner.config import EnvironmentConfig
 
 _STEP = 100
 _INIT = "WA_ENV_CTRL_EXTERNAL_SITE_URL"

@@ -52,7 +52,6 @@ class SiteFacts:
         data_note: What is known of that set-up.
         memory_gb: Memory of a container, where it is known to need much.
         shm_mb: Shared memory that the image's compose file asks for.
-        login_field: A field of the login form, where the image shows the form at any address.
     """
 
     port: int
@@ -64,7 +63,6 @@ class SiteFacts:
     known: tuple[KnownRequest, ...] = (KnownRequest("front page", "/"),)
     login_header: str | None = None
     logout_path: str | None = None
-    login_field: str | None = None
     image_gb: float = 0.0
     data_gb: float = 0.0
     data_note: str | None = None

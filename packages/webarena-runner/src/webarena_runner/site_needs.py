@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from bench_core.errors import InputError
 from bench_core.machines import MachineError
 from bench_core.providers import EngineRoom, engine_room
 from bench_core.records import Record
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.site_copies import image_volumes, site_container
 from webarena_runner.site_facts import SITE_FACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webarena_runner.config import EnvironmentConfig
 
 _GB = 1e9
 

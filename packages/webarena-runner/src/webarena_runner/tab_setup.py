@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from webarena_runner.config import EnvironmentConfig, SiteConfig
 from webarena_runner.site_facts import SITE_FACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from webarena_runner.config import EnvironmentConfig, SiteConfig
 
 Command = tuple[str, "Mapping[str, Any]"]
 

@@ -8,6 +8,7 @@ later either, or elsewhere, where faults also happen on working sites. What the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from bench_core.records.codec import decode_json
 from bench_core.serving import address_of
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.expectations import ExpectedRequest
+from webarena_runner.login.http_login import shows_login
 from webarena_runner.recording.entries import UNFINISHED
 from webarena_runner.site_checks import Concern, SiteFault, foreign_page, told, unlisted_root
 from webarena_runner.site_facts import SITE_FACTS, SiteFacts
@@ -43,6 +45,7 @@ _STALLED_MS = 10_000
 # Failures that the page or the agent's browser caused; all others are the network's or the site's.
 _LEFT = ("ERR_ABORTED", "was left before")
 _HEALTH = TypeAdapter(list[SiteFault])
+_REFUSED_CHANGE = re.compile(r"SQLSTATE\[\w+\]|(?i:read.?only (sql )?(database|transaction))")
 _REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
 
 
@@ -113,17 +116,22 @@ def decisive_fault(
     health: Sequence[SiteFault] = (),
 ) -> TrafficFault | None:
     """Return the fault that explains most: on an expected request, on a page, on any request."""
-    needed = [
-        TrafficFault(kind=_KIND_OF[each.concern], evidence=str(each))
+    needed = {
+        each: TrafficFault(kind=_KIND_OF[each.concern], evidence=str(each))
         for each in health
         if _is_needed(each, requests, expected)
-    ]
+    }
     seen = [each.fault for each in requests]
-    moved = [each for each in (*seen, *needed) if each is not None and each.kind == "unlisted_host"]
+    moved = [e for e in (*seen, *needed.values()) if e is not None and e.kind == "unlisted_host"]
+    # what a site without data answers is never what is expected
+    moved += [fault for each, fault in needed.items() if each.request == "data"]
     missed = any(not each.passed for each in expected)
     for on, found in (
         ("expected", [*(_met(each, requests) for each in expected), *(moved if missed else ())]),
-        ("page", [*(each.fault for each in _unopened(requests)), *_dead(requests), *needed]),
+        (
+            "page",
+            [*(each.fault for each in _unopened(requests)), *_dead(requests), *needed.values()],
+        ),
         ("page", [each.slow for each in requests]),
         ("other", seen),
     ):
@@ -290,8 +298,9 @@ class _Reader:
         if response.get("redirectURL") and _is_login(target, page, facts):
             how = f"was sent to the login page {target}"
             is_lost = not _is_login(request["url"], page, facts)  # else an attempt that failed
-        elif facts.login_field is not None and facts.login_field in shown:
-            how, is_lost = "showed the login form", request["method"] == "GET"
+        elif request["method"] == "GET" and "password" in shown and shows_login(shown):
+            how = "showed the login form"
+            is_lost = not facts.login_path or not _is_login(request["url"], page, facts)
         else:
             how, is_lost = "was answered with status 401", response["status"] == _UNAUTHORIZED
         return _fault("login_lost", entry, how) if is_lost else None
@@ -326,14 +335,20 @@ def _unanswered(entry: dict[str, Any]) -> TrafficFault | None:
 
 
 def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
-    """Find a page that stands in the site's way, such as one about maintenance, or that is none."""
+    """Find a page that stands in the site's way, such as one about maintenance, or that is none.
+
+    Of a change that its data base refused, some sites say so with status 200.
+    """
     content = entry["response"].get("content") or {}
+    text = str(content.get("text") or "")
     kind = str(content.get("mimeType") or "").partition(";")[0].lower()
     if not _is_page(entry["request"]) or entry["response"]["status"] not in {200, 403}:
         return None
     if kind == "application/octet-stream":
         return _fault("wrong_page", entry, f"was answered as {kind} instead of a page")
-    title = foreign_page(str(content.get("text") or ""))
+    if entry["request"]["method"] == "POST" and (refused := _REFUSED_CHANGE.search(text)):
+        return _fault("site_error", entry, f"was answered with {refused.group()!r}")
+    title = foreign_page(text)
     return None if title is None else _fault("wrong_page", entry, f"shows a page titled {title!r}")
 
 

@@ -22,7 +22,7 @@ from webarena_runner.config import EnvironmentConfig
 from webarena_runner.environment import EnvironmentSettings
 from webarena_runner.world.launch import Environment, environment_of
 from webarena_runner.world.messages import Request, Response, html, json_response, redirect
-from webarena_runner.world.server import SiteServer
+from webarena_runner.world.server import FaultKind, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +68,8 @@ class SiteDefect:
         late: Whether it begins only while the agent works, so that nothing can find it beforehand.
         secure: Whether the site is served over TLS, by a certificate that only tests trust.
         certain: Whether `doctor` and the checks before a run must find it.
+        broken: What the server does while the agent works.
+        moved: The address that is configured, from that of the server.
     """
 
     name: str
@@ -77,6 +79,8 @@ class SiteDefect:
     secure: bool = False
     certain: bool = True
     limit_s: float = 60.0
+    broken: FaultKind | None = None
+    moved: Callable[[str], str] = str
 
     def __str__(self) -> str:
         return self.name
@@ -86,6 +90,7 @@ class SiteDefect:
 class Front:
     """The server of a site with a defect, and a second one with the same site at another port."""
 
+    world: BuiltInWorld
     site: Any
     defect: SiteDefect | None
     at_work: bool = False
@@ -118,7 +123,7 @@ def fronted(
     """Serve one site of a world with a defect; the configuration lists its plain address alone."""
     site = world.sites[name]
     site.reset()
-    front = Front(site, defect)
+    front = Front(world, site, defect)
     front.server, front.other = SiteServer(front, site.hostname), SiteServer(site, site.hostname)
     if defect is not None and defect.secure:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -133,6 +138,8 @@ def fronted(
     url = front.server.origin
     if defect is not None and defect.secure:
         url = url.replace("http:", "https:")
+    if defect is not None:
+        url = defect.moved(url)
     changed = config.site(name).model_copy(update={"urls": (url,)})
     sites = {**config.sites, name: changed}
     try:
@@ -154,6 +161,8 @@ async def honest_trial(
 
     async def deed(_task: Any, browser: BrowserHandle, _context: Any) -> AgentOutcome:
         front.at_work = True
+        if front.defect is not None and front.defect.broken is not None:
+            front.server.faults.switch_on(front.defect.broken)
         async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
             targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
             page = next(each["targetId"] for each in targets if each["type"] == "page")
@@ -170,7 +179,7 @@ async def honest_trial(
 
     secure = front.defect is not None and front.defect.secure
     options = ChromiumOptions(
-        ignore_certificate_errors=secure and "self-signed" not in str(front.defect)
+        ignore_certificate_errors=secure and "self-signed" not in str(front.defect),
     )
     return await attempt(
         world, folder, deed, TASKS[name], time_limit_s=limit_s,
@@ -406,3 +415,56 @@ FURTHER = [
     SiteDefect("forms post to another name", "reddit", forms_elsewhere, certain=False),
 ]  # fmt: skip
 """Ten that were written down only when the checks were finished."""
+
+
+def by_cookie(front: Front, request: Request) -> Response | None:
+    """Redirect whoever has been here before, as a site does that keeps a choice of store in a cookie."""
+    name = f"www.{front.site.hostname}:{front.port}"
+    if request.headers.get("host") == name:
+        return None
+    if "store=" in request.headers.get("cookie", ""):
+        return redirect(f"http://{name}{request.target}")
+    response = front.own(request)
+    response.headers.append(("Set-Cookie", "store=default; Path=/"))
+    return response
+
+
+def login_in_its_place(front: Front, request: Request) -> Response | None:
+    """Show the login form at any address, with status 200."""
+    if request.path.startswith(front.site.login_path):
+        return None
+    return front.own(Request("GET", front.site.login_path, {}, b""))
+
+
+def without_data(_: Front, request: Request) -> Response | None:
+    page = "<!doctype html><html lang=en><title>Shop</title><body>"
+    if request.path.startswith("/catalogsearch/"):
+        return html(page + "Your search returned no results.")
+    return html(page + "Not found", 404) if request.path.startswith("/video-games") else None
+
+
+def read_only(_: Front, request: Request) -> Response | None:
+    page = (
+        "<!doctype html><html lang=en><title>Edit</title>SQLSTATE[25006]: Read only sql transaction"
+    )
+    return html(page) if request.method == "POST" and "/user/" in request.path else None
+
+
+def _own(_: Front, _request: Request) -> Response | None:
+    return None
+
+
+OTHERS = [
+    SiteDefect("redirect by a cookie", "shopping", by_cookie),
+    SiteDefect("login form in place of pages, late", "reddit", login_in_its_place, late=True),
+    SiteDefect("429 on one route", "shopping", answering(429, "/video-games"), certain=False),
+    SiteDefect("pages are cut off, late", "shopping", _own, late=True, broken="cut"),
+    SiteDefect("connections are dropped, late", "reddit", _own, late=True, broken="drop"),
+    SiteDefect("answers are no HTTP, late", "gitlab", _own, late=True, broken="garbage"),
+    SiteDefect("no such name", "gitlab", _own, moved=lambda url: url.replace(".localhost", ".invalid")),
+    SiteDefect("IPv6 alone", "map", _own, moved=lambda url: f"http://[::1]:{url.rpartition(':')[2]}"),
+    SiteDefect("another site of the benchmark", "shopping", lambda front, r: front.world.sites["reddit"].handle(r)),
+    SiteDefect("no data", "shopping", without_data),
+    SiteDefect("data base is read-only", "reddit", read_only, certain=False),
+]  # fmt: skip
+"""Written down after all of the above were found."""

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from websockets.exceptions import WebSocketException
 
 from bench_core.errors import EnvironmentFaultError
+from webarena_runner.config import SiteConfig
 from webarena_runner.site_facts import SITE_FACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from webarena_runner.config import SiteConfig
 
 _POLL_S = 0.1
 

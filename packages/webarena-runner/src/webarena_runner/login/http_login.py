@@ -9,23 +9,22 @@ every trial logs in itself, so that no trial's logout ends the login of another.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urljoin
 
 from bench_core.errors import EnvironmentFaultError
+from webarena_runner.config import Credentials, EnvironmentConfig, SiteConfig
 from webarena_runner.login.cookie_files import SiteSession, read_cookies, write_cookies
 from webarena_runner.site_facts import SITE_FACTS
-from webarena_runner.web import Cookie, FetchedPage, WebClient
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from webarena_runner.config import Credentials, EnvironmentConfig, SiteConfig
+from webarena_runner.web import Cookie, WebClient
 
 _OK = 200
+_LOGIN = re.compile(r"log_?in|sign_?in", re.IGNORECASE)
 _TEXT_INPUTS = frozenset({"text", "email", ""})
 
 
@@ -171,7 +170,11 @@ def _by_form(
 ) -> SiteSession:
     client = WebClient(timeout_s)
     page = client.get(f"{site.url}{SITE_FACTS[name].login_path}")
-    form = _login_form(page, name)
+    form = next((each for each in _forms(page.text) if each.asks_for_password), None)
+    if form is None:
+        raise LoginRefusedError(
+            f"{page.url} (status {page.status}) shows no login form; is this really {name}?"
+        )
     # a form without an action is sent to its own page
     client.post(urljoin(page.url, form.action or page.url), form.filled(credentials))
     return SiteSession(name, credentials.username, tuple(client.cookies))
@@ -203,13 +206,22 @@ def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0
     client.cookies = list(session.cookies)
     path = SITE_FACTS[session.site].private_path.format(username=quote(session.username))
     page = client.get(site.url + path)
-    # the shop's back office shows its login form at any address, with status 200
-    forms = [form for form in _forms(page) if form.asks_for_password]
-    # a page on which a password is changed asks for several in one form; beside a login there may be a registration
-    one_password = any(sum(kind == "password" for kind, _, _ in f.inputs) == 1 for f in forms)
-    login_url = site.url + (SITE_FACTS[session.site].login_path or "")
-    is_login = bool(forms) and (page.url.startswith(login_url) or one_password)
-    return page.status == _OK and not is_login
+    at_login = page.url.startswith(site.url + (SITE_FACTS[session.site].login_path or ""))
+    asks = any(form.asks_for_password for form in _forms(page.text))
+    return page.status == _OK and not (at_login and asks) and not shows_login(page.text)
+
+
+def shows_login(text: str) -> bool:
+    """Return whether a page has a login form: one password, for an address that says so or for its own.
+
+    Sites show it at any address, with status 200, beside a registration or without. A page on which a
+    password is changed asks for several in one form, or sends it elsewhere.
+    """
+    return any(
+        sum(kind == "password" for kind, _, _ in form.inputs) == 1
+        and (not form.action or _LOGIN.search(form.action))
+        for form in _forms(text)
+    )
 
 
 def cdp_cookies(sessions: Iterable[SiteSession]) -> list[dict[str, Any]]:
@@ -217,18 +229,9 @@ def cdp_cookies(sessions: Iterable[SiteSession]) -> list[dict[str, Any]]:
     return [_cdp_cookie(cookie) for session in sessions for cookie in session.cookies]
 
 
-def _login_form(page: FetchedPage, name: str) -> _Form:
-    for form in _forms(page):
-        if form.asks_for_password:
-            return form
-    raise LoginRefusedError(
-        f"{page.url} (status {page.status}) shows no login form; is this really {name}?"
-    )
-
-
-def _forms(page: FetchedPage) -> list[_Form]:
+def _forms(text: str) -> list[_Form]:
     parser = _Forms()
-    parser.feed(page.text)
+    parser.feed(text)
     return parser.forms
 
 

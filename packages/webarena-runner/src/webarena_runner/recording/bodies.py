@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from webarena_runner.recording.exchanges import Hop
+from webarena_runner.recording.har import RecordingLimits
 from webarena_runner.recording.link import CONNECTION_ERRORS, DevToolsLink
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webarena_runner.recording.exchanges import Hop
-    from webarena_runner.recording.har import RecordingLimits
 
 # The evaluator reads bodies of JSON and forms only; HTML shows lost logins.
 _KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from webarena_runner.recording.exchanges import Hop, HttpExchange
 
-    from webarena_runner.recording.exchanges import Hop, HttpExchange
-
-    Headers = list[dict[str, str]]
+Headers = list[dict[str, str]]
 
 NO_RESPONSE = -1
 """The status of a request that got no response, as the evaluator expects it (0 fails)."""

@@ -12,14 +12,12 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    Params = Mapping[str, Any]
+Params = Mapping[str, Any]
 
 _T = TypeVar("_T")
 _PRELOADED = re.compile(r"<([^>]*)>[^,]*\brel=\"?(?:preload|modulepreload)\b")

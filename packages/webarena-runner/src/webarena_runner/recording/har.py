@@ -5,20 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
 from bench_core.files import write_atomic
 from webarena_runner.__about__ import __version__
 from webarena_runner.recording.entries import entry, timestamp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from webarena_runner.recording.exchanges import HttpExchange
+from webarena_runner.recording.exchanges import HttpExchange
 
 _MIB = 1024 * 1024
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from cdp_use.client import CDPClient
 from websockets.exceptions import WebSocketException
 
 from bench_core.browser import websocket_url
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-
-    Params = Mapping[str, Any]
+from webarena_runner.recording.exchanges import Params
 
 CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
 """The errors of `DevToolsLink`: cdp_use raises `RuntimeError` for a refused command."""

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from webarena_runner.recording.exchanges import Hop, ReportedResponse, inline_body
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webarena_runner.recording.bodies import Bodies
-    from webarena_runner.recording.exchanges import Traffic
-    from webarena_runner.recording.link import DevToolsLink
-
-    Params = Mapping[str, Any]
+from webarena_runner.recording.bodies import Bodies
+from webarena_runner.recording.exchanges import (
+    Hop,
+    Params,
+    ReportedResponse,
+    Traffic,
+    inline_body,
+)
+from webarena_runner.recording.link import DevToolsLink
 
 # Fetch calls both fetches and XHRs `XHR`; a keepalive fetch cannot be distinguished from the others.
 _PATTERNS = [{"urlPattern": "http*", "resourceType": kind} for kind in ("Document", "Ping", "XHR")]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
+from bench_core.records import Task
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.patterns import is_pattern
 from webarena_runner.reference_solutions.examples import example
 from webarena_runner.tasks import start_urls, task_sites
-
-if TYPE_CHECKING:
-    from bench_core.records import Task
-    from webarena_runner.config import EnvironmentConfig
 
 # The headers by which the evaluator recognises a navigation.
 _NAVIGATION = {

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench_core.records import IntegrityCode
 from webarena_runner.config import EnvironmentConfig, default_config, load_config
 from webarena_runner.reset import Resets, parse_policies
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from webarena_runner.unserved import Served
-    from webarena_runner.world.builtin import BuiltInWorld
+from webarena_runner.unserved import Served
+from webarena_runner.world.builtin import BuiltInWorld
 
 __all__ = [
     "Environment",

@@ -5,17 +5,14 @@ from __future__ import annotations
 import secrets
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from webarena_runner.world.files import asset
 from webarena_runner.world.markup import Markup, Node, document, hidden, tag
 from webarena_runner.world.messages import Request, Response, html, not_found, redirect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from webarena_runner.world.router import Router
+from webarena_runner.world.router import Router
 
 _SESSIONS = 10_000  # a trial begins a few; the oldest ends for another
 
