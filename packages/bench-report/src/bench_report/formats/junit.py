@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from bench_report.model import Report, RunReport, TaskEntry, TrialRow
 from bench_report.text.note_phrases import note_line
 from bench_report.text.numbers import rate_words
 from bench_report.text.untrusted import clip, inline
-
-if TYPE_CHECKING:
-    from bench_report.model import Report, RunReport, TaskEntry, TrialRow
 
 # What XML 1.0 cannot contain in any form: even as a reference these make a document that parsers refuse.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
