@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from bench_core.checkers import shipped_findings
 from bench_core.errors import InputError, RecordError, UnknownTaskError
 from bench_core.records import Record, Task
 
@@ -122,7 +123,8 @@ def load_tasks(
     if not examples.is_dir():
         raise InputError(f"{root} has no {variant} tasks: there is no folder {examples.name}")
     keys = _files(examples) if index is None else read_index(_index_file(root, index))
-    return tuple(_task(examples, domain, stem, variant) for domain, stem in keys)
+    tasks = [_task(examples, domain, stem, variant) for domain, stem in keys]
+    return tuple(shipped_findings(__package__).applied(tasks))
 
 
 def read_index(path: Path) -> tuple[tuple[str, str], ...]:

@@ -168,6 +168,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "answer-extracted-by-*": "an ending in another form was restated in the format asked for, by this means",
         "recording_full": "it made more requests than are kept; a zero stands, a success does not",
         "contact-probe-restored": "a script that current images of a site lack was put back",
+        "unneeded-deletion": "a file of the user's folders is gone, which no right solution needs, see `unneeded_acts`",
         "unneeded-act": "it did what no right solution needs and its checker does not see, see `unneeded_acts`",
         "task-*": "what is known of the task's own definition, such as that doing nothing passes",
         "setup_incomplete": "a step of the task's set-up failed, and the trial went on as vanilla's do",
