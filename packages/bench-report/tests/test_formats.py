@@ -156,7 +156,7 @@ def test_differences_are_one_figure_in_every_format(built: Built) -> None:
     md = next(t for t in tables if t[0][:2] == ["Run", "Difference"])
     tex = latex_tables((built.folder / "report.tex").read_text("utf-8"))["differences"]
     flat = csv_rows(built, "differences")
-    within = f"{points(found['low'])} to {points(found['high'])}"
+    within = f"{points(found['low']).removesuffix(' pp')} to {points(found['high'])}"
 
     assert md[1][1:3] == [points(found["value"]), within]
     assert tex[1][2:4] == [points(found["value"]), within]

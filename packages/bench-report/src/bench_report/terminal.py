@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.cli import render_table
 from bench_core.terminal import plain_text
-from bench_report.text import numbers
-from bench_report.text.phrases import (
-    DIFFERENCE_COLUMNS,
-    DIFFERENCES_NOTE,
-    difference_cells,
-    difference_remarks,
-)
+from bench_report.text import numbers, phrases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +56,7 @@ def comparison_lines(comparison: RunComparison, max_width: int | None = None) ->
         [
             (each.run, *cells[: len(_ALONE)], each.better, each.worse, *(cells[n] for n in shown))
             for each in comparison.differences
-            for cells in [difference_cells(each.value, each)]
+            for cells in [phrases.difference_cells(each.value, each)]
         ],
         max_width=max_width,
     )
@@ -81,7 +75,7 @@ def comparison_lines(comparison: RunComparison, max_width: int | None = None) ->
                         *(cells[n] for n in of_slices),
                     )
                     for part in each.slices
-                    for cells in [difference_cells(part.difference, part)]
+                    for cells in [phrases.difference_cells(part.difference, part)]
                 ],
                 max_width=max_width,
             )
@@ -89,12 +83,15 @@ def comparison_lines(comparison: RunComparison, max_width: int | None = None) ->
             yield from ("", f"Tasks with different rates, {plain_text(each.run)}")
             yield _task_table(each)
     yield ""
-    yield from map(plain_text, (*difference_remarks(comparison), DIFFERENCES_NOTE))
+    yield from map(plain_text, (*phrases.difference_remarks(comparison), phrases.DIFFERENCES_NOTE))
 
 
 def _heads(places: Iterable[int]) -> list[str]:
     """Return heads of columns as the terminal writes them."""
-    return [DIFFERENCE_COLUMNS[n][:1].lower() + DIFFERENCE_COLUMNS[n][1:] for n in places]
+    return [
+        phrases.DIFFERENCE_COLUMNS[n][:1].lower() + phrases.DIFFERENCE_COLUMNS[n][1:]
+        for n in places
+    ]
 
 
 def _task_table(found: Difference) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from bench_report.model import Report, RunReport
 from bench_report.text.numbers import count, counted, interval, level, percent
 from bench_report.text.phrases import why_unscored
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_report.model import Report, RunReport
 
 _WILSON = "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22:209-212."
 _KISH = "Kish, L. (1965). Survey Sampling. Wiley. (Design effect and effective sample size.)"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.statistics import Estimand, Interval, Rate
-    from bench_report.model import Report, RunReport
+from bench_core.statistics import Estimand, Interval, Rate
+from bench_report.model import Report, RunReport
 
 
 class VariantValue(NamedTuple):

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from bench_core.errors import InputError
 from bench_core.records import Status
+from bench_report.model import Difference, Report, RunReport, TrialRow
 from bench_report.text import numbers
 from bench_report.text.phrases import DIFFERENCES_NOTE, SAME_TASKS_NOTE
 from bench_report.text.untrusted import markdown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bench_report.model import Difference, Report, RunReport, TrialRow
 
 DOCUMENTS = {
     "comparison": "comparison.md.j2",

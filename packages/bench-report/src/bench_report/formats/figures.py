@@ -6,18 +6,15 @@ Black ink, runs distinguished by label, marker and dashes: a printer without col
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from bench_report.html_page.run_charts import cost_points, cost_range, most_steps, success_by_step
+from bench_report.model import Report
 from bench_report.text.numbers import count, dollars, interval, percent, points, points_interval
 from bench_report.text.phrases import price_known, slice_groups
 from bench_report.text.untrusted import inline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_report.model import Report
 
 _WIDTH = 720
 _LABEL = 250

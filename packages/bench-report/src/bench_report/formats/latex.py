@@ -8,41 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.model import Report
-from bench_report.text import numbers
-from bench_report.text.note_phrases import (
-    AGREEMENT_COLUMNS,
-    LABEL_COLUMNS,
-    LABEL_DIFFERENCE_COLUMNS,
-    agreement_rows,
-    label_difference_rows,
-    label_rows,
-    note_sentences,
-)
-from bench_report.text.phrases import (
-    COST_COLUMNS,
-    DIFFERENCE_COLUMNS,
-    DIFFERENCES_NOTE,
-    DRIFT_COLUMNS,
-    DRIFT_NOTE,
-    LOOK_COLUMNS,
-    LOOKS_NOTE,
-    RANKS_NOTE,
-    baseline_of_looks,
-    check_rows,
-    cost_rows,
-    difference_cells,
-    difference_remarks,
-    drift_rows,
-    drift_sentence,
-    effort_rows,
-    headline_counts,
-    headline_interval,
-    look_rows,
-    pair_rows,
-    ranks,
-    slice_groups,
-    slice_rows,
-)
+from bench_report.text import note_phrases, numbers, phrases
 from bench_report.text.untrusted import inline
 
 _SPECIAL = {
@@ -151,7 +117,7 @@ def table(
 def headline(report: Report, label: str = "success", of: str = "") -> Iterator[str]:
     """Yield the table of success rates; `label` is its own in the document, `of` says in its caption of what."""
     strict = "Strict success" if report.count_errors_as_failures else "Success"
-    found = headline_interval(report)
+    found = phrases.headline_interval(report)
     how = (
         f", {numbers.level(found.level)} intervals about new tasks ({found.method})"
         if found
@@ -169,7 +135,7 @@ def headline(report: Report, label: str = "success", of: str = "") -> Iterator[s
                 run.label,
                 numbers.percent(run.summary.success.estimate),
                 numbers.interval(run.summary.success.new_tasks),
-                *headline_counts(report, run),
+                *phrases.headline_counts(report, run),
             )
             for run in report.runs
         ),
@@ -181,26 +147,31 @@ def _differences(report: Report) -> Iterator[str]:
         return
     rows = []
     for each in report.comparison.differences:
-        rows.append((each.run, "all", *difference_cells(each.value, each)))
+        rows.append((each.run, "all", *phrases.difference_cells(each.value, each)))
         rows += [
-            (each.run, part.name, *difference_cells(part.difference, part)) for part in each.slices
+            (each.run, part.name, *phrases.difference_cells(part.difference, part))
+            for part in each.slices
         ]
     yield table(
         "differences",
-        f"Paired differences from {report.comparison.baseline}. {DIFFERENCES_NOTE} "
-        + " ".join(difference_remarks(report.comparison)),
-        ("Run", "Part", *DIFFERENCE_COLUMNS),
+        f"Paired differences from {report.comparison.baseline}. {phrases.DIFFERENCES_NOTE} "
+        + " ".join(phrases.difference_remarks(report.comparison)),
+        ("Run", "Part", *phrases.DIFFERENCE_COLUMNS),
         rows,
         words=2,
     )
 
 
 def _looks(report: Report) -> Iterator[str]:
-    rows = [(run.label, *row) for run in report.runs for row in look_rows(run)]
+    rows = [(run.label, *row) for run in report.runs for row in phrases.look_rows(run)]
     if rows:
-        names = ", ".join(baseline_of_looks(run) for run in report.runs if run.looks)
+        names = ", ".join(phrases.baseline_of_looks(run) for run in report.runs if run.looks)
         yield table(
-            "looks", LOOKS_NOTE.format(baseline=names), ("Run", *LOOK_COLUMNS), rows, words=2
+            "looks",
+            phrases.LOOKS_NOTE.format(baseline=names),
+            ("Run", *phrases.LOOK_COLUMNS),
+            rows,
+            words=2,
         )
 
 
@@ -211,28 +182,33 @@ def _ranking(report: Report) -> Iterator[str]:
     by = {each.model: each.by for each in report.ranking.dominance if each.dominated}
     yield table(
         "ranks",
-        RANKS_NOTE.format(confidence=numbers.level(1 - board.alpha)),
+        phrases.RANKS_NOTE.format(confidence=numbers.level(1 - board.alpha)),
         ("Run", "Worse and dearer than", "Rate", "Ranks"),
         [
-            (each.model, by.get(each.model, numbers.NONE), numbers.percent(each.rate), ranks(each))
+            (
+                each.model,
+                by.get(each.model, numbers.NONE),
+                numbers.percent(each.rate),
+                phrases.ranks(each),
+            )
             for each in board.ranks
         ],
         words=2,
     )
     yield table(
         "pairs",
-        f"All pairs of runs. {DIFFERENCES_NOTE}",
-        ("Run", "Against", *DIFFERENCE_COLUMNS),
-        pair_rows(report.ranking),
+        f"All pairs of runs. {phrases.DIFFERENCES_NOTE}",
+        ("Run", "Against", *phrases.DIFFERENCE_COLUMNS),
+        phrases.pair_rows(report.ranking),
         words=2,
     )
 
 
 def _drift(report: Report) -> Iterator[str]:
-    rows = [row for run in report.runs for row in drift_rows(run)]
+    rows = [row for run in report.runs for row in phrases.drift_rows(run)]
     if rows:
-        words = " ".join(drift_sentence(run) for run in report.runs)
-        yield table("drift", f"{DRIFT_NOTE} {words}", DRIFT_COLUMNS, rows, words=2)
+        words = " ".join(phrases.drift_sentence(run) for run in report.runs)
+        yield table("drift", f"{phrases.DRIFT_NOTE} {words}", phrases.DRIFT_COLUMNS, rows, words=2)
 
 
 def _readings(report: Report) -> Iterator[str]:
@@ -268,8 +244,10 @@ def _readings(report: Report) -> Iterator[str]:
 
 
 def _slices(report: Report) -> Iterator[str]:
-    for group in slice_groups(report):
-        rows = [row[:7] for row in slice_rows(report, group)]  # without what the trials used
+    for group in phrases.slice_groups(report):
+        rows = [
+            row[:7] for row in phrases.slice_rows(report, group)
+        ]  # without what the trials used
         head = (
             group.replace("_", " ").capitalize(),
             "Run",
@@ -304,7 +282,7 @@ def _outcomes(report: Report) -> Iterator[str]:
 
 
 def _checks(report: Report) -> Iterator[str]:
-    rows = [row[:4] for row in check_rows(report)]
+    rows = [row[:4] for row in phrases.check_rows(report)]
     if rows:
         yield table(
             "checks",
@@ -319,18 +297,32 @@ def _notes(report: Report) -> Iterator[str]:
     """Yield what people noted: counts of labels, how far people agree, and runs against each other."""
     noted = [run for run in report.runs if run.notes]
     words = " ".join(
-        f"{run.label}: {' '.join(note_sentences(run.notes))}" for run in noted if run.notes
+        f"{run.label}: {' '.join(note_phrases.note_sentences(run.notes))}"
+        for run in noted
+        if run.notes
     )
     found = (
-        ("labels", f"What people noted. {words}", LABEL_COLUMNS, label_rows),
-        ("agreement", "How far people agree.", AGREEMENT_COLUMNS, agreement_rows),
+        (
+            "labels",
+            f"What people noted. {words}",
+            note_phrases.LABEL_COLUMNS,
+            note_phrases.label_rows,
+        ),
+        (
+            "agreement",
+            "How far people agree.",
+            note_phrases.AGREEMENT_COLUMNS,
+            note_phrases.agreement_rows,
+        ),
     )
     for name, caption, columns, rows_of in found:
         if rows := [(run.label, *row) for run in noted for row in rows_of(run)]:
             yield table(name, caption, ("Run", *columns), rows, words=3)
-    if rows := label_difference_rows(report):
+    if rows := note_phrases.label_difference_rows(report):
         caption = "Labels compared with the first run."
-        yield table("label-differences", caption, LABEL_DIFFERENCE_COLUMNS, rows, words=2)
+        yield table(
+            "label-differences", caption, note_phrases.LABEL_DIFFERENCE_COLUMNS, rows, words=2
+        )
 
 
 def _effort(report: Report) -> Iterator[str]:
@@ -338,14 +330,14 @@ def _effort(report: Report) -> Iterator[str]:
         "effort",
         "What trials used.",
         ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total"),
-        (row[:-1] for row in effort_rows(report)),
+        (row[:-1] for row in phrases.effort_rows(report)),
         words=2,
     )
-    if costs := cost_rows(report):
+    if costs := phrases.cost_rows(report):
         yield table(
             "costs",
             "What a scored trial costs, in the mean over tasks.",
-            COST_COLUMNS,
+            phrases.COST_COLUMNS,
             costs,
         )
 

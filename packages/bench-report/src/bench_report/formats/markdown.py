@@ -17,20 +17,8 @@ from bench_report.formats.markdown_outcomes import (
 )
 from bench_report.formats.markdown_statistics import drift, looks, noise, ranking
 from bench_report.model import Report, TrialRow
+from bench_report.text import phrases
 from bench_report.text.numbers import NONE, count, interval, level, percent
-from bench_report.text.phrases import (
-    COST_COLUMNS,
-    DIFFERENCE_COLUMNS,
-    DIFFERENCES_NOTE,
-    cost_rows,
-    difference_cells,
-    difference_remarks,
-    effort_rows,
-    headline_counts,
-    headline_interval,
-    slice_groups,
-    slice_rows,
-)
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table as _table
 
@@ -82,13 +70,13 @@ def headline(report: Report) -> Iterator[str]:
                 interval(run.summary.success.new_tasks)
                 if run.summary.success.new_tasks
                 else escaped(run.summary.success.refused.get("new_tasks", "")),
-                *headline_counts(report, run),
+                *phrases.headline_counts(report, run),
                 percent(run.summary.bounds.unknown if run.summary.bounds else None),
             )
             for run in report.runs
         ),
     )
-    if found := headline_interval(report):
+    if found := phrases.headline_interval(report):
         yield f"{level(found.level)} intervals about new tasks of this kind: {escaped(found.method)}."
 
 
@@ -97,24 +85,25 @@ def _comparison(report: Report) -> Iterator[str]:
         return
     yield f"### Differences from {escaped(report.comparison.baseline)}"
     yield _table(
-        ("Run", *DIFFERENCE_COLUMNS, "Method"),
+        ("Run", *phrases.DIFFERENCE_COLUMNS),
         (
-            (each.run, *difference_cells(each.value, each), escaped(each.note or each.method))
+            (each.run, *phrases.difference_cells(each.value, each))
             for each in report.comparison.differences
         ),
     )
-    yield DIFFERENCES_NOTE
-    if words := difference_remarks(report.comparison):
+    methods = (f"{each.run}: {each.note or each.method}." for each in report.comparison.differences)
+    yield " ".join([phrases.DIFFERENCES_NOTE, *map(escaped, methods)])
+    if words := phrases.difference_remarks(report.comparison):
         yield " ".join(map(escaped, words))
     rows = [
         (part.name, each.run, *cells[:5], cells[-1])
         for each in report.comparison.differences
         for part in each.slices
-        for cells in [difference_cells(part.difference, part)]
+        for cells in [phrases.difference_cells(part.difference, part)]
     ]
     if rows:
         yield "#### By slice"
-        head = ("Slice", "Run", *DIFFERENCE_COLUMNS[:5], DIFFERENCE_COLUMNS[-1])
+        head = ("Slice", "Run", *phrases.DIFFERENCE_COLUMNS[:5], phrases.DIFFERENCE_COLUMNS[-1])
         yield _table(head, rows, words=2)
 
 
@@ -144,12 +133,12 @@ def _caveats(report: Report) -> Iterator[str]:
 
 
 def _slices(report: Report) -> Iterator[str]:
-    for name in slice_groups(report):
+    for name in phrases.slice_groups(report):
         yield f"## By {escaped(name)}"
         yield _table(
             ("Value", "Run", "Rate", "95% interval", "Template average", "Tasks", "Trials",
              "Steps", "Tokens", "Cost"),
-            slice_rows(report, name),
+            phrases.slice_rows(report, name),
             words=2,
         )  # fmt: skip
 
@@ -178,10 +167,10 @@ def _templates(report: Report) -> Iterator[str]:
 def _effort(report: Report) -> Iterator[str]:
     yield "## Effort"
     head = ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total", "Unknown for")
-    yield _table(head, effort_rows(report), words=2)
-    if costs := cost_rows(report):
+    yield _table(head, phrases.effort_rows(report), words=2)
+    if costs := phrases.cost_rows(report):
         yield "### Cost of a scored trial"
-        yield _table(COST_COLUMNS, costs)
+        yield _table(phrases.COST_COLUMNS, costs)
 
 
 def _tasks(report: Report) -> Iterator[str]:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench_report.model import Report
-from bench_report.text.note_phrases import (
-    AGREEMENT_COLUMNS,
-    LABEL_COLUMNS,
-    LABEL_DIFFERENCE_COLUMNS,
-    agreement_rows,
-    label_difference_rows,
-    label_rows,
-    note_place,
-    note_sentences,
-)
+from bench_report.text import note_phrases
 from bench_report.text.numbers import count
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
@@ -28,18 +19,18 @@ def notes(report: Report) -> Iterator[str]:
         if run.notes is None:
             continue
         yield f"## Notes{f': {escaped(run.label)}' if len(report.runs) > 1 else ''}"
-        yield escaped(" ".join(note_sentences(run.notes)), 5000)
-        if rows := label_rows(run):
-            yield markdown_table(LABEL_COLUMNS, rows, words=5)
-        if rows := agreement_rows(run):
-            yield markdown_table(AGREEMENT_COLUMNS, rows, words=5)
+        yield escaped(" ".join(note_phrases.note_sentences(run.notes)), 5000)
+        if rows := note_phrases.label_rows(run):
+            yield markdown_table(note_phrases.LABEL_COLUMNS, rows, words=5)
+        if rows := note_phrases.agreement_rows(run):
+            yield markdown_table(note_phrases.AGREEMENT_COLUMNS, rows, words=5)
         yield markdown_table(
             ("Task", "Trial", "About", "By", "Label", "Note"),
             (
                 (
                     each.task_id,
                     str(each.trial),
-                    note_place(each),
+                    note_phrases.note_place(each),
                     each.by,
                     each.label or "",
                     f"{each.text}{' (of an earlier result)' if each.earlier else ''}",
@@ -50,6 +41,6 @@ def notes(report: Report) -> Iterator[str]:
         )
         if len(run.notes.notes) > _MOST_NOTES:
             yield f"{count(len(run.notes.notes) - _MOST_NOTES)} more notes are in report.json."
-    if rows := label_difference_rows(report):
+    if rows := note_phrases.label_difference_rows(report):
         yield "### Labels compared with the first run"
-        yield markdown_table(LABEL_DIFFERENCE_COLUMNS, rows, words=2)
+        yield markdown_table(note_phrases.LABEL_DIFFERENCE_COLUMNS, rows, words=2)

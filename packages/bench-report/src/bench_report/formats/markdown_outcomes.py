@@ -8,17 +8,8 @@ from bench_core.statistics import Interval
 from bench_report.analysis.checkers import doubt_words
 from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
+from bench_report.text import phrases
 from bench_report.text.numbers import NONE, count, interval, percent
-from bench_report.text.phrases import (
-    KIND_COLUMNS,
-    PASSED_COLUMNS,
-    PASSED_NOTE,
-    check_rows,
-    kind_rows,
-    passed_line,
-    passed_rows,
-    why_unscored,
-)
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
 
@@ -84,7 +75,7 @@ def _audit(label: str, audit: JudgeAudit) -> Iterator[str]:
         ),
     )
     if audit.kinds:
-        yield markdown_table(KIND_COLUMNS, kind_rows(audit), words=1)
+        yield markdown_table(phrases.KIND_COLUMNS, phrases.kind_rows(audit), words=1)
     for name, found_ in (("query", audit.query_accuracy), ("judge", audit.judge_accuracy)):
         if found_:
             yield (
@@ -114,7 +105,7 @@ def outcomes(report: Report) -> Iterator[str]:
     if modes:
         yield "### Why trials failed"
         yield markdown_table(("Run", "Failure mode", "Trials"), modes, words=2)
-    checks = [(*row, escaped(example)) for *row, example in check_rows(report)]
+    checks = [(*row, escaped(example)) for *row, example in phrases.check_rows(report)]
     if checks:
         yield "### Checks that failed trials did not pass"
         head = ("Run", "Check", "Trials", "Tasks", "For example")
@@ -122,9 +113,9 @@ def outcomes(report: Report) -> Iterator[str]:
     for run in report.runs:
         if run.when_passed:
             yield f"### When trials passed: {escaped(run.label)}"
-            yield f"{passed_line(run.when_passed)} {PASSED_NOTE}"
-            if rows := [row[1:] for row in passed_rows(run)[:_MAX_PASSED]]:
-                yield markdown_table(PASSED_COLUMNS[1:], rows, words=1)
+            yield f"{phrases.passed_line(run.when_passed)} {phrases.PASSED_NOTE}"
+            if rows := [row[1:] for row in phrases.passed_rows(run)[:_MAX_PASSED]]:
+                yield markdown_table(phrases.PASSED_COLUMNS[1:], rows, words=1)
     causes = _counted(report, lambda run: run.summary.suspects)
     if causes:
         yield "### Scores that may not be the agent's own doing"
@@ -132,7 +123,7 @@ def outcomes(report: Report) -> Iterator[str]:
     unscored = [
         (
             run.label,
-            why_unscored(each.status, each.fault).replace("_", " "),
+            phrases.why_unscored(each.status, each.fault).replace("_", " "),
             count(each.count),
             escaped(": ".join(filter(None, (each.kind, each.message)))),
         )

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from bench_report.model import Report
+from bench_report.text import phrases
 from bench_report.text.numbers import NONE, count, counted, level, percent
-from bench_report.text.phrases import (
-    DIFFERENCE_COLUMNS,
-    DRIFT_COLUMNS,
-    DRIFT_NOTE,
-    LOOK_COLUMNS,
-    LOOKS_NOTE,
-    NOISE_NOTE,
-    RANKS_NOTE,
-    baseline_of_looks,
-    drift_rows,
-    drift_sentence,
-    look_rows,
-    pair_rows,
-    ranks,
-)
 from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_report.model import Report
 
 
 def looks(report: Report) -> Iterator[str]:
@@ -34,8 +16,10 @@ def looks(report: Report) -> Iterator[str]:
     for run in report.runs:
         if run.looks:
             yield f"### Looks of {escaped(run.label)}"
-            yield markdown_table(LOOK_COLUMNS, look_rows(run), words=0, numbers_from=1)
-            yield LOOKS_NOTE.format(baseline=escaped(baseline_of_looks(run)))
+            yield markdown_table(
+                phrases.LOOK_COLUMNS, phrases.look_rows(run), words=0, numbers_from=1
+            )
+            yield phrases.LOOKS_NOTE.format(baseline=escaped(phrases.baseline_of_looks(run)))
 
 
 def noise(report: Report) -> Iterator[str]:
@@ -65,17 +49,17 @@ def noise(report: Report) -> Iterator[str]:
             "with twice the tasks",
         )
         yield markdown_table(head, rows)
-        yield NOISE_NOTE
+        yield phrases.NOISE_NOTE
 
 
 def drift(report: Report) -> Iterator[str]:
     """Yield the rates of each run by trial number and by start time."""
     for run in report.runs:
-        if rows := drift_rows(run):
+        if rows := phrases.drift_rows(run):
             yield f"### {escaped(run.label)} by trial number and by time"
-            yield markdown_table(DRIFT_COLUMNS, rows, words=2)
-            yield escaped(drift_sentence(run), 1000)
-            yield DRIFT_NOTE
+            yield markdown_table(phrases.DRIFT_COLUMNS, rows, words=2)
+            yield escaped(phrases.drift_sentence(run), 1000)
+            yield phrases.DRIFT_NOTE
 
 
 def ranking(report: Report) -> Iterator[str]:
@@ -91,16 +75,16 @@ def ranking(report: Report) -> Iterator[str]:
             (
                 each.model,
                 percent(each.rate),
-                ranks(each),
+                phrases.ranks(each),
                 escaped(by.get(each.model, NONE)),
             )
             for each in board.ranks
         ),
     )
-    yield RANKS_NOTE.format(confidence=level(1 - board.alpha))
-    if pairs := pair_rows(report.ranking):
+    yield phrases.RANKS_NOTE.format(confidence=level(1 - board.alpha))
+    if pairs := phrases.pair_rows(report.ranking):
         yield "#### All pairs"
-        yield markdown_table(("Run", "Against", *DIFFERENCE_COLUMNS), pairs, words=2)
+        yield markdown_table(("Run", "Against", *phrases.DIFFERENCE_COLUMNS), pairs, words=2)
     items = report.ranking.items
     if items:
         yield (

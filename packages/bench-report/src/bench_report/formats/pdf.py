@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from bench_core.browser import find_chromium
 from bench_core.errors import BrowserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bench_report.formats.figures import Figure
+from bench_report.formats.figures import Figure
 
 _PATIENCE_S = 180.0
 _PAGE = (

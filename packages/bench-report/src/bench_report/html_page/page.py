@@ -17,22 +17,13 @@ import jinja2
 from markupsafe import Markup
 
 from bench_core.statistics import Distribution
+from bench_report.analysis import failures
 from bench_report.analysis.caveats import grouped
 from bench_report.analysis.checkers import doubt_words
-from bench_report.analysis.failures import changes_of, clusters_of, suspects_of
 from bench_report.analysis.integrity import reasons
 from bench_report.analysis.rate_variants import rate_variants
-from bench_report.html_page import svg_plots
+from bench_report.html_page import run_charts, svg_plots
 from bench_report.html_page.evidence_chunks import PackedEvidence
-from bench_report.html_page.run_charts import (
-    cost_points,
-    cost_range,
-    cumulative_plot,
-    drift_plot,
-    heat_map,
-    most_steps,
-    pareto_plot,
-)
 from bench_report.html_page.table_data import (
     WORD_LENGTH,
     as_json,
@@ -44,45 +35,13 @@ from bench_report.html_page.table_data import (
     trial_address,
 )
 from bench_report.model import Difference, Report, RunReport, SliceDifference
-from bench_report.text import note_phrases, numbers
-from bench_report.text.phrases import (
-    DIFFERENCE_COLUMNS,
-    DIFFERENCES_NOTE,
-    DRIFT_COLUMNS,
-    DRIFT_NOTE,
-    KIND_COLUMNS,
-    LOOK_COLUMNS,
-    LOOKS_NOTE,
-    NOISE_NOTE,
-    PASSED_COLUMNS,
-    PASSED_NOTE,
-    RANKS_NOTE,
-    baseline_of_looks,
-    difference_remarks,
-    drift_rows,
-    drift_sentence,
-    kind_rows,
-    look_rows,
-    pair_rows,
-    passed_line,
-    passed_rows,
-    price_known,
-    ranks,
-    slice_groups,
-    unknown,
-    why_unscored,
-)
-from bench_report.text.plain_words import difference_sentence, run_sentence
+from bench_report.text import note_phrases, numbers, phrases, plain_words
 from bench_report.text.untrusted import clip, inline, visible
 
 # In this order: they share one scope, and a script uses the constants of those before it.
 _STYLES = ("report", "notes", "print")
 _SCRIPTS = (
     "dom", "store", "state", "columns", "chooser", "grid", "textdiff", "viewer", "sidebyside", "notes", "detail", "copy", "main", "live",
-)  # fmt: skip
-_NOTE_PHRASES = (
-    "LABEL_COLUMNS", "AGREEMENT_COLUMNS", "LABEL_DIFFERENCE_COLUMNS", "note_sentences", "label_rows",
-    "agreement_rows", "label_difference_rows",
 )  # fmt: skip
 _kind = attrgetter("kind")
 _MAX_SLICE_ROWS = 60
@@ -154,13 +113,13 @@ def render_page(
         several=len(report.runs) > 1,
         strict=report.count_errors_as_failures,
         built_in_runs=[run.label for run in report.runs if run.built_in],
-        slice_tables=[_slice_table(report, name) for name in slice_groups(report)],
+        slice_tables=[_slice_table(report, name) for name in phrases.slice_groups(report)],
         template_table=_template_table(report),
         has_confidence=any(
             set(row.confidence) - {"unstated"} for run in report.runs for row in run.methods
         ),
         run_index={run.label: n for n, run in enumerate(report.runs)}.__getitem__,
-        most_steps=most_steps(report),
+        most_steps=run_charts.most_steps(report),
         run_names=names,
         trial_address=partial(trial_address, names),
         pair_address=lambda run, row, other, its: pair_address(names, (run, row), (other, its)),
@@ -225,51 +184,17 @@ def page_template(name: str) -> jinja2.Template:
         **{name: getattr(numbers, name) for name in numbers.__all__},
     }
     environment.globals |= {
-        "interval_plot": svg_plots.interval_plot,
-        "difference_plot": svg_plots.difference_plot,
+        name: each
+        for module in (phrases, note_phrases, plain_words, failures, run_charts, svg_plots)
+        for name, each in vars(module).items()
+        if not name.startswith("_")
+    }
+    environment.globals |= {
         "reach_of": _axis_reach,
-        "cost_points": cost_points,
-        "cost_range": cost_range,
-        "cumulative_plot": cumulative_plot,
-        "drift_plot": drift_plot,
-        "drift_rows": drift_rows,
-        "drift_sentence": drift_sentence,
-        "DRIFT_COLUMNS": DRIFT_COLUMNS,
-        "DRIFT_NOTE": DRIFT_NOTE,
-        "heat_map": heat_map,
-        "pareto_plot": pareto_plot,
         "rate_variants": rate_variants,
-        "ranks": ranks,
-        "unknown": unknown,
-        "DIFFERENCE_COLUMNS": DIFFERENCE_COLUMNS,
-        "DIFFERENCES_NOTE": DIFFERENCES_NOTE,
-        "pair_rows": pair_rows,
-        "price_known": price_known,
         "points_interval": numbers.points_interval,
-        "difference_remarks": difference_remarks,
-        "KIND_COLUMNS": KIND_COLUMNS,
-        "kind_rows": kind_rows,
-        "LOOK_COLUMNS": LOOK_COLUMNS,
-        "LOOKS_NOTE": LOOKS_NOTE,
-        "look_rows": look_rows,
-        "baseline_of_looks": baseline_of_looks,
-        "NOISE_NOTE": NOISE_NOTE,
-        "RANKS_NOTE": RANKS_NOTE,
-        "tone_class": svg_plots.tone_class,
-        "TONES": svg_plots.TONES,
-        **{name: getattr(note_phrases, name) for name in _NOTE_PHRASES},
         "reasons": reasons,
-        "clusters_of": clusters_of,
-        "PASSED_COLUMNS": PASSED_COLUMNS,
-        "PASSED_NOTE": PASSED_NOTE,
-        "passed_line": passed_line,
-        "why_unscored": why_unscored,
-        "passed_rows": passed_rows,
-        "changes_of": changes_of,
-        "suspects_of": suspects_of,
         "doubt_words": doubt_words,
-        "run_sentence": run_sentence,
-        "difference_sentence": difference_sentence,
         # the shade of a rate: eleven of them, each lighter or darker than the one before
         "heat_class": lambda rate: "heat-none" if rate is None else f"heat-{round(10 * rate)}",
         "share_bar": lambda parts: svg_plots.share_bar(

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from bench_report.html_page.svg_plots import image, position, tone_class
+from bench_report.model import Report, RunReport, TrialRow
 from bench_report.text.numbers import count, counted, dollars, percent
 from bench_report.text.phrases import price_known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from bench_report.model import Report, RunReport, TrialRow
 
 _MOST_COLUMNS = 400
 _MOST_ROWS = 20

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bench_core import terminal
+from bench_core.statistics import Interval, Rate
 from bench_core.terminal import counted
-
-if TYPE_CHECKING:
-    from bench_core.statistics import Interval, Rate
-    from bench_report.model import CostInterval
+from bench_report.model import CostInterval
 
 __all__ = [
     "count",

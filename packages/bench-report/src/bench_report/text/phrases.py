@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bench_core.faults import FAULTS
+from bench_core.records import Status
+from bench_core.statistics import Interval, RankSet
+from bench_report.model import (
+    Difference,
+    JudgeAudit,
+    Ranking,
+    Report,
+    RunComparison,
+    RunReport,
+    SliceDifference,
+    WhenPassed,
+)
 from bench_report.text import numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.records import Status
-    from bench_core.statistics import Interval, RankSet
-    from bench_report.model import (
-        Difference,
-        JudgeAudit,
-        Ranking,
-        Report,
-        RunComparison,
-        RunReport,
-        SliceDifference,
-        WhenPassed,
-    )
 
 LOOK_COLUMNS = (
     "Look", "Tasks", "Difference", "Repeated interval", "t", "Critical", "Power left", "Result",

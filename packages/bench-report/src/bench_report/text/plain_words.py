@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bench_report.model import Difference, RunReport
 from bench_report.text.numbers import counted
-
-if TYPE_CHECKING:
-    from bench_report.model import Difference, RunReport
 
 
 def whole(value: float) -> str:
