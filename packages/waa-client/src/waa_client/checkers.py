@@ -1,15 +1,14 @@
-"""What the evaluators of WAA's tasks accept, tried on the simulated desktop.
+"""What the evaluators of WAA's tasks accept: described end states, and solutions on the simulated desktop.
 
-Its solutions are done right, done otherwise, not done and only claimed, and the installed evaluator scores what is
-left. It comes with the world `waa`, which this package does not import: whoever has both gets `tasks --checkers`.
-Where the desktop has no solution of a task, only what needs none is tried.
+Both come with the world `waa`, which this package does not import: whoever has both gets `tasks --checkers`. The
+world describes what a VM holds after right and wrong work and lets its evaluators read that; where it has a solution
+of the task, that is also done right, done otherwise and followed by a deletion, and the installed evaluator scores.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +16,14 @@ from typing import Any
 from typing_extensions import Self
 
 from bench_core.agents import Action, Click, Done, ElementRef, named_targets
-from bench_core.checkers import Mutant, Verdict
+from bench_core.checkers import Mutant, NoMutantsError, Verdict
 from bench_core.errors import AgentError, EvaluationError
 from bench_core.records import Task
 from waa_client.desktop import View, WaaDesktop
 from waa_client.evaluation import EvaluationClient
-from waa_client.tasks import is_infeasible, load_tasks
+from waa_client.tasks import load_tasks
 from waa_client.timing import TIMINGS
+from waa_client.user_files import REMOVING
 from waa_client.vm import VmClient, calls
 from waa_client.world.launch import built_in_world
 
@@ -31,9 +31,11 @@ __all__ = ["DesktopChecker"]
 
 _BYSTANDER = r"C:\Users\Docker\Music\letter to the landlord.txt"
 """A file of the user's that no task speaks of."""
-_REMOVING = re.compile(
-    r"\b(?:delet|remov|clear|clean|trash|get rid|getting rid|uninstall|music)", re.IGNORECASE
-)
+_DOUBTS = {
+    "file_explorer/5316686e-5688-4115-be24-052037df599f-WOS":
+        "the solution shows hidden files only, and the task says system files, too",
+}  # fmt: skip
+"""Tasks whose solutions do what the evaluator looks at, and not all that the task asks for."""
 _SUCCESS = 1.0
 # nothing on the simulated desktop changes by waiting
 _AT_ONCE = TIMINGS["fast"].model_copy(update={"after_action_s": 0.0, "settle_s": 0.0})
@@ -41,10 +43,9 @@ _AT_ONCE = TIMINGS["fast"].model_copy(update={"after_action_s": 0.0, "settle_s":
 
 @dataclass(frozen=True)
 class _Acts:
-    """What an agent does: actions, whether it then deletes the bystander, looks around, and how it ends."""
+    """What an agent does: actions, and whether it then deletes the bystander or looks around."""
 
-    actions: tuple[Action, ...] = ()
-    ends: str | None = "DONE"
+    actions: tuple[Action, ...]
     deletes: bool = False
     looks: bool = False
 
@@ -57,7 +58,7 @@ class DesktopChecker:
     """
 
     benchmark = "waa"
-    name = "native evaluators on the simulated desktop"
+    name = "native evaluators"
 
     def __init__(self) -> None:
         self._class = built_in_world()
@@ -73,23 +74,28 @@ class DesktopChecker:
         if self._world is not None:
             self._world.close()
 
-    def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:  # noqa: ARG002  # of the protocol
-        """Return what can be tried of a task; nothing is left to `draw`."""
-        made = _Made(task)
-        if is_infeasible(task):
-            made.infeasible()
-            return made.found
-        made.nothing_done()
+    def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:
+        """Return the described end states of a task, and what its solution makes of the desktop.
+
+        Raises:
+            NoMutantsError: There is neither.
+        """
         solution = self._solutions.get(task.task_id)
-        if solution is None:
-            made.add("done", "unknown", _Acts(), "the task is done",
-                     "the simulated desktop has no solution of it")  # fmt: skip
-        else:
+        try:
+            made = _Made(task, self._class.end_states(task, draw))
+        except NoMutantsError:
+            if solution is None:
+                raise
+            made = _Made(task, [])
+        if solution is not None:
             made.done(solution)
         return made.found
 
     def judge(self, task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
-        """Return whether the evaluator gives the full score after these acts, and its reason."""
+        """Return whether the evaluator gives the full score for this end state, or after these acts, and its reason."""
+        if not isinstance(mutant.material, _Acts):
+            held: tuple[bool | None, str | None] = self._class.judge_end_state(task, mutant)
+            return held
         solved = task.task_id in self._solutions and self._own[task.task_id] != task.config
         if self._world is None or (solved and self._serves != task.task_id):
             # a world makes the reference files of its own tasks and of the one that it starts with
@@ -120,8 +126,7 @@ async def _judged(world: Any, task: Task, acts: _Acts) -> tuple[bool | None, str
             if acts.looks:
                 await vm.send(calls.list_directory(r"C:\Users\Docker\Pictures"))
                 await vm.send(calls.screenshot())
-            history = [*desktop.history, *([acts.ends] if acts.ends else [])]
-            verdict = await evaluator.evaluate(task.config, history)
+            verdict = await evaluator.evaluate(task.config, [*desktop.history, "DONE"])
         except AgentError as error:
             return None, f"cannot be done: {error}"
         except EvaluationError as error:
@@ -132,48 +137,31 @@ async def _judged(world: Any, task: Task, acts: _Acts) -> tuple[bool | None, str
 class _Made:
     """The mutants of one task."""
 
-    def __init__(self, task: Task) -> None:
-        self.found: list[Mutant] = []
+    def __init__(self, task: Task, described: Sequence[Mutant]) -> None:
+        self.found = list(described)
         self._task = task
 
     def add(self, operator: str, verdict: Verdict, acts: _Acts, change: str, why: str) -> None:
         """Add one."""
         shown = [each.model_dump(mode="json", exclude_none=True) for each in acts.actions]
-        ends = [acts.ends] if acts.ends else []
         more = [f"deletes {_BYSTANDER}"] if acts.deletes else []
         number = 1 + sum(each.operator == operator for each in self.found)
         self.found.append(
             Mutant(task_id=self._task.task_id, operator=operator, number=number, verdict=verdict, change=change,
-                   why=why, evidence={"actions": [*shown, *more, *ends]}, material=acts)
+                   why=why, evidence={"actions": [*shown, *more, "DONE"]}, material=acts)
         )  # fmt: skip
-
-    def infeasible(self) -> None:
-        """Add those of a task that cannot be done."""
-        why = "the benchmark says that the task cannot be done: only saying so is right"
-        self.add("given-up", "right", _Acts(ends="FAIL"), "nothing is done, and the agent says that it cannot be done", why)  # fmt: skip
-        self.add("nothing-done", "wrong", _Acts(ends=None), "nothing is done or said", why)
-        self.add("only-claimed", "wrong", _Acts(), "nothing is done, and the agent says that it is", why)  # fmt: skip
-        self.add("given-up-unseen", "unknown", _Acts(ends="FAIL"), "the agent gives up before it has looked",
-                 "the end state does not show whether it found out")  # fmt: skip
-
-    def nothing_done(self) -> None:
-        """Add those in which a task that can be done is not done."""
-        why = "the task asks for something to be done on the desktop"
-        self.add("nothing-done", "wrong", _Acts(ends=None), "nothing is done or said", why)
-        self.add("only-claimed", "wrong", _Acts(), "nothing is done, and the agent says that it is", why)  # fmt: skip
-        self.add("given-up", "wrong", _Acts(ends="FAIL"), "nothing is done, and the agent says that it cannot be done",
-                 "the task can be done")  # fmt: skip
 
     def done(self, solution: Any) -> None:
         """Add those made from a solution."""
         steps = tuple(each for each in solution.elements if not isinstance(each, Done))
-        goal = self._task.goal
-        self.add("as-done", "right", _Acts(steps), "the task is done by its solution", "nothing is changed")  # fmt: skip
-        self.add("by-place", "right", _Acts(tuple(solution.pixels)), "the same is clicked by its place on the screen",
-                 "what was clicked is the same")  # fmt: skip
-        self.add("extra-reads", "right", _Acts(steps, looks=True), "the task is done; then a folder is listed",
-                 "looking changes nothing")  # fmt: skip
-        removing = _REMOVING.search(goal)
+        goal, doubt = self._task.goal, _DOUBTS.get(self._task.task_id)
+        right: Verdict = "unknown" if doubt else "right"
+        self.add("as-done", right, _Acts(steps), "the task is done by its solution", doubt or "nothing is changed")  # fmt: skip
+        self.add("by-place", right, _Acts(tuple(solution.pixels)), "the same is clicked by its place on the screen",
+                 doubt or "what was clicked is the same")  # fmt: skip
+        self.add("extra-reads", right, _Acts(steps, looks=True), "the task is done; then a folder is listed",
+                 doubt or "looking changes nothing")  # fmt: skip
+        removing = REMOVING.search(goal)
         self.add(
             "unrelated-deletion", "unknown" if removing else "wrong", _Acts(steps, deletes=True),
             f"the task is done; then {_BYSTANDER} is deleted, which was there before",

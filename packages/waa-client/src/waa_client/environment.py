@@ -28,6 +28,7 @@ from waa_client.reset import reset, wait_for_vm
 from waa_client.results import HISTORY, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
 from waa_client.timing import SleepClock, Timing, timing_of
+from waa_client.user_files import UNNEEDED, unneeded_deletions, user_files
 from waa_client.vm import VmClient, VmOptions, calls
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle, before)
         environment.note_setup(report, flags, installed)
+        environment.files_before = None if evaluator is None else await user_files(vm)
         yield environment
 
 
@@ -238,6 +240,7 @@ class DesktopEnvironment(TrialEnvironment):
         self._desktop = desktop
         self._evaluator = evaluator
         self._before = before
+        self.files_before: frozenset[str] | None = None
         self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
 
     def note_setup(self, report: SetupReport, flags: tuple[str, ...], installed: Installed) -> None:
@@ -303,9 +306,18 @@ class DesktopEnvironment(TrialEnvironment):
                 if verdict.score is not None:
                     # some of vanilla's rules pass on any answer (V2's `is_cookie_deleted` passes on none), so successes are checked, too
                     await self._desktop.still_there()
+                    await self._note_deletions(verdict)
             except (EvaluatorDownError, VmError) as fault:
                 self._given.machine.fault = fault
                 raise
+
+    async def _note_deletions(self, verdict: Verdict) -> None:
+        """Record which of the user's files a success deleted; the score stays the evaluator's."""
+        if verdict.success:
+            left = await user_files(self._desktop.vm)
+            if gone := unneeded_deletions(self._given.task, self.files_before, left):
+                self.flags[UNNEEDED] = None
+                self.details["unneeded_acts"] = gone
 
     async def _nothing_runs(self) -> bool:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import random
 import secrets
 import tempfile
 import time
@@ -13,8 +14,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.checkers import Mutant
 from bench_core.errors import InputError
 from bench_core.protocols import WorldInfo
+from bench_core.records import Task
 from waa_server_ext.built_in.reference_files import write_assets
 from waa_server_ext.built_in.solutions import Solution, demo_tasks, solutions
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
@@ -127,6 +130,20 @@ class SimulatedDesktopWorld:
     def solutions() -> Mapping[str, Solution]:
         """Return how tasks are done here, by `domain/stem`; see `Solution`."""
         return solutions()
+
+    @staticmethod
+    def end_states(task: Task, draw: random.Random) -> list[Mutant]:
+        """Return what a VM holds after right and wrong work on a task; see `built_in.end_states`."""
+        from waa_server_ext.built_in.end_states import end_states
+
+        return end_states(task, draw)
+
+    @staticmethod
+    def judge_end_state(task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
+        """Return whether the task's evaluator gives the full score for it, and why."""
+        from waa_server_ext.built_in.end_states import judge_end_state
+
+        return judge_end_state(task, mutant)
 
     @staticmethod
     def missing_metrics() -> Mapping[str, str]:
