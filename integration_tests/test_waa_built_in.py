@@ -168,14 +168,11 @@ def test_a_solved_trial_that_deletes_a_file_is_marked_and_keeps_its_score(
     results = read_run(tmp_path / "run").results
     assert len(results) == 10
     assert {r.score for r in results.values()} == {1.0}
-    assert {
-        key.trial: [
-            r.details.get("unneeded_acts") for k, r in results.items() if k.trial == key.trial
-        ]
-        for key in results
-    } == {1: [[LETTER]] * 5, 2: [None] * 5}
-    assert all(("unneeded-deletion" in r.flags) == (key.trial == 1) for key, r in results.items())
+    acts = {key: r.details["unneeded_acts"] for key, r in results.items()}
+    assert all(each == ([LETTER] if key.trial == 1 else []) for key, each in acts.items())
+    assert {tuple(r.details["watched_for"]) for r in results.values()} == {("unrelated-deletion",)}
+    assert all(("unneeded-act" in r.flags) == (key.trial == 1) for key, r in results.items())
     report, _ = build_report([tmp_path / "run"], tmp_path / "report", formats=["md"])
-    (text,) = [each.text for each in report.caveats if each.code == "unneeded_acts"]
-    assert "5 solved trials have a deletion" in text
-    assert "50.0% of 10 scored trials would be solved, not 100%" in text
+    (text,) = [each.text for each in report.caveats if each.code == "checkers"]
+    assert "Of 10 solved trials, 5 have an act that no right solution needs" in text
+    assert "the rate is 50.0%, not 100%" in text

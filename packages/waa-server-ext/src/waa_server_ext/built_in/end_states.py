@@ -49,7 +49,7 @@ def end_states(task: Task, draw: random.Random) -> list[Mutant]:
     Raises:
         NoMutantsError: No right end state is described; the message says why.
     """
-    evaluator = task.config["evaluator"]
+    evaluator: Any = task.config["evaluator"]
     result, expected = _first(evaluator.get("result")), _first(evaluator.get("expected"))
     stem = task.task_id.rpartition("/")[2]
     keys = (stem, stem[:8], str(_first(evaluator["func"])), str(result.get("type")))

@@ -121,11 +121,17 @@ def _locked_archive(files: Mapping[str, str], described: Mapping[str, Any]) -> b
 
 
 def _pdf(text: str, _: Any) -> bytes:
-    import fitz
-
-    with fitz.open() as document:
-        document.new_page().insert_text((72, 72), text)
-        return bytes(document.tobytes())
+    """Return a page with one line; readers find its objects without a table of where they are."""
+    drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+    parts = (
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    )
+    body = "".join(f"{number} 0 obj\n{each}\nendobj\n" for number, each in enumerate(parts, 1))
+    return f"%PDF-1.4\n{body}trailer << /Root 1 0 R >>\n%%EOF\n".encode()
 
 
 def _visited(addresses: list[str], _: Any) -> bytes:

@@ -10,9 +10,10 @@ import random
 import secrets
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.checkers import Mutant
 from bench_core.errors import InputError
@@ -20,18 +21,14 @@ from bench_core.protocols import WorldInfo
 from bench_core.records import Task
 from waa_server_ext.built_in.reference_files import write_assets
 from waa_server_ext.built_in.solutions import Solution, demo_tasks, solutions
+from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.native.registry import missing_parts
 from waa_server_ext.server.service import Service, ServiceSettings
 from waa_server_ext.server.startup import running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from waa_server_ext.evaluation.assets import AssetStore
-    from waa_server_ext.simulate.scene import Scene
+from waa_server_ext.simulate.scene import Scene
 
 _starts = itertools.count()
 _TRIES = 200

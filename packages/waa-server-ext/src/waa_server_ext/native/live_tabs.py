@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from waa_server_ext.native.cdp import CdpBrowser, CdpTab
 from waa_server_ext.native.context import OK, EvaluationContext
 from waa_server_ext.native.registry import getter
 from waa_server_ext.native.tabs import active_url
 from waa_server_ext.native.urls import same_url
 from waa_server_ext.vm.client import browser_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from waa_server_ext.native.cdp import CdpBrowser, CdpTab
 
 _LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
 _LAUNCHED_PAUSE_S = 5.0  # upstream's own wait for Chrome

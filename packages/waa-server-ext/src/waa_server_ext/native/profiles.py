@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.databases import open_read_only, rows_of
 from waa_server_ext.native.refusals import check_size, or_else
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 Location = tuple[str, tuple[str, ...]]
 """An environment variable of the VM, and what is joined to its value."""

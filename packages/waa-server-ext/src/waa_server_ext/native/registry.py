@@ -11,15 +11,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bench_core.errors import MissingExtraError, pip_install
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.evaluation.evaluators import Fidelity
+from waa_server_ext.evaluation.evaluators import Fidelity
 
 __all__ = ["EvaluatorDeclaration", "Kind", "declared", "find", "getter", "metric"]
 

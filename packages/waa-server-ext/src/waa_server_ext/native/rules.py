@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import operator
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.databases import search
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.refusals import refuse_doctype
 from waa_server_ext.native.registry import getter, metric
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 

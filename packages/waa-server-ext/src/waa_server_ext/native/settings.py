@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qs, urlparse
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.databases import search
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, RefusedFileError, parse_xml
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.rules import refuse_half_characters
 from waa_server_ext.native.urls import same_pages, same_url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 _ADDRESS_BAR = "Address and search bar"
 _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"

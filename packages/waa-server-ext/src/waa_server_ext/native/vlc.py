@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.native.context import EvaluationContext
 from waa_server_ext.native.profiles import UnsupportedSystemError
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_size, or_else
 from waa_server_ext.native.registry import getter, metric
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.native.context import EvaluationContext
 
 __all__: list[str] = []
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, NotSimulatedError, bounded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.python_subset.budget import Budget
 
 _MAX_POWER = 10_000
 _MAX_TEMPLATE = 100_000

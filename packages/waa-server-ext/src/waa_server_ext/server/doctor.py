@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, EvaluationError, pip_install
 from bench_core.serving import token_for
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.native.cdp import DEBUGGING_PORT, browser_address
 from waa_server_ext.vm.access import TOKEN_VARIABLE
 from waa_server_ext.vm.client import VM_PORT, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.probe import world_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 _BROWSER = f"4 tasks are evaluated in the VM's browser, and 9 set up: publish its port {DEBUGGING_PORT}, too"
 _WAIT_S = 5.0

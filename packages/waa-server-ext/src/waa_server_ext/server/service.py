@@ -8,8 +8,9 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, PositiveFloat
 
@@ -17,19 +18,15 @@ from bench_core.closing import Closing
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record, World
 from waa_server_ext.__about__ import __version__
+from waa_server_ext.evaluation.evaluators import Evaluator
 from waa_server_ext.evaluation.tasks import TaskFolder
+from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
+from waa_server_ext.server.bodies import EvaluationRequest
 from waa_server_ext.server.journal import ANONYMOUS, EvaluationJournal
 from waa_server_ext.server.rescore import replayed
 from waa_server_ext.vm.client import BodyStore, VmHttp, VmTransportError, vm_address
 from waa_server_ext.vm.exchanges import Body, VmExchange
 from waa_server_ext.vm.probe import world_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.evaluation.evaluators import Evaluator
-    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
-    from waa_server_ext.server.bodies import EvaluationRequest
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REACH_S = 5.0

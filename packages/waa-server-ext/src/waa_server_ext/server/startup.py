@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from bench_core.errors import InputError
+from bench_core.serving import ServerToken
 from waa_server_ext.evaluation.evaluators import (
     UNKNOWN_BROWSER,
     Evaluator,
     EvaluatorSettings,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from bench_core.serving import ServerToken
-    from waa_server_ext.server.service import Service
-    from waa_server_ext.vm.local_server import LocalServer
+from waa_server_ext.server.service import Service
+from waa_server_ext.vm.local_server import LocalServer
 
 _MB = 1024 * 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -11,8 +11,9 @@ import hashlib
 import json
 import time
 import types
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
@@ -22,13 +23,9 @@ from urllib3.exceptions import HTTPError as Urllib3Error
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.document_checks import UnsafeDocumentError, check_document
 from waa_server_ext.evaluation.downloads import DownloadError, HostRule, remember
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.vm.client import VM_PORT, BodyStore
 from waa_server_ext.vm.exchanges import VmExchange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 _VM_PORTS = (VM_PORT, 8080)  # WAA's server, VLC's
 _CONNECT_S = 10.0

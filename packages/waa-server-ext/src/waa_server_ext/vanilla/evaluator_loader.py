@@ -13,15 +13,12 @@ import importlib.util
 import sys
 import types
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.errors import InputError, MissingExtraError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from waa_server_ext.vanilla.checkout import Checkout
+from waa_server_ext.vanilla.checkout import Checkout
 
 _HEAVY = ("easyocr",)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.records import SUCCESS_SCORE
 from waa_server_ext.evaluation.evaluators import VANILLA_KIND
@@ -23,12 +24,8 @@ from waa_server_ext.evaluation.verdicts import (
     Timings,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from waa_server_ext.vanilla.bounds import RequestBounds
-    from waa_server_ext.vanilla.desktop_env import Watch
+from waa_server_ext.vanilla.bounds import RequestBounds
+from waa_server_ext.vanilla.desktop_env import Watch
 
 _MESSAGE = 2000
 

@@ -5,11 +5,8 @@ WAA's own server knows nothing of it, so an answer without the field is a real V
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bench_core.records import World
-    from waa_server_ext.vm.client import VmResponse
+from bench_core.records import World
+from waa_server_ext.vm.client import VmResponse
 
 PROBE = {
     "status": "Probe successful",

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ntpath
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from flask import request
 
+from waa_server_ext.simulate.api.state import ApiState
+from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.ui.nodes import Node, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.api.state import ApiState
-    from waa_server_ext.simulate.desktop.composition import Desktop
 
 Answer = Any
 _PICTURES = ("jpg", "jpeg", "tiff")

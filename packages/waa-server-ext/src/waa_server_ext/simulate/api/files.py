@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 import ntpath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from flask import request, send_file
 
+from waa_server_ext.simulate.api.state import ApiState
 from waa_server_ext.simulate.desktop.recorder import png_bytes
 from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
 from waa_server_ext.simulate.machine.wallpaper import wallpaper
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.api.state import ApiState
 
 Answer = Any
 _DOWNLOADS = f"{HOME}\\Downloads"

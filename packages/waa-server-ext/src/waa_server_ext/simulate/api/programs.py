@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.code.cmd import CmdShell
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 Answer = Any
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
@@ -12,14 +13,10 @@ from bench_core.errors import InputError
 from bench_core.serving import is_loopback
 from waa_server_ext.simulate.api.process import DesktopProcess
 from waa_server_ext.simulate.api.vm_api import NO_ANSWER
+from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalVm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from waa_server_ext.simulate.scene import Scene
 
 
 class SimulatedVm(LocalVm):

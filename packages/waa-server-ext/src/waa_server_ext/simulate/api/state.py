@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 
 class ApiState:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Sequence
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import Desktop, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.builder import Builder
 
 _KEYS = (
     ("Percent", "%"), ("Clear entry", "CE"), ("Clear", "C"), ("Backspace", "<"),

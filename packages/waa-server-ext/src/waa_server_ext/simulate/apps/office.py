@@ -5,19 +5,16 @@ from __future__ import annotations
 import io
 import ntpath
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from waa_server_ext.simulate.machine.archives import UNREADABLE
 from waa_server_ext.simulate.machine.filesystem import normal
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.geometry import Area
 from waa_server_ext.simulate.ui.nodes import Style
 from waa_server_ext.simulate.ui.windows import Desktop, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.ui.builder import Builder
 
 _PARTS = {
     ".docx": "word/document.xml",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.simulate.machine.computer import (
     NIGHT_LIGHT,
@@ -14,15 +15,11 @@ from waa_server_ext.simulate.machine.computer import (
     night_light_bytes,
 )
 from waa_server_ext.simulate.machine.wallpaper import SOLID
+from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import Desktop, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from waa_server_ext.simulate.ui.builder import Builder
 
 _CATEGORIES = (
     ("System", "system"), ("Personalization", "personalization"), ("Time & language", "time"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.values import StopRunning
@@ -12,13 +12,9 @@ from waa_server_ext.simulate.code.commands import COMMANDS
 from waa_server_ext.simulate.code.powershell import run_powershell
 from waa_server_ext.simulate.code.python import run_child
 from waa_server_ext.simulate.code.shell import Result, program_name, split_line
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.machine.computer import Machine
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.machine.computer import Machine
 
 _TOKEN = re.compile(r'"[^"]*"?|&&|\|\||[|&<]|2>&1|[12]?>>?|[^\s"|&<>]+|\s+')
 _MAX_LINE = 20_000

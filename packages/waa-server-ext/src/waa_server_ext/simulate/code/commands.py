@@ -5,16 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import ntpath
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from waa_server_ext.simulate.code.shell import Shell
 from waa_server_ext.simulate.machine.computer import TIME_ZONES
 from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, FileEntry
 from waa_server_ext.simulate.machine.registry import RegistryValue, split_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.code.shell import Shell
 
 Outcome = tuple[int, str, str]
 _OK: Outcome = (0, "", "")

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import difflib
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
 from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.code.automation import Automation
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.code.automation import Automation
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 _AFTER_S = 0.25  # what WAA waits after each action
 _WHEEL = 400  # WAA's, in units of the wheel, whatever is asked for

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.values import MAX_ITEMS, SimObject
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "ascii", "latin-1", "cp1252", "utf-8-sig"})
 _MAX_OPENED = 16 * 2**20

@@ -9,17 +9,14 @@ import math
 import ntpath
 import random
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
+from waa_server_ext.simulate.code.shell import Shell
+from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
 from waa_server_ext.simulate.machine.registry import split_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.desktop.composition import Desktop
 
 _MAX_PATH = 32_000
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.interpreter import Interpreter
@@ -16,12 +17,8 @@ from waa_server_ext.simulate.code.automation import (
 from waa_server_ext.simulate.code.computer import ComputerUpdate, computer_object, human_object
 from waa_server_ext.simulate.code.files import open_file
 from waa_server_ext.simulate.code.libraries import library_modules
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.code.shell import Shell
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 _MAX_OUTPUT = 1_000_000
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing_extensions import Self
 
-    from typing_extensions import Self
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.machine.computer import Machine
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.machine.computer import Machine
 
 
 @dataclass(frozen=True)

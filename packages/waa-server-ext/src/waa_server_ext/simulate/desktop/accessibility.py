@@ -7,14 +7,11 @@ The root is `desktop`; a tag is the window class in lower case; position and siz
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
-    from waa_server_ext.simulate.ui.nodes import Node
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.ui.nodes import Node
 
 NAMESPACES = {
     "st": "uri:deskat:state.at-spi.gnome.org",

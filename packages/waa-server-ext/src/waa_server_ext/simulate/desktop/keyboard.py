@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from waa_server_ext.simulate.desktop.window_manager import WindowManager
 from waa_server_ext.simulate.ui.nodes import Node, walk
 from waa_server_ext.simulate.ui.painter import line_step, text_box
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.desktop.window_manager import WindowManager
-    from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Window
 
 ALIASES = {
     "return": "enter", "\n": "enter", "\r": "enter", "esc": "escape", "del": "delete",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from waa_server_ext.simulate.desktop.window_manager import WindowManager
 from waa_server_ext.simulate.ui.nodes import Node, hit
 from waa_server_ext.simulate.ui.painter import column_at, line_step, text_box
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.desktop.window_manager import WindowManager
-    from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Window
 
 _DOUBLE_S = 0.5  # what Windows takes for a double click by default
 _SLOP = 5

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from PIL import Image, ImageChops, ImageDraw
 
 from bench_core.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.composition import Desktop
 
 _POINTER = ((0, 0), (0, 16), (4, 12), (7, 19), (10, 18), (7, 11), (12, 11))
 _MAX_FRAMES = 300

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from waa_server_ext.simulate.desktop.programs import Programs
 from waa_server_ext.simulate.machine.wallpaper import wallpaper
 from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
 from waa_server_ext.simulate.ui.dialogs import show_message
@@ -15,11 +16,6 @@ from waa_server_ext.simulate.ui.menus import MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Style
 from waa_server_ext.simulate.ui.text_field import TextField
 from waa_server_ext.simulate.ui.windows import Desktop, OkCancel, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.desktop.programs import Programs
 
 _TILE = (92, 96)
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ntpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from waa_server_ext.simulate.machine.clock import SimulatedClock
+from waa_server_ext.simulate.machine.clock import SimulatedClock
 
 HOME = "C:\\Users\\Docker"
 READ_ONLY = 0x1

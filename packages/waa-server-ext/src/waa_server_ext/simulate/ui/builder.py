@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.menus import Menu, MenuItem
 from waa_server_ext.simulate.ui.nodes import Node, Role, Style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from waa_server_ext.simulate.ui.geometry import Rect
-    from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.text_field import TextField
 
 _CLASSES: dict[str, str] = {
     "pane": "Pane", "button": "Button", "label": "TextBlock", "edit": "TextBox",

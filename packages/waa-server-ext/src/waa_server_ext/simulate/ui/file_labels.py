@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import ntpath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.machine.filesystem import FileEntry
+from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 
 def type_name(entry: FileEntry) -> str:

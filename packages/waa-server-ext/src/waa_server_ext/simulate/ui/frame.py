@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from waa_server_ext.simulate.ui.builder import Builder
 from waa_server_ext.simulate.ui.geometry import Area, Rect
 from waa_server_ext.simulate.ui.nodes import Node, Style
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from waa_server_ext.simulate.ui.windows import Window
+from waa_server_ext.simulate.ui.windows import Window
 
 TITLE_HEIGHT = 32
 

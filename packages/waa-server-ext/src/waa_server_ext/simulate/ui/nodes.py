@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from waa_server_ext.simulate.ui.geometry import Rect
-    from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.geometry import Rect
+from waa_server_ext.simulate.ui.text_field import TextField
 
 Role = Literal[
     "window", "pane", "button", "label", "edit", "checkbox", "radio", "toggle", "combo", "item",

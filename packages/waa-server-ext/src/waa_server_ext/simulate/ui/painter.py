@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from waa_server_ext.simulate.ui.geometry import Rect
 from waa_server_ext.simulate.ui.icons import draw_icon
-
-if TYPE_CHECKING:
-    from waa_server_ext.simulate.ui.nodes import Node
-    from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.nodes import Node
+from waa_server_ext.simulate.ui.text_field import TextField
 
 ACCENT = "#0067c0"
 INK = "#1b1b1b"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
+from waa_server_ext.simulate.machine.computer import Machine
+from waa_server_ext.simulate.ui.builder import Builder
+from waa_server_ext.simulate.ui.folder_views import FolderView
 from waa_server_ext.simulate.ui.geometry import Rect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from waa_server_ext.simulate.machine.computer import Machine
-    from waa_server_ext.simulate.ui.builder import Builder
-    from waa_server_ext.simulate.ui.folder_views import FolderView
-    from waa_server_ext.simulate.ui.held_keys import HeldKeys
-    from waa_server_ext.simulate.ui.menus import Menu
-    from waa_server_ext.simulate.ui.nodes import Role
+from waa_server_ext.simulate.ui.held_keys import HeldKeys
+from waa_server_ext.simulate.ui.menus import Menu
+from waa_server_ext.simulate.ui.nodes import Role
 
 
 class Launcher(Protocol):
