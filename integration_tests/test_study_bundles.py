@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.cli.main import main
-from bench_core.studies import arm_folders, export_study
+from bench_core.studies import StudyChange, arm_folders, export_study, verify_study
 
 STORED = Path(__file__).parent / "stored_runs"
 FILE = """\
@@ -95,6 +95,104 @@ def bundle(study: Path) -> Path:
     out = study.parent / "bundle.zip"
     export_study(study, out, evidence=True, words=["Quux Laboratory"])
     return out
+
+
+def told(folder: Path, *sources: str) -> None:
+    """Write changes of a study down, each after the one before."""
+    after, lines = hashlib.sha256((folder / "sealed.json").read_bytes()).hexdigest(), []
+    for number, source in enumerate(sources):
+        change = StudyChange.model_validate(
+            {"time": _DATE, "text": f"notes {number} of /home/jolene.quux", "sha256": "", "source": source, "versions": {}, "after": after}
+        )  # fmt: skip
+        digest = hashlib.sha256(source.encode()).hexdigest()
+        line = change.model_copy(update={"sha256": digest}).model_dump_json()
+        lines.append(line)
+        after = hashlib.sha256(line.encode()).hexdigest()
+    (folder / "changes.jsonl").write_text("".join(f"{each}\n" for each in lines))
+
+
+@pytest.fixture(scope="module")
+def retold(study: Path) -> Path:
+    """Return the bundle, without evidence, of a study that was changed twice and has an arm from elsewhere."""
+    copy = Path(shutil.copytree(study, study.parent / "retold"))
+    told(copy, f"{FILE}# /home/jolene.quux\n", f"{FILE}# twice, /home/jolene.quux\n")
+    seal = json.loads((copy / "sealed.json").read_text())
+    digest = hashlib.sha256((copy / "runs/webarena/do-nothing/run.json").read_bytes()).hexdigest()
+    arm = {"benchmark": "webarena", "arm": "do-nothing", "source": "/home/jolene.quux/old"}
+    seal["reused"] = [{**arm, "sha256": digest, "started": "2025-01-01T08:00:00Z"}]
+    (copy / "sealed.json").write_text(json.dumps(seal))
+    told(copy, f"{FILE}# /home/jolene.quux\n", f"{FILE}# twice, /home/jolene.quux\n")
+    assert verify_study(copy).problems == ()
+    export_study(copy, study.parent / "retold.zip")
+    return study.parent / "retold.zip"
+
+
+def test_what_was_declared_and_changed_holds_in_a_bundle(
+    study: Path, retold: Path, tmp_path: Path
+) -> None:
+    run("reproduce", retold, "--out", tmp_path / "out", code=3)
+    said = run("verify", tmp_path / "out")
+    assert "all fits the declaration" in said
+    assert "(drift)" in said
+    assert not any(b"jolene" in data for data in members(retold).values())
+    assert verify_study(tmp_path / "out").sealed.declared_sha256 == (
+        hashlib.sha256((study / "study.yaml").read_bytes()).hexdigest()
+    )
+    for name in ("index.html", "study.md", "study.tex", "webarena/index.html"):
+        assert "was not run in turns with the other arms" in (tmp_path / "out/report" / name).read_text()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        ("changes.jsonl", b"notes 0 of", b"notes 9 of", "line 2: what it follows was altered"),
+        ("changes.jsonl", b"# twice", b"# three", "line 2: its file is not the one of its digest"),
+        ("sealed.json", b'"seed": 0', b'"seed": 1', "line 1: what it follows was altered"),
+        ("study.yaml", b"do-nothing", b"do-things!", "study.yaml is not the file that was sealed"),
+        ("sealed.json", b"2025-01-01", b"2026-01-01", "line 1: what it follows was altered"),
+        ("runs/webarena/do-nothing/run.json", b'"trials": 1', b'"trials": 2', "not the one that was taken"),
+    ],
+)  # fmt: skip
+def test_a_planted_change_of_what_was_declared_is_named_though_all_digests_are_made_anew(
+    retold: Path, tmp_path: Path, name: str, old: bytes, new: bytes, problem: str
+) -> None:
+    def change(held: dict[str, bytes]) -> None:
+        assert old in held[name]
+        held[name] = held[name].replace(old, new)
+        sealed_again(held)
+
+    assert problem in run("reproduce", changed(retold, tmp_path / "b.zip", change), code=1)
+
+
+def test_a_change_that_is_taken_out_is_named(retold: Path, tmp_path: Path) -> None:
+    def change(held: dict[str, bytes]) -> None:
+        held["changes.jsonl"] = held["changes.jsonl"].split(b"\n", 1)[1]
+        sealed_again(held)
+
+    said = run("reproduce", changed(retold, tmp_path / "b.zip", change), code=1)
+    assert "line 1: what it follows was altered or taken out" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("study.yaml", "5pp", "6pp"),
+        ("changes.jsonl", "# once", "# else"),
+        ("sealed.json", '"seed": 0', '"seed": 3'),
+    ],
+)
+def test_an_export_hides_no_change_that_was_made_before_it(
+    study: Path, tmp_path: Path, name: str, old: str, new: str
+) -> None:
+    copy = Path(shutil.copytree(study, tmp_path / "study"))
+    told(copy, f"{FILE}# once\n", f"{FILE}# twice\n")
+    text = (copy / name).read_text()
+    (copy / name).write_text(text.replace(old, new, 1))
+    before = verify_study(copy).problems
+    assert before
+    export_study(copy, tmp_path / "b.zip")
+    run("reproduce", tmp_path / "b.zip", "--out", tmp_path / "out", code=1)
+    assert verify_study(tmp_path / "out").problems == before
 
 
 def members(bundle: Path) -> dict[str, bytes]:

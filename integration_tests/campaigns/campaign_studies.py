@@ -1,8 +1,8 @@
 """Whether studies keep what they promise: a fair order, looks that hold their error, and any kill survived.
 
 1,000 simulated studies under a drift of 15 points in each order; 200 with a difference of 25 points and 200 without
-one; and a study of four arms that is killed -9 at 40 random moments, which must end as the undisturbed one did and
-spend no more than its limit and one call for each worker.
+one; and a study of four arms, on toy trials and on all three built-in worlds, each killed -9 at 40 random moments,
+which must end as the undisturbed one did and spend no more than its limit and one call for each worker.
 """
 
 from __future__ import annotations
@@ -39,20 +39,8 @@ workers: 3
 seed: 7
 """
 
-
-_WORLDS = """\
-name: worlds
-benchmarks:
-  webarena: {world: built-in, tasks: {limit: 2}}
-  waa: {world: built-in, tasks: {limit: 2}}
-  multireal: {world: built-in, tasks: {limit: 1}}
-arms:
-  solves: {agent: scripted}
-  solves-again: {agent: scripted}
-  idle: {agent: do-nothing}
-  idle-again: {agent: do-nothing}
-workers: 2
-"""
+WORLDS = Path(__file__).resolve().parents[2] / "examples" / "built-in-worlds.yaml"
+"""Four arms on the built-in worlds of all three benchmarks."""
 
 
 def simulated(studies: int, seed: int) -> int:
@@ -150,13 +138,15 @@ def main() -> int:
     parser.add_argument("--studies", type=int, default=1_000)
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument(
-        "--world-kills", type=int, default=5, help="of a study on all built-in worlds"
+        "--world-kills", type=int, default=40, help="of a study on all built-in worlds"
     )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     broken = simulated(asked.studies, asked.seed) if asked.studies else 0
     broken += killed(_TOYS, asked.kills, asked.seed) if asked.kills else 0
-    broken += killed(_WORLDS, asked.world_kills, asked.seed) if asked.world_kills else 0
+    broken += (
+        killed(WORLDS.read_text("utf-8"), asked.world_kills, asked.seed) if asked.world_kills else 0
+    )
     print(f"{broken} promises broken, seed {asked.seed}")
     return 1 if broken else 0
 

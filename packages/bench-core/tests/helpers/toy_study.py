@@ -8,6 +8,7 @@ import random
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
+from bench_core.cli.doctor import Check, CheckResult
 from bench_core.records import AgentOutcome, Limits, Task, Usage
 from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
 from bench_core.scheduling import NoLocks
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
+from bench_core.records import AgentTask
 
 
 class Coins:
@@ -35,6 +36,7 @@ class Coins:
         """Prepare a run, in which the same trial always ends the same."""
         del purpose
         given = dict(given)
+        given.pop("world", None)
         given.pop("vms", None)  # whoever has machines of his own cannot run beside others
         options = RunOptions.from_mapping(given)
         spec = options.spec()
@@ -42,6 +44,14 @@ class Coins:
             price_of={"toy:cheap": 1}.get, locks=NoLocks(), agent_for=lambda *_: Idle()
         )
         yield PreparedRun(Coins(), spec, options.folder("coins", spec), environment)
+
+    @staticmethod
+    def doctor(options: Mapping[str, Any]) -> list[Check]:
+        """Find what `TOY_WORLD` says, and say for which world."""
+        found = CheckResult(
+            os.environ.get("TOY_WORLD", "ok"), f"of {options.get('world')}", "mend it"
+        )
+        return [Check("world", lambda: found)]
 
     def tasks(self) -> list[Task]:
         """Return as many as were asked for."""

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bench_core.cli.main import main
 from bench_core.errors import InputError
 from bench_core.run_folder.view import read_run
 from bench_core.studies import (
@@ -147,19 +149,7 @@ def test_ctrl_c_ends_all_runs_in_order_and_the_same_command_goes_on(
     monkeypatch.setenv("TOY_SECONDS", "1")
     text = _FILE.replace("LIMITS", "").replace("OPTIONS", "") + "workers: 2\n"
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
-    program = "from bench_core.cli.main import main; main()"
-    command = [
-        sys.executable,
-        "-c",
-        program,
-        "study",
-        "run",
-        "study.yaml",
-        "--out",
-        "out",
-        "--json",
-    ]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with started(tmp_path) as process:
         assert process.stdout is not None
         ended = [line for line, _ in zip(_finished(process.stdout), range(2), strict=False)]
         process.send_signal(signal.SIGINT)
@@ -171,6 +161,34 @@ def test_ctrl_c_ends_all_runs_in_order_and_the_same_command_goes_on(
     assert states == {"interrupted"}
     monkeypatch.setenv("TOY_SECONDS", "0")
     assert run(tmp_path, "workers: 2\n").remaining == 0
+
+
+def started(tmp_path: Path) -> subprocess.Popen[str]:
+    program = "from bench_core.cli.main import main; main()"
+    words = [sys.executable, "-c", program, "study", "run", "study.yaml", "--out", "out", "--json"]
+    return subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+
+def test_status_tells_a_study_that_was_killed_from_one_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_SECONDS", "0.5")
+    text = _FILE.replace("LIMITS", "").replace("OPTIONS", "")
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    with started(tmp_path) as process:
+        assert process.stdout is not None
+        next(_finished(process.stdout))
+        running = status_of(tmp_path / "out")
+        process.kill()
+        process.communicate(timeout=60)
+    killed = status_of(tmp_path / "out")
+
+    assert (running.running, {each.state for each in running.arms}) == (True, {"running"})
+    assert (killed.running, {each.state for each in killed.arms}) == (False, {"killed"})
+    shown = CliRunner().invoke(main, ["study", "status", str(tmp_path / "out"), "--every", "1"])
+    assert "No process works on it: `bench-core study run FILE` goes on." in " ".join(
+        shown.output.split()
+    )
 
 
 def _finished(lines: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from bench_core.records import Record
 from bench_core.statistics import Look
-from bench_core.studies import DeclaredComparison
+from bench_core.studies import DeclaredComparison, ReusedArm
 from bench_report.model import Difference, Report
 
 Verdict = Literal["better", "worse", "no_such_drop", "undecided", "not_run"]
@@ -23,15 +23,15 @@ class Declaration(Record):
         sealed: Whether it was sealed before the first trial.
         sha256: The digest of the sealed file `study.yaml`.
         declared: When it was sealed.
-        unchanged: Whether `study.yaml` beside the runs is the sealed one.
-        problems: What else does not fit the seal and is told by no change, a sentence each.
+        anonymised: Whether names were taken out of that file since, so that the one beside the runs has another.
+        problems: What does not fit the seal and is told by no change, a sentence each.
         notes: The file's own notes.
     """
 
     sealed: bool
     sha256: str | None = None
     declared: datetime | None = None
-    unchanged: bool | None = None
+    anonymised: bool = False
     problems: tuple[str, ...] = ()
     notes: str = ""
 
@@ -96,6 +96,7 @@ class StudyReport(Record):
     as_of: datetime | None = None
     declaration: Declaration
     changes: tuple[StudyChange, ...] = ()
+    reused: tuple[ReusedArm, ...] = ()
     declared: tuple[DeclaredResult, ...] = ()
     benchmarks: tuple[BenchmarkPart, ...] = ()
     explored: NonNegativeInt = 0

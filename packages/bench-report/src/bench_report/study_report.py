@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from bench_core.files import write_atomic
 from bench_core.statistics import Look
 from bench_core.studies import (
     DeclaredComparison,
+    ReusedArm,
     RunName,
     SealedStudy,
     Study,
@@ -19,13 +19,14 @@ from bench_core.studies import (
     arm_folders,
     load_study,
     read_changes,
+    read_reused,
     read_sealed,
     verify_study,
 )
 from bench_report.__about__ import __version__
 from bench_report.comparison.baselines import ComparedRun, side_of
 from bench_report.comparison.differences import difference
-from bench_report.model import Difference, Report
+from bench_report.model import Caveat, Difference, Report
 from bench_report.report_data import report_of
 from bench_report.report_files import write_report
 from bench_report.run_data.sources import Source, read_runs
@@ -101,8 +102,10 @@ def study_report_of(
     sides = {name: {run.label: side_of(run) for run in each} for name, each in runs.items()}
     sealed = read_sealed(study)
     declaration, looks = _declaration(study, sealed, file), _looks_of(sealed, runs)
+    reused = read_reused(study)
     declared = [
-        _declared(each, sides, looks) for each in (file.comparisons if declaration.sealed else ())
+        _declared(each, sides, looks, reused)
+        for each in (file.comparisons if declaration.sealed else ())
     ]
     taken = {
         (pair.benchmark, frozenset((pair.difference.run, pair.difference.baseline)))
@@ -121,6 +124,12 @@ def study_report_of(
     parts, wholes = [], []
     for name, each in runs.items():
         whole = report_of(each, out=out / name, title=f"{file.name}: {name}", mix=True, now=last)
+        told = tuple(
+            Caveat(code="reused_arm", severity="warning", text=f"{arm.warning}.", run=arm.arm)
+            for arm in reused.values()
+            if arm.benchmark == name
+        )
+        whole = whole.model_copy(update={"caveats": (*whole.caveats, *told)})
         wholes.append((whole, each))
         parts.append(
             BenchmarkPart(
@@ -129,7 +138,10 @@ def study_report_of(
                 added=tuple(arm for arm in sides[name] if arm not in order),
                 missing=tuple(arm for arm in order if arm not in sides[name]),
                 report=_slim(whole),
-                explored=tuple(difference(new, old, together=explored) for new, old in pairs[name]),
+                explored=tuple(
+                    _with_drift(difference(new, old, together=explored), name, reused)
+                    for new, old in pairs[name]
+                ),
             )
         )
     found = StudyReport(
@@ -138,6 +150,7 @@ def study_report_of(
         as_of=last,
         declaration=declaration,
         changes=tuple(StudyChange(time=each.time, text=each.text) for each in read_changes(study)),
+        reused=tuple(reused.values()),
         declared=tuple(declared),
         benchmarks=tuple(parts),
         explored=explored,
@@ -163,6 +176,7 @@ def _declared(
     comparison: DeclaredComparison,
     sides: Mapping[str, Mapping[str, ComparedRun]],
     looks: Mapping[tuple[str, str, str, str], Sequence[Look]],
+    reused: Mapping[RunName, ReusedArm],
 ) -> DeclaredResult:
     wanted = [(name, arm) for name in comparison.benchmarks for arm in comparison.arms]
     pairs = []
@@ -186,6 +200,7 @@ def _declared(
             level=comparison.level,
             of_scores=comparison.outcome == "score",
         )
+        found = _with_drift(found, name, reused)
         taken = looks.get((name, comparison.baseline, arm, comparison.outcome))
         if comparison.looks > 1 and taken is not None:
             found = _with_looks(found, taken)
@@ -194,6 +209,15 @@ def _declared(
             StudyPair(benchmark=name, verdict=verdict, difference=found, looks=tuple(taken or ()))
         )
     return DeclaredResult(comparison=comparison, together=len(wanted), pairs=tuple(pairs))
+
+
+def _with_drift(
+    found: Difference, benchmark: str, reused: Mapping[RunName, ReusedArm]
+) -> Difference:
+    """Return a difference with a warning where one of its arms was not run in turns with the other."""
+    arms = [reused.get(RunName(benchmark, each)) for each in (found.run, found.baseline)]
+    told = "; ".join(each.warning for each in arms if each is not None)
+    return found.model_copy(update={"timing": told}) if told else found
 
 
 def _verdict(found: Difference, drop: float | None) -> Verdict:
@@ -253,15 +277,11 @@ def _looks_of(
 def _declaration(study: Path, sealed: SealedStudy | None, file: Study) -> Declaration:
     if sealed is None:
         return Declaration(sealed=False, notes=file.notes)
-    unchanged = hashlib.sha256(file.source).hexdigest() == sealed.sha256
-    problems = verify_study(study).problems
     return Declaration(
         sealed=True,
-        sha256=sealed.sha256,
+        sha256=sealed.declared_sha256 or sealed.sha256,
+        anonymised=sealed.declared_sha256 is not None,
         declared=sealed.time,
-        unchanged=unchanged,
-        problems=problems
-        if unchanged
-        else tuple(each for each in problems if not each.startswith("study.yaml is not")),
+        problems=verify_study(study).problems,
         notes=file.notes,
     )

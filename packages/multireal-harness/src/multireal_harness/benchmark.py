@@ -24,6 +24,7 @@ from multireal_harness.unneeded import UNNEEDED, unneeded_changes
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from bench_core.cli.doctor import Check
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Step, Task, TrialResult
     from bench_core.runs import PreparedRun, Purpose, RunOptions
@@ -79,6 +80,15 @@ class MultiRealBenchmark:
         from multireal_harness.preparation import prepared_run  # only where a run begins
 
         return prepared_run(cls, options, purpose)
+
+    @staticmethod
+    def doctor(options: Mapping[str, Any]) -> list[Check]:
+        """Return the checks for options of `multireal-harness run`; the apps of a run are asked when it is prepared."""
+        from multireal_harness.doctor import checks
+        from multireal_harness.options import MultiRealRunOptions
+
+        chosen = MultiRealRunOptions.from_mapping(options)
+        return checks(tasks_dir=chosen.tasks_dir, world=chosen.world, apps=False)
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in order of their ids."""

@@ -43,8 +43,9 @@ def checks(
     models_dir: Path | None = None,
     paid: bool = False,
     play: bool = False,
+    apps: bool = True,
 ) -> list[Check]:
-    """Return the checks for runs of these tasks, of this agent with this model."""
+    """Return the checks for runs of these tasks, of this agent with this model; with `apps`, of all their apps."""
     if world == "built-in":
         tasks_dir = tasks_dir or "built-in"
     found = [
@@ -71,7 +72,7 @@ def checks(
     except InputError as error:
         return [*found, Check("tasks", partial(_no_tasks, str(error)))]
     found += [Check("tasks", partial(_tasks, tasks)), Check("queries", partial(_queries, folder))]
-    return [*found, *_app_checks(tasks)] if str(tasks_dir) != "built-in" else found
+    return [*found, *_app_checks(tasks)] if apps and str(tasks_dir) != "built-in" else found
 
 
 def _jmespath() -> CheckResult:

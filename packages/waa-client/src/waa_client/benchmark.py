@@ -25,6 +25,7 @@ from waa_client.vm import VmOptions
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from bench_core.cli.doctor import Check
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.runs import PreparedRun, Purpose, RunOptions
@@ -108,6 +109,18 @@ class WaaBenchmark:
         from waa_client.preparation import prepared_run  # only where a run begins
 
         return prepared_run(cls, options, purpose)
+
+    @staticmethod
+    def doctor(options: Mapping[str, Any]) -> list[Check]:
+        """Return the checks of what options of `waa-client run` name; VMs that are started later are not asked."""
+        from waa_client.doctor import checks
+        from waa_client.preparation import run_options
+
+        chosen = run_options(options)
+        if chosen.provided() or chosen.reset_command:
+            return [each for each in checks(chosen) if each.name != "VM"]
+        vms, evaluators = ",".join(chosen.urls()), ",".join(chosen.evaluator_urls())
+        return checks(chosen, vms=vms or None, evaluators=evaluators or None)
 
     async def close(self) -> None:
         """End the desktops that are kept between trials, if any are."""

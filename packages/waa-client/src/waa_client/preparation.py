@@ -45,7 +45,7 @@ def prepared_run(
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
-    asked = _options(given)
+    asked = run_options(given)
     checked, kept = purpose is not Purpose.TASKS, purpose is Purpose.SESSION
     known = asked.known()
     chosen = asked.with_ids(known)
@@ -91,7 +91,7 @@ def prepared_run(
             pool.stop()
 
 
-def _options(given: RunOptions | Mapping[str, Any]) -> WaaRunOptions:
+def run_options(given: RunOptions | Mapping[str, Any]) -> WaaRunOptions:
     """Return the options; where they are of any benchmark, environment variables name the VMs and evaluators."""
     if isinstance(given, WaaRunOptions):
         return given

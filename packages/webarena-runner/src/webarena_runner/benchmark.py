@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_core.browser import SharedBrowser, require_playwright
+from bench_core.cli.doctor import Check
 from bench_core.errors import EvaluationError
 from bench_core.protocols import Agent, TrialContext
 from bench_core.records import Step, Task, TrialResult
@@ -41,6 +42,7 @@ from webarena_runner.extraction import Extraction, Restated, restated
 from webarena_runner.provenance import provenance
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
+from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
 from webarena_runner.world.launch import Environment, real_environment
 
@@ -87,6 +89,18 @@ class WebArenaBenchmark:
         from webarena_runner.preparation import prepared_run  # only where a run begins
 
         return prepared_run(cls, options, purpose)
+
+    @staticmethod
+    def doctor(options: Mapping[str, Any]) -> list[Check]:
+        """Return the checks of the sites that options of `webarena-runner run` name."""
+        from webarena_runner.doctor import checks
+        from webarena_runner.options import WebArenaRunOptions
+        from webarena_runner.preflight import planned_sites
+
+        chosen = WebArenaRunOptions.from_mapping(options).with_ids(load_tasks())
+        found = checks(world=chosen.world, config_file=chosen.config_file, host=chosen.host)
+        unused = {f"site {name}" for name in SITE_FACTS.keys() - planned_sites(chosen.spec())}
+        return [each for each in found if each.name not in unused]
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
         """Say why no trial would get a score: the installed webarena-verified does not import."""

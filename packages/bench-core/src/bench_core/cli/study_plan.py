@@ -38,7 +38,7 @@ def new_study(file: Path, runs: tuple[Path, ...]) -> None:
 @_FILE
 @json_option
 def check(file: Path, *, as_json: bool) -> None:
-    """Check what the runs of the study in FILE would refuse, all arms once; nothing is run.
+    """Check what the runs of the study in FILE would refuse, and what their benchmarks' doctors find; nothing is run.
 
     Exit code 1 if something has to be mended first.
     """
@@ -47,7 +47,7 @@ def check(file: Path, *, as_json: bool) -> None:
     lines = [
         *(f"Warning: {each}" for each in found.warnings),
         *found.problems,
-        f"{found.runs} runs checked, {len(found.problems)} of them would be refused",
+        f"{found.runs} runs checked, and {found.checks} things that they need: {len(found.problems)} to mend",
     ]
     echo_wrapped(json_text(found) if as_json else plain_lines("\n".join(lines)))
     sys.exit(exit_codes.FELL_SHORT if found.problems else exit_codes.OK)
@@ -63,7 +63,7 @@ def plan(file: Path, out: Path | None, runs: tuple[Path, ...], *, as_json: bool)
     """Say what the study in FILE takes and which differences it can show; nothing is run.
 
     Hours and dollars are those of trials in the study's folder, else of earlier runs of the same benchmark, agent
-    and model (--from-run).
+    and model (--from-run); dollars also those of such runs with other models, their tokens priced anew.
     """
     studies = importlib.import_module(_STUDIES)
     study = studies.load_study(file)
@@ -93,9 +93,16 @@ def _plan_text(found: Any) -> str:
     else:
         lines.append(f"Hours: about {found.hours:.2f} by the clock.")
     if found.dollars is None:
-        lines.append("Dollars: not known of all arms.")
+        lines.append("Dollars: not known of all arms; --from-run RUN names a run that says so.")
     else:
         lines.append(f"Dollars: about {found.dollars:.2f}.")
+    if priced := [f"{each.arm} on {each.benchmark}" for each in found.runs if each.priced]:
+        lines.append(f"By the price table, with tokens of other models' runs: {', '.join(priced)}.")
+    lines += dict.fromkeys(
+        f"{each.arm} costs ${each.price[0]:.2f} for a million tokens in, ${each.price[1]:.2f} out."
+        for each in found.runs
+        if each.price is not None and not each.priced
+    )
     for each in found.comparisons:
         lines += ["", _comparison_text(each)]
     return "\n".join([*lines, *(f"Note: {each}" for each in found.notes)])
@@ -103,10 +110,10 @@ def _plan_text(found: Any) -> str:
 
 def _comparison_text(each: Any) -> str:
     head = f"{', '.join(each.arms)} against {each.baseline} on {each.benchmark}"
-    text = (
-        f"{head}: {each.tasks} tasks x {each.trials} find a true difference of {each.detectable:.1%} "
-        "in four of five repetitions."
-    )
+    found = f"find a true difference of {each.detectable:.1%}"
+    if each.detectable > 1.0:
+        found = "are too few to find any difference"
+    text = f"{head}: {each.tasks} tasks x {each.trials} {found} in four of five repetitions."
     if each.drop is None:
         return text
     text += f" The {each.drop:.1%} that matter are found in {each.power:.0%} of them"

@@ -67,7 +67,7 @@ def run(file: Path, out: Path | None, *, as_json: bool) -> None:
 @click.command()
 @_FOLDER
 @click.option("--every", type=FiniteRange(min=1), metavar="SECONDS",
-              help="Show it again and again until nothing is left to run.")  # fmt: skip
+              help="Show it again and again until nothing is left to run, or no process runs it.")  # fmt: skip
 @json_option
 def status(folder: Path, every: float | None, *, as_json: bool) -> None:
     """Show how far the study in FOLDER is, also while it runs: all arms, money, time left."""
@@ -77,7 +77,7 @@ def status(folder: Path, every: float | None, *, as_json: bool) -> None:
             click.echo(json_text(found))
         else:
             echo_wrapped(_status_text(found))
-        if every is None or not found.left:
+        if every is None or not (found.left and found.running):
             return
         time.sleep(every)
 
@@ -127,6 +127,11 @@ def _status_text(found: Any) -> str:
             "",
             *looks,
             f"{dollars(found.spent.cost_usd)}{limit} spent; {counted(found.left, 'trial')} left{left}",
+            *(
+                ["No process works on it: `bench-core study run FILE` goes on."]
+                if found.left and not found.running
+                else []
+            ),
             f"Study folder: {found.folder}",
         ]
     )
@@ -141,6 +146,7 @@ def _verified_text(found: Any) -> str:
             f"  {each.name}: {each.count} tasks, {each.task_set_hash[:12]}, {each.order}"
             for each in sealed.benchmarks
         ),
+        *(f"  {each.warning}" for part in (sealed, *found.changes) for each in part.reused),
         f"  looks: {len(sealed.looks)} pairs may be decided early"
         if sealed.looks
         else "  no looks before the end",

@@ -196,6 +196,8 @@ def lock_for_writing(folder: Path) -> FileLock:
     lock = FileLock(folder / ".lock", queue=False)
     before = lock.holder()
     if not lock.try_acquire():
+        time.sleep(_POLL_S)  # whoever only asks (`is_written`) holds it for a moment
+    if not lock.held and not lock.try_acquire():
         raise RunFolderBusyError(folder, lock.holder())
     if not lock.hold_folder(folder):  # the file was removed under the one who writes
         lock.release()
@@ -206,6 +208,19 @@ def lock_for_writing(folder: Path) -> FileLock:
             folder,
         )
     return lock
+
+
+def is_written(folder: Path) -> bool:
+    """Return whether the one writer of `folder` lives; also where that cannot be told."""
+    lock = FileLock(folder / ".lock", queue=False)
+    if not lock.path.exists():
+        return False
+    try:
+        return not lock.try_acquire(shared=True)
+    except OSError:
+        return True
+    finally:
+        lock.release()
 
 
 def holds_here_only(folder: Path, mounts: Path = _MOUNTS) -> bool:

@@ -25,6 +25,10 @@ class YamlError(ValueError):
         super().__init__(problem if line is None else f"{problem} (line {line}, column {column})")
 
 
+class YamlExcessError(YamlError):
+    """A text is YAML, and larger, deeper or more often repeated than what is read."""
+
+
 def parse_yaml(text: str | bytes) -> Any:
     """Return the value of a YAML document, made of plain values alone.
 
@@ -40,7 +44,7 @@ def parse_yaml(text: str | bytes) -> Any:
     {'sites': {'shop': 'http://shop'}}
     >>> parse_yaml("a: &a [*a]")
     Traceback (most recent call last):
-    ValueError: the alias *a is inside what it names
+    bench_core.models.yaml_text.YamlExcessError: the alias *a is inside what it names (line 1, column 8)
     """
     import yaml  # only where a file is given
 
@@ -77,14 +81,14 @@ def _read(text: str | bytes, load: Callable[[str | bytes], Any]) -> Any:
     import yaml
 
     if len(text) > _MAX_CHARS:
-        raise ValueError(f"it has {len(text):,} characters; up to {_MAX_CHARS:,} are read")
+        raise YamlExcessError(f"it has {len(text):,} characters; up to {_MAX_CHARS:,} are read")
     try:
         _refuse_excess(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
         return load(text)
     except yaml.YAMLError as error:
-        raise _as_error(error) from error
+        raise _as_error(error, text) from error
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise YamlExcessError("it is nested too deeply") from None
 
 
 def read_list(path: Path, what: str) -> list[Any]:
@@ -117,7 +121,7 @@ def _refuse_excess(events: Iterable[Any]) -> None:
         kind, anchor = type(event).__name__, getattr(event, "anchor", None)
         if kind == "AliasEvent":
             if any(anchor == name for name, _ in inside):
-                raise ValueError(f"the alias *{anchor} is inside what it names")
+                raise _excess(f"the alias *{anchor} is inside what it names", event)
             values += sizes.get(str(anchor), 1)
         elif kind.endswith("EndEvent") and inside and not kind.startswith(("Stream", "Document")):
             name, before = inside.pop()
@@ -128,14 +132,26 @@ def _refuse_excess(events: Iterable[Any]) -> None:
             sizes[str(anchor)] = 1
             values += 1
         if len(inside) > _MAX_DEPTH:
-            raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
+            raise _excess(f"it is nested deeper than {_MAX_DEPTH} levels", event)
         if values > _MAX_NODES:
-            raise ValueError(f"it is of more than {_MAX_NODES:,} values, repeated ones included")
+            raise _excess(
+                f"it is of more than {_MAX_NODES:,} values, repeated ones included", event
+            )
 
 
-def _as_error(error: Exception) -> YamlError:
+def _excess(problem: str, event: Any) -> YamlExcessError:
+    return YamlExcessError(problem, event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _as_error(error: Exception, text: str | bytes) -> YamlError:
     """Return what PyYAML found, in one line where it would take four."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if (
+        position := getattr(error, "position", None)
+    ) is not None:  # of a character that YAML has not
+        before = (text.encode() if isinstance(text, str) else text)[:position]
+        reason = getattr(error, "reason", "it is not YAML")
+        return YamlError(reason, before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
     if mark is None or not problem:
         return YamlError(" ".join(str(error).split()))
     return YamlError(problem, mark.line + 1, mark.column + 1)

@@ -5,6 +5,7 @@ from .artifacts import changed_artifacts as changed_artifacts
 from .artifacts import describe_artifacts as describe_artifacts
 from .artifacts import list_artifacts as list_artifacts
 from .artifacts import read_json as read_json
+from .baselines import COMPARABLE as COMPARABLE
 from .baselines import StoredRun as StoredRun
 from .baselines import read_baseline as read_baseline
 from .baselines import stored_baseline as stored_baseline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -13,6 +14,15 @@ from bench_core.records.problems import problems_of
 from bench_core.records.trial import Score
 from bench_core.run_folder.folder import read_run
 
+_SHOWN_HASH = 12
+COMPARABLE: Mapping[str, Callable[[RunInfo], str]] = {
+    "benchmark": lambda info: info.benchmark,
+    "benchmark version": lambda info: info.benchmark_version or "",
+    "task set": lambda info: info.task_set_hash[:_SHOWN_HASH],
+    "world": lambda info: info.world,
+    "profile": lambda info: info.profile,
+}
+"""In what runs may not differ whose numbers are compared; what a run does not state cannot differ."""
 Stored = TypeVar("Stored", bound="StoredRun")
 
 _NAME = "baseline.json"

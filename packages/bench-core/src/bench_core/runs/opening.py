@@ -59,10 +59,10 @@ class OpenedRun:
 
 def check_run(
     benchmark: Benchmark, spec: RunSpec, out: Path, run_environment: RunEnvironment | None = None
-) -> None:
-    """Raise what `run_benchmark` would raise before the first trial; nothing is written into `out`.
+) -> RunInfo:
+    """Return what `run.json` would say, or raise what `run_benchmark` would raise before the first trial.
 
-    The agent is opened, and asks whether its model can be used, which costs nothing.
+    Nothing is written into `out`. The agent is opened, and asks whether its model can be used, which costs nothing.
 
     Raises:
         InputError: The spec does not fit the benchmark, the folder or the budget, the agent does not work
@@ -70,10 +70,10 @@ def check_run(
         UnknownPluginError: No installed distribution offers an agent of that name.
         RunFolderError: The folder holds another run.
     """
-    asyncio.run(_check(benchmark, spec, out, run_environment or RunEnvironment()))
+    return asyncio.run(_check(benchmark, spec, out, run_environment or RunEnvironment()))
 
 
-async def _check(benchmark: Benchmark, spec: RunSpec, out: Path, with_: RunEnvironment) -> None:
+async def _check(benchmark: Benchmark, spec: RunSpec, out: Path, with_: RunEnvironment) -> RunInfo:
     with (
         tempfile.TemporaryDirectory(prefix="dry-run-") as scratch,
         sealed_run(benchmark, spec, Path(scratch)) as sealed,
@@ -82,6 +82,7 @@ async def _check(benchmark: Benchmark, spec: RunSpec, out: Path, with_: RunEnvir
         name = await checked_agent(benchmark, spec, out, with_, agent_for)
         opened = opened_run(benchmark, spec, out, with_, name, code)
     refuse_unusable_folder(out, opened.info, opened.tasks, redactor=with_.redactor)
+    return opened.info
 
 
 async def checked_agent(

@@ -5,6 +5,7 @@ from .declaration import StudyChange as StudyChange
 from .declaration import Verification as Verification
 from .declaration import declared_study as declared_study
 from .declaration import read_changes as read_changes
+from .declaration import read_reused as read_reused
 from .declaration import read_sealed as read_sealed
 from .declaration import run_folder as run_folder
 from .declaration import verify_study as verify_study
@@ -20,6 +21,7 @@ from .planning import plan_comparison as plan_comparison
 from .planning import plan_study as plan_study
 from .reproduction import Reproduction as Reproduction
 from .reproduction import reproduce as reproduce
+from .reuse import ReusedArm as ReusedArm
 from .run import StudyOutcome as StudyOutcome
 from .run import run_study as run_study
 from .status import StudyStatus as StudyStatus

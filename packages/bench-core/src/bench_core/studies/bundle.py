@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import socket
@@ -40,13 +41,14 @@ from bench_core.run_folder.maintenance import check_run
 from bench_core.run_folder.provenance import package_versions
 from bench_core.run_folder.stored import trial_files
 from bench_core.run_folder.view import read_run, trial_path
+from bench_core.studies.declaration import read_changes, read_sealed
 
 __all__ = ["BUNDLE", "REPORT", "RUNS", "Bundle", "arm_folders", "unpack_bundle", "write_bundle"]
 
 BUNDLE = "bundle.json"
 REPORT = "report"
 RUNS = "runs"
-_OF_THE_STUDY = ("study.yaml", "sealed.json", "changes.jsonl")
+_FILE, _SEALED, _CHANGES = "study.yaml", "sealed.json", "changes.jsonl"
 _DATE = (1980, 1, 1, 0, 0, 0)
 """Of each member, so that the same study gives the same bundle."""
 _MOST_FILES = 2_000_000
@@ -56,6 +58,7 @@ _MOST_RATIO = 1000
 _RATIO_FROM = 16 << 20
 _PIECE = 1 << 20
 _LEAST_WORD = 4
+_TAKEN_OUT = "REDACTED"
 _NOBODY = frozenset(
     {"root", "user", "users", "ubuntu", "admin", "runner", "docker", "shared", "public"}
 )
@@ -125,17 +128,24 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
                 f"words: give a longer one"
             )
     arms = list(arm_folders(study))
+    if read_sealed(study) is not None:
+        read_changes(study)  # both are refused here if they cannot be read
     infos = [_finished(path) for _, _, path in arms]
     clean = _Anonymiser.of(study, infos, words)
     for benchmark, arm, path in arms:
-        _copy_run(path, into / RUNS / benchmark / arm, clean, evidence=evidence)
+        copy = into / RUNS / clean.plain(benchmark) / clean.plain(arm)
+        _copy_run(path, copy, clean, evidence=evidence)
+        clean.digests[file_sha256(path / "run.json")] = file_sha256(copy / "run.json")
     anonymised = {}
-    for name in _OF_THE_STUDY:
+    for name, anonymous in (
+        (_FILE, _anonymous_file),
+        (_SEALED, _anonymous_seal),
+        (_CHANGES, _anonymous_changes),
+    ):
         if not file_inside(study, name):
             continue
         data = read_inside(study, name)
-        # as plain letters: brackets would be a list in YAML
-        kept = clean.text(data.decode()).replace(MARKER, "REDACTED").encode()
+        kept = anonymous(data, clean)
         (into / name).write_bytes(kept)
         if kept != data:
             anonymised[name] = hashlib.sha256(data).hexdigest()
@@ -145,6 +155,38 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
         versions=package_versions(),
         anonymised=anonymised,
     )
+
+
+def _anonymous_file(data: bytes, clean: _Anonymiser) -> bytes:
+    """Return the bytes of a study's file; which digest they now have is noted."""
+    kept = clean.plain(data.decode()).encode()
+    clean.digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(kept).hexdigest()
+    return kept
+
+
+def _anonymous_seal(data: bytes, clean: _Anonymiser) -> bytes:
+    """Return a declaration with the digests of the copies; one that did not fit before does not fit now either."""
+    sealed: dict[str, Any] = json.loads(data)
+    before = sealed["sha256"]
+    sealed = clean.json(sealed)
+    if sealed["sha256"] != before:
+        sealed["declared_sha256"] = before
+    kept = json.dumps(sealed, ensure_ascii=False, indent=2).replace(MARKER, _TAKEN_OUT).encode()
+    clean.digests[hashlib.sha256(data).hexdigest()] = hashlib.sha256(kept).hexdigest()
+    return kept
+
+
+def _anonymous_changes(data: bytes, clean: _Anonymiser) -> bytes:
+    """Return the lines that tell of changes, each with the digest of the copy of the one before."""
+    lines = []
+    for line in data.splitlines():
+        change: dict[str, Any] = json.loads(line)
+        source = _anonymous_file(change.pop("source").encode(), clean).decode()
+        change = {**clean.json(change), "source": source}
+        kept = json.dumps(change, ensure_ascii=False).replace(MARKER, _TAKEN_OUT).encode()
+        clean.digests[hashlib.sha256(line).hexdigest()] = hashlib.sha256(kept).hexdigest()
+        lines.append(kept + b"\n")
+    return b"".join(lines)
 
 
 def _finished(path: Path) -> RunInfo:
@@ -164,9 +206,14 @@ def _finished(path: Path) -> RunInfo:
 
 
 class _Anonymiser:
-    """Takes known personal values out of text; of what is no evidence, folders of accounts, too."""
+    """Takes known personal values out of text; of what is no evidence, folders of accounts, too.
+
+    Attributes:
+        digests: Of what was rewritten, as it was and as it is now.
+    """
 
     def __init__(self, values: Iterable[str]) -> None:
+        self.digests: dict[str, str] = {}
         self.redactor = Redactor.from_environment().knowing(values)
 
     @classmethod
@@ -193,10 +240,14 @@ class _Anonymiser:
         )
         return self.redactor.redact(text)
 
+    def plain(self, text: str) -> str:
+        """Return text in which brackets would mean something: a list in YAML, a pattern in the name of a folder."""
+        return self.text(text).replace(MARKER, _TAKEN_OUT)
+
     def json(self, value: Any) -> Any:
         """Return JSON of a record."""
         if isinstance(value, str):
-            return self.text(value)
+            return self.digests.get(value) or self.text(value)
         if isinstance(value, list | tuple):
             return [self.json(each) for each in value]
         if isinstance(value, dict):

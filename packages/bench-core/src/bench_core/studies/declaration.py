@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
@@ -14,12 +14,14 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
+from bench_core.files.checksums import file_sha256
 from bench_core.records import Record, RunInfo, Task
 from bench_core.records.problems import problems_of
 from bench_core.run_folder.provenance import package_versions, task_set_hash
 from bench_core.run_folder.view import read_run
 from bench_core.statistics.looks import LookPlan, plan_looks
 from bench_core.studies.order import RunName
+from bench_core.studies.reuse import ReusedArm
 from bench_core.studies.study_file import Study, load_study
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "declared_study",
     "note_changes",
     "read_changes",
+    "read_reused",
     "read_sealed",
     "run_folder",
     "seal",
@@ -80,6 +83,8 @@ class SealedStudy(Record):
         versions: Of Proctor's distributions and of those that benchmarks name.
         seed: Trials' own seeds and the order of turns come from it.
         looks: Of all comparisons that are looked at more than once.
+        reused: Arms that are not run; their results were there when this was declared.
+        declared_sha256: Of `study.yaml` before names were taken out, in a bundle; None: it is as it was.
     """
 
     schema_version: Literal[1] = 1
@@ -92,6 +97,8 @@ class SealedStudy(Record):
     arms: tuple[str, ...]
     benchmarks: tuple[SealedBenchmark, ...]
     looks: tuple[DeclaredLooks, ...] = ()
+    reused: tuple[ReusedArm, ...] = ()
+    declared_sha256: str | None = None
 
 
 class StudyChange(Record):
@@ -102,6 +109,7 @@ class StudyChange(Record):
         sha256: Of the study's file from then on.
         source: That file.
         versions: From then on.
+        reused: Arms that are not run, and were added then.
         after: SHA-256 of the line before, or of `sealed.json`: a line that is taken out or altered shows.
     """
 
@@ -110,6 +118,7 @@ class StudyChange(Record):
     sha256: str
     source: str
     versions: dict[str, str]
+    reused: tuple[ReusedArm, ...] = ()
     after: str
 
 
@@ -162,6 +171,13 @@ def read_changes(folder: Path) -> tuple[StudyChange, ...]:
     )
 
 
+def read_reused(folder: Path) -> dict[RunName, ReusedArm]:
+    """Return the arms of the study in a folder that are taken from what ran already."""
+    sealed = read_sealed(folder)
+    found: list[SealedStudy | StudyChange] = [*([sealed] if sealed else []), *read_changes(folder)]
+    return {RunName(arm.benchmark, arm.arm): arm for each in found for arm in each.reused}
+
+
 def declared_study(folder: Path) -> Study:
     """Return the study as it was declared."""
     return load_study(folder / _FILE)
@@ -173,6 +189,7 @@ def seal(
     tasks: Mapping[str, Sequence[Task]],
     orders: Mapping[str, Literal["interleaved", "balanced"]],
     packages: Sequence[str],
+    reused: Sequence[ReusedArm] = (),
 ) -> SealedStudy:
     """Write down what a study declares; its first trial may begin after this.
 
@@ -182,6 +199,7 @@ def seal(
         tasks: Benchmark to tasks.
         orders: Benchmark to how arms take turns on it.
         packages: Distributions to keep the versions of, beside Proctor's.
+        reused: Arms that are taken from what ran already.
 
     Raises:
         NotEstimableError: There are too few tasks for as many looks.
@@ -209,6 +227,7 @@ def seal(
         arms=tuple(arm.name for arm in study.arms),
         benchmarks=tuple(benchmarks),
         looks=looks,
+        reused=tuple(reused),
     )
     write_atomic(folder / _FILE, study.source)
     write_atomic(folder / _SEALED, sealed.model_dump_json(indent=2).encode())
@@ -216,7 +235,11 @@ def seal(
 
 
 def note_changes(
-    study: Study, folder: Path, sealed: SealedStudy, packages: Sequence[str]
+    study: Study,
+    folder: Path,
+    sealed: SealedStudy,
+    packages: Sequence[str],
+    reused: Sequence[ReusedArm] = (),
 ) -> StudyChange | None:
     """Write down what a study has otherwise than before, and return it; None where it is the same."""
     changes = read_changes(folder)
@@ -247,6 +270,7 @@ def note_changes(
         sha256=hashlib.sha256(study.source).hexdigest(),
         source=new,
         versions=now,
+        reused=tuple(reused),
         after=_digest_of_last(folder),
     )
     # whole or not at all: a process that dies here leaves no torn line
@@ -267,18 +291,21 @@ def verify_study(folder: Path) -> Verification:
             f"{folder} has no sealed study: `bench-core study run FILE --out {folder}` seals one"
         )
     problems = []
-    if hashlib.sha256((folder / _FILE).read_bytes()).hexdigest() != sealed.sha256:
+    if not (folder / _FILE).is_file() or file_sha256(folder / _FILE) != sealed.sha256:
         problems.append(f"{_FILE} is not the file that was sealed: restore it from a copy")
-    before = hashlib.sha256((folder / _SEALED).read_bytes()).hexdigest()
-    for number, line in enumerate(_change_lines(folder), start=1):
-        if _change(folder, number, line).after != before:
-            problems.append(f"{_CHANGES}, line {number}: what it follows was altered or taken out")
-        before = hashlib.sha256(line).hexdigest()
+    problems += _chain_problems(folder)
+    reused = read_reused(folder)
+    for name, arm in reused.items():
+        file = run_folder(folder, name) / "run.json"
+        if not file.is_file() or file_sha256(file) != arm.sha256:
+            problems.append(f"{name}: its run is not the one that was taken from {arm.source}")
     first: datetime | None = None
     for path in sorted((folder / "runs").glob("*/*/run.json")):
         name = RunName(path.parent.parent.name, path.parent.name)
         info = read_run(path.parent).info
         problems += _differences(name, info, sealed)
+        if name in reused:
+            continue
         first = info.started if first is None else min(first, info.started)
     if first is not None and first < sealed.time:
         problems.append(
@@ -287,6 +314,18 @@ def verify_study(folder: Path) -> Verification:
     return Verification(
         sealed=sealed, first_trial=first, changes=read_changes(folder), problems=tuple(problems)
     )
+
+
+def _chain_problems(folder: Path) -> Iterator[str]:
+    """Yield what was altered in, or taken out of, the lines that tell of changes."""
+    before = hashlib.sha256((folder / _SEALED).read_bytes()).hexdigest()
+    for number, line in enumerate(_change_lines(folder), start=1):
+        change = _change(folder, number, line)
+        if change.after != before:
+            yield f"{_CHANGES}, line {number}: what it follows was altered or taken out"
+        if change.sha256 != hashlib.sha256(change.source.encode()).hexdigest():
+            yield f"{_CHANGES}, line {number}: its file is not the one of its digest"
+        before = hashlib.sha256(line).hexdigest()
 
 
 def _differences(name: RunName, info: RunInfo, sealed: SealedStudy) -> list[str]:

@@ -6,10 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from typing_extensions import Self
+
 from bench_core.records import SUCCESS_SCORE, TrialResult
 from bench_core.statistics.looks import Look, look_at
-from bench_core.studies.declaration import DeclaredLooks
+from bench_core.studies.declaration import DeclaredLooks, SealedStudy
 from bench_core.studies.order import RunName
+from bench_core.studies.study_file import Study
 
 __all__ = ["StudyLooks"]
 
@@ -52,6 +55,18 @@ class StudyLooks:
         self._needed = frozenset(needed)
         self._outcomes: defaultdict[RunName, _Outcomes] = defaultdict(_Outcomes)
         self._done: list[list[Look]] = [[] for _ in declared]
+
+    @classmethod
+    def of(cls, study: Study, sealed: SealedStudy) -> Self:
+        """Return the declared looks; arms that a comparison without looks needs run to their end."""
+        needed = (
+            RunName(benchmark, arm)
+            for comparison in study.comparisons
+            if comparison.looks == 1
+            for benchmark in comparison.benchmarks
+            for arm in (comparison.baseline, *comparison.arms)
+        )
+        return cls(sealed.looks, sealed.trials, needed)
 
     def add(self, name: RunName, result: TrialResult) -> list[tuple[DeclaredLooks, Look]]:
         """Count a trial and return the looks that it completes."""

@@ -36,13 +36,14 @@ def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
             are those of the first. What a run does not keep has to be filled in: `study check` names it.
 
     Raises:
-        InputError: The file exists, or two runs are one arm on one benchmark with other settings.
+        InputError: The file exists, or two runs are on one benchmark with other tasks or on another world.
         RunFolderError: A run cannot be read.
     """
     if path.exists():
         raise InputError(f"{path} exists: choose another name, or move it away")
     benchmarks: dict[str, dict[str, Any]] = {}
     arms: dict[str, dict[str, Any]] = {}
+    limits: dict[str, dict[str, dict[str, Any]]] = {}  # of each arm on each benchmark
     trials, seed = 3, 0
     for number, view in enumerate(map(read_run, runs)):
         info = view.info
@@ -57,19 +58,28 @@ def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
                 "a study compares arms on the same tasks, so leave one of them out"
             )
         config = dict(info.config)
-        limits = config.get("limits")
-        found: dict[str, Any] = {
+        found = {
             "agent": info.agent,
             "model": info.model,
             "dialect": config.get("dialect"),
             "options": config.get("agent_options"),
-            "max_steps": limits.get("max_steps") if isinstance(limits, dict) else None,
-            "time_limit": limits.get("time_limit_s") if isinstance(limits, dict) else None,
         }
         arm = {name: value for name, value in found.items() if value is not None}
-        if arm not in arms.values():
-            name = f"{info.agent}-{len(arms) + 1}".replace(":", "-").replace("/", "-")
-            arms[name] = arm
+        kept: dict[str, Any] = dict(config.get("limits") or {})  # type: ignore[arg-type]  # of JSON
+        known_as = (
+            name
+            for name, own in limits.items()
+            if arms[name] == arm and own.get(info.benchmark, kept) == kept
+        )
+        name = next(known_as, f"{info.agent}-{len(arms) + 1}".replace(":", "-").replace("/", "-"))
+        arms[name] = arm
+        limits.setdefault(name, {})[info.benchmark] = kept
+    for name, own in limits.items():
+        # those that benchmarks set themselves differ between them, and no arm says them
+        for key, setting in (("max_steps", "max_steps"), ("time_limit", "time_limit_s")):
+            values = {each.get(setting) for each in own.values()}
+            if len(values) == 1 and None not in values:
+                arms[name][key] = values.pop()
     values = {
         "file": path.name,
         "name": path.stem,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
-from bench_core.budgets import require_price
+from bench_core.cli.doctor import CheckResult, run_checks
 from bench_core.errors import BenchError, InputError, NotEstimableError, causes
 from bench_core.files.temporary import temporary_folder
-from bench_core.records import SUCCESS_SCORE, Record, Task
+from bench_core.models import published_prices
+from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, Usage
 from bench_core.records.problems import place_of
 from bench_core.run_folder.view import RunView, read_run
-from bench_core.runs.opening import check_run
-from bench_core.runs.prepare import Purpose, scoring_warnings
+from bench_core.runs.prepare import Purpose, doctor_checks
 from bench_core.runs.resume import tasks_of_run
 from bench_core.statistics.planning import (
     Plan,
@@ -27,13 +28,15 @@ from bench_core.statistics.planning import (
     power_of,
     tasks_needed,
 )
-from bench_core.studies.run import arm_budget, planned_runs
-from bench_core.studies.study_file import DeclaredComparison, Study
+from bench_core.studies.reuse import comparable_source, reused_names
+from bench_core.studies.run import check_planned, planned_runs
+from bench_core.studies.study_file import DeclaredComparison, Study, StudyFileError
 
 __all__ = ["ComparisonPlan", "RunCost", "StudyCheck", "StudyPlan", "check_study", "plan_study"]
 
 _MOST_TRIALS = 100
 _HOUR_S = 3600.0
+_MILLION = 1_000_000
 
 
 class StudyCheck(Record):
@@ -41,11 +44,13 @@ class StudyCheck(Record):
 
     Attributes:
         runs: How many runs were checked.
+        checks: How many things the doctors of their benchmarks looked at.
         problems: What a run would refuse, each with the line that is to blame.
         warnings: What will go wrong in some trials.
     """
 
     runs: NonNegativeInt
+    checks: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -58,6 +63,8 @@ class RunCost(Record):
         left: Those without a result in the study's folder.
         hours: Of one worker, for those left.
         dollars: For those left.
+        priced: Whether they are what the tokens of runs with other models would cost by the price table.
+        price: Of a million tokens in and out by that table; None where it does not know the model.
     """
 
     benchmark: str
@@ -66,6 +73,8 @@ class RunCost(Record):
     left: NonNegativeInt
     hours: NonNegativeFloat | None = None
     dollars: NonNegativeFloat | None = None
+    priced: bool = False
+    price: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
 
 
 class ComparisonPlan(Record):
@@ -110,33 +119,66 @@ class StudyPlan(Record):
 
 
 def check_study(study: Study) -> StudyCheck:
-    """Check once what the runs of a study would refuse before their first trial; nothing is kept."""
+    """Check once what the runs of a study would refuse before their first trial; nothing is kept.
+
+    Each benchmark's own doctor looks at the world of its runs, once for each world that differs.
+    """
     problems: dict[str, None] = {}
     warnings: dict[str, None] = {}
+    beside = dict[str, tuple[RunInfo, list[Task]]]()
     with temporary_folder() as folder:
         planned = planned_runs(study, Path(folder) / "study")
         for each in planned:
             name = each.name
             try:
                 with each.prepared(Purpose.PLAN) as ready:
-                    allowed = bool(study.benchmark(name.benchmark).options.get("without_scores"))
-                    found = (*ready.warnings, *scoring_warnings(ready, allowed=allowed))
-                    warnings |= dict.fromkeys(f"{name}: {text}" for text in found)
-                    check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
-                    for limits in (study.limits, study.arm(name.arm).limits):
-                        budget = arm_budget(limits)
-                        require_price(budget, ready.spec.model, ready.run_environment.price_of)
+                    info = check_planned(
+                        study, name, ready, lambda text: warnings.update({text: None})
+                    )
+                    tasks, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
+                    beside[name.benchmark] = info, list(tasks)
             except BenchError as error:
                 problems[_problem(study, name.benchmark, name.arm, error)] = None
-    return StudyCheck(runs=len(planned), problems=tuple(problems), warnings=tuple(warnings))
+    for name in reused_names(study):
+        if name.benchmark in beside:
+            try:
+                comparable_source(study, name, *beside[name.benchmark])
+            except StudyFileError as error:
+                problems[str(error)] = None
+    checks = 0
+    for benchmark, what, result in _doctors_findings(study):
+        checks += 1
+        text = f"{benchmark}: {what}: {'; '.join(filter(None, (result.detail, result.fix)))}"
+        if result.status == "fail":
+            problems[str(study.error(("benchmarks", benchmark), text))] = None
+        elif result.status == "warn":
+            warnings[text] = None
+    return StudyCheck(
+        runs=len(planned), checks=checks, problems=tuple(problems), warnings=tuple(warnings)
+    )
+
+
+def _doctors_findings(study: Study) -> Iterator[tuple[str, str, CheckResult]]:
+    """Yield benchmark, check and result of all that doctors look at, once for each world that differs."""
+    seen = list[object]()
+    for benchmark in study.benchmarks:
+        world = {} if benchmark.world is None else {"world": benchmark.world}
+        tasks = benchmark.tasks.model_dump(mode="json", exclude_defaults=True)
+        options = {**benchmark.options, **tasks, **world}
+        if (benchmark.plugin, options) in seen:
+            continue
+        seen.append((benchmark.plugin, options))
+        with suppress(BenchError):  # what its options or the benchmark lack refused its runs above
+            for what, result in run_checks(doctor_checks(benchmark.plugin, options)):
+                yield benchmark.name, what, result
 
 
 def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> StudyPlan:
     """Say what a study takes and which differences it can show; nothing is run.
 
     Time and money are those of the trials in its folder, else of `earlier` runs of the same benchmark, agent and
-    model. How much outcomes scatter is taken from the earlier runs of the baseline where they have two trials
-    of a task, else it is `Variability`'s middling.
+    model; dollars also those of such runs with other models, their tokens priced anew. How much outcomes scatter is
+    taken from the earlier runs of the baseline where they have two trials of a task, else it is `Variability`'s middling.
 
     Args:
         study: Its file.
@@ -169,6 +211,19 @@ def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> Stud
         trials = len(own) * study.trials
         left = trials if begun is None else len(begun.standings.remaining())
         seconds, dollars = _mean_cost(found)
+        usages = [
+            result.usage
+            for view in known
+            if (view.info.benchmark, view.info.agent) == (benchmark, spec.agent)
+            for result in view.results.values()
+        ]
+        own_cost, price = dollars is not None, None
+        if spec.model is not None and not own_cost:
+            price = (
+                _price(spec.model, [Usage(requests=1000, input_tokens=_MILLION)]),
+                _price(spec.model, [Usage(requests=1000, output_tokens=_MILLION)]),
+            )
+            dollars = _price(spec.model, usages)
         costs.append(
             RunCost(
                 benchmark=name.benchmark,
@@ -177,16 +232,13 @@ def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> Stud
                 left=left,
                 hours=None if seconds is None else left * seconds / _HOUR_S,
                 dollars=None if dollars is None else left * dollars,
+                priced=dollars is not None and not own_cost,
+                price=None if price is None or None in price else price,
             )
         )
     plans, notes = [], []
     for comparison in study.comparisons:
         for benchmark in comparison.benchmarks:
-            if benchmark not in tasks:
-                notes.append(
-                    f"{benchmark}: all arms are taken from elsewhere, and nothing is planned"
-                )
-                continue
             pilot = views.get((benchmark, comparison.baseline), [])
             try:
                 plans.append(
@@ -196,6 +248,9 @@ def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> Stud
                 )
             except NotEstimableError as error:
                 notes.append(f"{benchmark}: {error}")
+    dollars = _total([each.dollars for each in costs])
+    if dollars is not None and dollars > (limit := study.limits.max_cost or math.inf):
+        notes.append(f"the study stops at its limit of ${limit:.2f}, before all trials have run")
     hours = _total([each.hours for each in costs])
     return StudyPlan(
         name=study.name,
@@ -203,7 +258,7 @@ def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> Stud
         comparisons=tuple(plans),
         left=sum(each.left for each in costs),
         hours=None if hours is None else hours / study.workers,
-        dollars=_total([each.dollars for each in costs]),
+        dollars=dollars,
         notes=tuple(notes),
     )
 
@@ -280,6 +335,23 @@ def _mean_cost(views: Sequence[RunView]) -> tuple[float | None, float | None]:
         statistics.fmean(seconds) if seconds else None,
         statistics.fmean(dollars) if dollars and len(dollars) == len(results) else None,
     )
+
+
+def _price(model: str, usages: Sequence[Usage]) -> float | None:
+    """Return the mean dollars of trials with these tokens by the price table; None where it does not know the model."""
+    table, (provider, _, name) = published_prices(), model.partition(":")
+    if table is None or not usages:
+        return None
+    dollars = 0.0
+    for each in usages:
+        # call by call: a price may depend on how long a call is
+        calls = max(1, each.requests)
+        fields = {field: getattr(each, field) // calls for field in Usage.model_fields}
+        price = table.price(provider, name, Usage(**fields))
+        if price is None:
+            return None
+        dollars += price.usd * calls
+    return dollars / len(usages)
 
 
 def _total(values: Sequence[float | None]) -> float | None:

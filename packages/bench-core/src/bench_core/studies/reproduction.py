@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bench_core.run_folder.maintenance import check_run
 from bench_core.run_folder.view import read_run
 from bench_core.runs.rescore import rescore_run_sync
 from bench_core.studies.bundle import REPORT, Bundle, arm_folders, unpack_bundle
+from bench_core.studies.declaration import read_sealed, verify_study
 
 __all__ = ["NUMBERS", "Reproduction", "reproduce"]
 
@@ -57,6 +59,9 @@ def reproduce(path: Path, into: Path) -> Reproduction:
     """
     reporter = load_plugin("reporter", "study")
     bundle, differences = unpack_bundle(path, into)
+    with suppress(BenchError):  # what cannot be read cannot be reported either, which is told below
+        if read_sealed(into) is not None:
+            differences += verify_study(into).problems
     # before trials are scored again, which leaves files in the run folders
     same, numbers = _report_again(reporter(), into)
     rescored, unscored = 0, dict[str, int]()

@@ -14,7 +14,7 @@ from bench_core.errors import InputError
 from bench_core.files.locks import lock_for_writing
 from bench_core.files.temporary import temporary_folder
 from bench_core.progress.interface import NoProgress, Progress, RunStart
-from bench_core.records import Record, SessionOutcome, Task, TrialKey, TrialResult
+from bench_core.records import Record, RunInfo, SessionOutcome, Task, TrialKey, TrialResult
 from bench_core.run_folder.view import read_run
 from bench_core.running_time import RUNNING_TIME
 from bench_core.runs.execute import RunOutcome, bounded_loop, run_benchmark
@@ -27,12 +27,20 @@ from bench_core.scheduling.interrupts import handlers_given_back
 from bench_core.studies.declaration import (
     SealedStudy,
     note_changes,
+    read_reused,
     read_sealed,
     run_folder,
     seal,
 )
 from bench_core.studies.looking import StudyLooks
 from bench_core.studies.order import RunName, parts_of_blocks, study_order
+from bench_core.studies.reuse import (
+    ReusedArm,
+    comparable_source,
+    reused_names,
+    source_of,
+    take,
+)
 from bench_core.studies.study_file import ArmLimits, Study
 from bench_core.studies.turns import ArmBudget, Group, RunProgress, RunTurns
 
@@ -42,6 +50,8 @@ _ONE_AT_A_TIME = ("vms", "vm_spec", "resets", "reset_command")
 """Options of benchmarks whose runs reset, or hold, what another run beside them would need."""
 _GRAVEST_FIRST: tuple[SessionOutcome, ...] = ("interrupted", "aborted", "budget_exceeded")
 _MINUTES = 60.0
+_TAKEN = ".taken"
+"""Holds runs that stand in for arms until that is declared."""
 
 
 class StudyOutcome(Record):
@@ -111,7 +121,7 @@ class _Planned:
 
 
 def planned_runs(study: Study, folder: Path) -> list[_Planned]:
-    """Return the runs of a study.
+    """Return the runs of a study, without arms that are taken from what ran already.
 
     Arms cannot run side by side where each run starts workers or machines of its own, or resets sites.
     """
@@ -121,6 +131,8 @@ def planned_runs(study: Study, folder: Path) -> list[_Planned]:
             benchmark.options.get(each) for each in _ONE_AT_A_TIME
         )
         for arm in study.arms:
+            if arm.reuse is not None:
+                continue
             name = RunName(benchmark.name, arm.name)
             out = run_folder(folder, name)
             options = study.run_options(benchmark, arm, out)
@@ -134,6 +146,7 @@ class _Session:
     Attributes:
         tasks: Benchmark to its tasks.
         packages: Distributions that its runs keep the versions of.
+        infos: Benchmark to what `run.json` of an arm says.
     """
 
     def __init__(self, study: Study, folder: Path, progress: Progress, *, guard: bool) -> None:
@@ -142,6 +155,7 @@ class _Session:
         self.planned = planned_runs(study, folder)
         self.tasks: dict[str, Sequence[Task]] = {}
         self.packages: dict[str, None] = {}
+        self.infos: dict[str, RunInfo] = {}
         self.outcomes: dict[RunName, RunOutcome] = {}
 
     def run(self, on_warning: Callable[[str], None]) -> StudyOutcome:
@@ -156,7 +170,8 @@ class _Session:
             for name, planned in alone.items():
                 with planned.prepared(Purpose.PLAN) as each:
                     self._check(name, each, on_warning)
-            self._open(self._declare())
+            reused = self._comparable_sources()
+            self._open(self._declare(reused))
             if ready:
                 self._take_turns(ready)
         parts = [
@@ -176,12 +191,7 @@ class _Session:
 
     def _check(self, name: RunName, ready: PreparedRun, on_warning: Callable[[str], None]) -> None:
         """Refuse what the run would refuse before its first trial, and note its tasks."""
-        allowed = bool(self.study.benchmark(name.benchmark).options.get("without_scores"))
-        for warning in (*ready.warnings, *scoring_warnings(ready, allowed=allowed)):
-            on_warning(f"{name}: {warning}")
-        check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
-        for limits in (self.study.limits, self.study.arm(name.arm).limits):
-            require_price(arm_budget(limits), ready.spec.model, ready.run_environment.price_of)
+        self.infos[name.benchmark] = check_planned(self.study, name, ready, on_warning)
         tasks, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
         others = self.tasks.setdefault(name.benchmark, tasks)
         if [each.task_id for each in others] != [each.task_id for each in tasks]:
@@ -191,7 +201,45 @@ class _Session:
             )
         self.packages |= dict.fromkeys(ready.run_environment.provenance.packages)
 
-    def _declare(self) -> SealedStudy:
+    def _comparable_sources(self) -> dict[RunName, Path]:
+        """Return what stands in for arms that are not run, but for those that are in the folder already."""
+        known, found = read_reused(self.folder), dict[RunName, Path]()
+        for name in reused_names(self.study):
+            source = source_of(self.study, name)
+            if (arm := known.get(name)) is not None and arm.source == source:
+                continue
+            if arm is not None or run_folder(self.folder, name).exists():
+                raise self.study.error(
+                    ("arms", name.arm, "reuse"),
+                    f"{name} is in {self.folder} already, {f'taken from {arm.source}' if arm else 'with trials of its own'}, "
+                    f"which stays: give what is taken from {source} another name",
+                )
+            info, tasks = self.infos[name.benchmark], self.tasks[name.benchmark]
+            found[name] = comparable_source(self.study, name, info, tasks)
+        return found
+
+    def _declare(self, sources: Mapping[RunName, Path]) -> SealedStudy:
+        """Seal the study, or write down what has changed; then runs that stand in for arms are in the folder."""
+        reused = [
+            take(
+                path,
+                source_of(self.study, name),
+                name,
+                self.tasks[name.benchmark],
+                self.folder / _TAKEN / str(name),
+            )
+            for name, path in sources.items()
+        ]
+        sealed = self._sealed(reused)
+        for name, arm in read_reused(self.folder).items():
+            if (taken := self.folder / _TAKEN / str(name)).exists():
+                out = run_folder(self.folder, name)
+                out.parent.mkdir(parents=True, exist_ok=True)
+                taken.rename(out)
+            self.progress.note(f"{arm.warning}.")
+        return sealed
+
+    def _sealed(self, reused: Sequence[ReusedArm]) -> SealedStudy:
         sealed = read_sealed(self.folder)
         if sealed is None:
             ways = {each.name.benchmark: each.side_by_side for each in self.planned}
@@ -201,13 +249,14 @@ class _Session:
                 self.tasks,
                 {name: "interleaved" if side else "balanced" for name, side in ways.items()},
                 list(self.packages),
+                reused,
             )
         if sealed.name != self.study.name:
             raise InputError(
                 f"{self.folder} is the folder of the study {sealed.name!r}, and {self.study.path} declares "
                 f"{self.study.name!r}: use another folder (--out)"
             )
-        change = note_changes(self.study, self.folder, sealed, list(self.packages))
+        change = note_changes(self.study, self.folder, sealed, list(self.packages), reused)
         if change is not None:
             self.progress.note(
                 f"Changed since the study was sealed, as its report will say: {change.text}"
@@ -227,14 +276,7 @@ class _Session:
             batches[each.name.benchmark] = own if same else (ids,)
             arms.setdefault(each.name.benchmark, []).append(each.name.arm)
         self.blocks = study_order(batches, arms, trials=study.trials, seed=study.seed)
-        needed = {
-            RunName(benchmark, arm)
-            for comparison in study.comparisons
-            if comparison.looks == 1
-            for benchmark in comparison.benchmarks
-            for arm in (comparison.baseline, *comparison.arms)
-        }
-        self.looks = StudyLooks(sealed.looks, sealed.trials, needed)
+        self.looks = StudyLooks.of(study, sealed)
         self.arms = {arm.name: ArmBudget(arm_budget(arm.limits)) for arm in study.arms}
         self.standing = _Standing()
         spent, longest = Spent(), 0.0
@@ -250,6 +292,9 @@ class _Session:
             )
             for result in run.results.values():
                 self._count(each.name, result, before=True)
+        for name in read_reused(self.folder):
+            for result in read_run(run_folder(self.folder, name)).results.values():
+                self.looks.add(name, result)
         began = RUNNING_TIME.seconds()
         self.whole = RunBudget(
             arm_budget(study.limits),
@@ -348,6 +393,23 @@ class _Standing:
         self.done += result.status.done
         self.scored += result.status.scored
         self.succeeded += bool(result.success)
+
+
+def check_planned(
+    study: Study, name: RunName, ready: PreparedRun, on_warning: Callable[[str], None]
+) -> RunInfo:
+    """Return what `run.json` of a study's run will say.
+
+    Raises:
+        BenchError: The run would be refused before its first trial.
+    """
+    allowed = bool(study.benchmark(name.benchmark).options.get("without_scores"))
+    for warning in (*ready.warnings, *scoring_warnings(ready, allowed=allowed)):
+        on_warning(f"{name}: {warning}")
+    info = check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
+    for limits in (study.limits, study.arm(name.arm).limits):
+        require_price(arm_budget(limits), ready.spec.model, ready.run_environment.price_of)
+    return info
 
 
 def arm_budget(limits: ArmLimits) -> Budget:

@@ -9,11 +9,18 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 
 from bench_core.budgets import Spent
 from bench_core.errors import InputError
+from bench_core.files.locks import is_written
 from bench_core.records import Record
 from bench_core.run_folder.view import read_run
 from bench_core.runs.spending import spent_before
 from bench_core.statistics.looks import Look
-from bench_core.studies.declaration import declared_study, read_changes, read_sealed, run_folder
+from bench_core.studies.declaration import (
+    declared_study,
+    read_changes,
+    read_reused,
+    read_sealed,
+    run_folder,
+)
 from bench_core.studies.looking import StudyLooks
 from bench_core.studies.order import RunName
 
@@ -27,7 +34,8 @@ class ArmStatus(Record):
     """How far an arm is on a benchmark.
 
     Attributes:
-        state: How its last session ended; `decided`: a look ended it; `not begun`.
+        state: How its last session ended; `running`: its process lives; `killed`: it does not; `decided`: a look
+            ended it; `reused`: taken from what ran already; `not begun`.
         planned: Trials.
         done: Those with a lasting result.
         added: Whether it was not declared when the study was sealed.
@@ -61,6 +69,7 @@ class StudyStatus(Record):
         changes: How many changes were made after that.
         seconds_left: As fast as lately; None while nothing ends, or nothing is left.
         max_cost: The study's limit in dollars.
+        running: Whether a process works on it.
     """
 
     name: str
@@ -72,6 +81,7 @@ class StudyStatus(Record):
     spent: Spent
     max_cost: float | None = None
     seconds_left: NonNegativeFloat | None = None
+    running: bool = False
 
     @property
     def left(self) -> int:
@@ -92,12 +102,14 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
         )
     now = now or datetime.now(timezone.utc)
     counts = {each.name: each.count * sealed.trials for each in sealed.benchmarks}
+    reused = read_reused(folder)
     names = {RunName(benchmark, arm): None for benchmark in counts for arm in sealed.arms}
     begun = {
         RunName(path.parent.parent.name, path.parent.name): None
         for path in sorted((folder / "runs").glob("*/*/run.json"))
     }
-    looks = StudyLooks(sealed.looks, sealed.trials)
+    study = declared_study(folder)
+    looks = StudyLooks.of(study, sealed)
     arms, recent, oldest = [], 0, now
     for name in {**names, **begun}:
         fields = {"benchmark": name.benchmark, "arm": name.arm, "added": name not in names}
@@ -107,6 +119,11 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
             continue
         run = read_run(run_folder(folder, name))
         standings = list(run.standings)
+        state: str = run.info.sessions[-1].outcome
+        if name in reused:
+            state = "reused"
+        elif state == "running" and not is_written(run_folder(folder, name)):
+            state = "killed"
         for result in run.results.values():
             looks.add(name, result)
             if result.status.done and result.started and now - result.started < _RECENT:
@@ -115,18 +132,18 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
         arms.append(
             ArmStatus(
                 **fields,
-                state=run.info.sessions[-1].outcome,
+                state=state,
                 planned=run.standings.planned,
                 done=sum(each.status.done for each in standings),
                 scored=sum(each.status.scored for each in standings),
                 succeeded=sum(bool(each.success) for each in standings),
-                spent=spent_before(run),
+                spent=Spent() if name in reused else spent_before(run),
             )
         )
     decided = looks.decided
     arms = [
         each.model_copy(update={"state": "decided"})
-        if RunName(each.benchmark, each.arm) in decided
+        if RunName(each.benchmark, each.arm) in decided and each.state != "reused"
         else each
         for each in arms
     ]
@@ -141,7 +158,8 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
             for pair, look in looks.looks
         ),
         spent=sum((each.spent for each in arms), Spent()),
-        max_cost=declared_study(folder).limits.max_cost,
+        max_cost=study.limits.max_cost,
+        running=is_written(folder),
     )
     passed = (now - oldest).total_seconds()
     left = passed / recent * found.left if recent and found.left else None

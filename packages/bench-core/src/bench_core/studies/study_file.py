@@ -24,7 +24,7 @@ from pydantic import (
 
 from bench_core.errors import InputError, pip_install
 from bench_core.files.atomic import folder_name
-from bench_core.models.yaml_text import YamlError, parse_yaml_with_lines
+from bench_core.models.yaml_text import YamlError, YamlExcessError, parse_yaml_with_lines
 from bench_core.records import Record, World
 from bench_core.records.problems import place_of, problems_of
 from bench_core.redaction import Redactor, is_secret_name
@@ -67,6 +67,14 @@ def _share(value: object) -> object:
         if 0.0 < (share := float(number) / (1 if number == text else 100)) < 1.0:
             return share
     raise ValueError("must be a difference of rates, as `5pp` or 0.05")
+
+
+def _paths(value: object) -> object:
+    """Refuse what is neither a path nor one for each benchmark, in the words of neither."""
+    paths = value.values() if isinstance(value, dict) else [value]
+    if value is not None and not all(isinstance(each, str) and each for each in paths):
+        raise ValueError("must be a path, or a path for each benchmark")
+    return value
 
 
 Points = Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str)]
@@ -161,6 +169,8 @@ class ArmEntry(Record):
         time_limit: Seconds per trial.
         limits: What the arm may spend.
         environment: Where the agent works.
+        reuse: What ran already, in place of all other keys: a study's folder, a run folder or a baseline file, or one
+            of these for each benchmark; relative to the file. It has to be comparable, and every report tells it.
     """
 
     agent: str | None = Field(default=None, min_length=1)
@@ -171,6 +181,7 @@ class ArmEntry(Record):
     time_limit: _Amount | None = None
     limits: ArmLimits = ArmLimits()
     environment: AgentEnvironment = AgentEnvironment()
+    reuse: Annotated[str | dict[str, str] | None, BeforeValidator(_paths)] = None
 
 
 class DeclaredComparison(Record):
@@ -377,10 +388,10 @@ def load_study(path: Path, environment: Mapping[str, str] | None = None) -> Stud
         line = source.count(b"\n", 0, error.start) + 1
         raise StudyFileError(path, line, "", "is no text in UTF-8: save it as such") from error
     except YamlError as error:
-        text = f"{error.problem}: as YAML, blanks indent, `key: value` has a blank, other texts take quotes"
-        raise StudyFileError(path, error.line, "", text) from error
-    except ValueError as error:
-        raise StudyFileError(path, None, "", f"{error}: write it smaller") from error
+        way_out = "as YAML, blanks indent, `key: value` has a blank, other texts take quotes"
+        if isinstance(error, YamlExcessError):
+            way_out = "write it smaller"
+        raise StudyFileError(path, error.line, "", f"{error.problem}: {way_out}") from error
     reader = _Reader(path, lines, variables)
     reader.refuse_keys(text)
     return reader.study(raw, source)
@@ -447,7 +458,13 @@ class _Reader:
         for each in benchmarks:
             self._refuse_options(each)
         for each in arms:
-            self._refuse_arm(each)
+            self._refuse_arm(each, file)
+        if all(each.reuse is not None for each in arms):
+            raise self.error(
+                ("arms",),
+                "all arms are taken from what ran already, and nothing is left to run: `bench-report report` and "
+                "`gate` compare runs that are there",
+            )
         comparisons = tuple(
             self._completed(number, each, file) for number, each in enumerate(file.comparisons)
         )
@@ -589,13 +606,38 @@ class _Reader:
                     f"key {'.'.join(place)} is not the benchmark's: {decides} {'say' if decides == 'the arms' else 'says'} it",
                 )
 
-    def _refuse_arm(self, arm: StudyArm) -> None:
+    def _refuse_arm(self, arm: StudyArm, file: StudyFile) -> None:
         place = ("arms", arm.name)
+        if arm.reuse is not None:
+            self._refuse_reuse(
+                arm.reuse, file.arms[arm.name].model_fields_set - {"reuse"}, file, place
+            )
+            return
         if arm.agent is None and arm.environment.command is None:
             raise self.error(
                 place,
                 f"arm {arm.name!r} does not say who works on the tasks: add `agent: NAME`; "
                 "`bench-core plugins --kind agent` lists them",
+            )
+
+    def _refuse_reuse(
+        self, reuse: str | dict[str, str], beside: set[str], file: StudyFile, place: _Place
+    ) -> None:
+        if beside:
+            raise self.error(
+                (*place, min(beside)),
+                f"arm {place[-1]!r} is taken from what ran already, which says its `{min(beside)}`: leave that out, or "
+                "`reuse`",
+            )
+        if isinstance(reuse, str):
+            return
+        for name in reuse:
+            self._require_known("benchmark", name, file.benchmarks, (*place, "reuse", name))
+        if missing := file.benchmarks.keys() - reuse.keys():
+            raise self.error(
+                (*place, "reuse"),
+                f"arm {place[-1]!r} has no run on {min(missing)!r}: name what it takes there, or a study's folder "
+                "for all benchmarks",
             )
 
     def _completed(

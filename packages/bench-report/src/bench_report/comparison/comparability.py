@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from bench_core.errors import InputError
 from bench_core.records import AgentCode, RunInfo
+from bench_core.run_folder import COMPARABLE
 from bench_report.comparison.baselines import ComparedRun
 from bench_report.model import Mismatch
-
-_SHOWN_HASH = 12
-_TASK_SET = "task set"
 
 
 class IncomparableRunsError(InputError):
@@ -30,18 +28,11 @@ class IncomparableRunsError(InputError):
         )
 
 
-_ASPECTS: Mapping[str, Callable[[ComparedRun], str]] = {
-    "benchmark": lambda run: run.info.benchmark,
-    "benchmark version": lambda run: run.info.benchmark_version or "",
-    _TASK_SET: lambda run: run.info.task_set_hash[:_SHOWN_HASH],
-    "world": lambda run: run.info.world,
-    "profile": lambda run: run.info.profile,
-}
-
-
 def mismatches(runs: Sequence[ComparedRun]) -> tuple[Mismatch, ...]:
     """Return what the runs differ in; what a run does not state cannot differ."""
-    aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
+    aspects = {
+        aspect: {run.label: read(run.info) for run in runs} for aspect, read in COMPARABLE.items()
+    }
     aspects |= _evaluator_aspects({run.label: run.evaluators for run in runs})
     return tuple(
         Mismatch(
@@ -111,7 +102,7 @@ def check_comparable(runs: Sequence[ComparedRun], *, mix: bool) -> tuple[Mismatc
     found = mismatches(runs)
     if found and not mix:
         if _same_shared_tasks(runs):
-            found = tuple(each for each in found if each.aspect != _TASK_SET)
+            found = tuple(each for each in found if each.aspect != "task set")
         if found:
             raise IncomparableRunsError(found)
     return found

@@ -100,10 +100,11 @@ def declaration_lines(report: StudyReport) -> list[str]:
     when = f" on {known.declared:%Y-%m-%d %H:%M} UTC" if known.declared else ""
     digest = f", SHA-256 {known.sha256}" if known.sha256 else ""
     lines = [f"Declared before the first trial{when}{digest}."]
-    if known.unchanged is False:
+    if known.anonymised:
         lines.append(
-            "The study's file beside the runs is not the sealed one, byte for byte: it was changed, or made anonymous."
+            "Names were taken out of the study's file since, so that the one here has another."
         )
+    lines += [f"{each.warning}." for each in report.reused]
     lines += known.problems
     lines += [
         f"After the seal{f', {each.time:%Y-%m-%d %H:%M}' if each.time else ''}: {each.text}"

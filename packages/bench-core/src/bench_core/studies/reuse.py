@@ -1,0 +1,166 @@
+"""Arms of a study that are not run: what ran already stands in for them, where it is comparable."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from bench_core.errors import BenchError
+from bench_core.files.checksums import file_sha256
+from bench_core.records import ErrorInfo, Record, RunInfo, Status, Task, TrialResult
+from bench_core.run_folder.baselines import COMPARABLE, StoredRun, read_baseline
+from bench_core.run_folder.folder import RunFolder
+from bench_core.run_folder.maintenance import check_run
+from bench_core.run_folder.view import read_run
+from bench_core.studies.order import RunName
+from bench_core.studies.study_file import Study
+
+__all__ = ["ReusedArm", "comparable_source", "reused_names", "source_of", "take"]
+
+_ALIKE: Mapping[str, Callable[[RunInfo], str]] = {
+    **COMPARABLE,
+    "trials": lambda info: str(info.trials),
+    "seed": lambda info: str(info.seed),
+}
+
+
+class ReusedArm(Record):
+    """An arm on a benchmark that was not run: what ran already stands in for it.
+
+    Attributes:
+        source: Where it was taken from.
+        sha256: Of the `run.json` that was taken, which has the digests of what is beside it.
+        started: When that run began.
+        finished: When it ended.
+    """
+
+    benchmark: str
+    arm: str
+    source: str
+    sha256: str
+    started: datetime
+    finished: datetime | None = None
+
+    @property
+    def warning(self) -> str:
+        """What whoever compares it has to know."""
+        ended = f" to {self.finished:%Y-%m-%d %H:%M}" if self.finished else ""
+        return (
+            f"{self.arm} on {self.benchmark} was not run in turns with the other arms: it is taken from {self.source}, "
+            f"which ran from {self.started:%Y-%m-%d %H:%M}{ended} UTC. A model, site or machine that changed since "
+            "then looks like a difference between the arms (drift)"
+        )
+
+
+def reused_names(study: Study) -> list[RunName]:
+    """Return the arms that are taken from what ran already, on each benchmark."""
+    return [
+        RunName(benchmark.name, arm.name)
+        for benchmark in study.benchmarks
+        for arm in study.arms
+        if arm.reuse is not None
+    ]
+
+
+def source_of(study: Study, name: RunName) -> str:
+    """Return from where the file takes an arm, as it says it."""
+    given = study.arm(name.arm).reuse
+    return given[name.benchmark] if isinstance(given, dict) else str(given)
+
+
+def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequence[Task]) -> Path:
+    """Return the run folder or baseline file that an arm is taken from.
+
+    Args:
+        study: Its file.
+        name: The arm and the benchmark.
+        other: What the run of another arm on the benchmark is, or will be.
+        tasks: Those of the other.
+
+    Raises:
+        StudyFileError: It is not there, not whole, or not comparable with the other.
+    """
+    place = ("arms", name.arm, "reuse", name.benchmark)
+    path = study.path.parent / Path(source_of(study, name)).expanduser()
+    if (path / "runs").is_dir():
+        path = path / "runs" / name.benchmark / name.arm
+    try:
+        info, unfinished = _read(path, tasks)
+    except (BenchError, OSError) as error:
+        raise study.error(place, f"{name} cannot be taken from {path}: {error}") from error
+    differing = [
+        f"its {what} is {read(info)}, that of the arms beside it {read(other)}"
+        for what, read in _ALIKE.items()
+        if read(info) and read(other) and read(info) != read(other)
+    ]
+    if differing or unfinished:
+        raise study.error(
+            place,
+            f"{name} cannot be compared with what was taken from {path}: {'; '.join([*differing, *unfinished])}; run "
+            "the arm anew, or name a run that is comparable",
+        )
+    return path
+
+
+def _read(path: Path, tasks: Sequence[Task]) -> tuple[RunInfo, list[str]]:
+    """Return `run.json` of what stands in for an arm, and why it is not all of a run."""
+    if path.is_file():
+        stored = read_baseline(path, StoredRun)
+        lacking = [t for t in tasks if len(stored.scores.get(t.task_id, ())) < stored.info.trials]
+        return stored.info, [f"{len(lacking)} of its tasks lack trials"] if lacking else []
+    view = read_run(path)
+    problems = list(check_run(path).problems[:1])
+    if left := len(view.standings.remaining()):
+        problems.append(f"{left} of its trials have no lasting result")
+    return view.info, problems
+
+
+def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Path) -> ReusedArm:
+    """Copy what stands in for an arm into the folder `into`.
+
+    Args:
+        path: A run folder or a baseline file.
+        source: What the study's file calls it.
+        name: The arm and the benchmark.
+        tasks: The benchmark's.
+        into: Replaced if it is there.
+    """
+    shutil.rmtree(into, ignore_errors=True)
+    if path.is_file():
+        stored = read_baseline(path, StoredRun)
+        info = stored.info
+        _write_run(stored, tasks, into)
+    else:
+        info = read_run(path).info
+        shutil.copytree(path, into, ignore=shutil.ignore_patterns(".lock"))
+    return ReusedArm(
+        benchmark=name.benchmark,
+        arm=name.arm,
+        source=source,
+        sha256=file_sha256(into / "run.json"),
+        started=info.started,
+        finished=info.finished,
+    )
+
+
+def _write_run(stored: StoredRun, tasks: Sequence[Task], path: Path) -> None:
+    """Make a run folder of a baseline file, whose trials have nothing but their scores."""
+    info = stored.info.model_copy(update={"sessions": ()})
+    with RunFolder.create(path, info, tasks) as folder:
+        for task in tasks:
+            for trial, score in enumerate(stored.scores[task.task_id][: info.trials], start=1):
+                status = Status.EVALUATION_ERROR if score is None else Status.COMPLETED
+                error = (
+                    ErrorInfo(kind="unscored", message="the baseline file has no score")
+                    if score is None
+                    else None
+                )
+                folder.append(
+                    TrialResult(
+                        benchmark=info.benchmark, task_id=task.task_id, trial=trial, agent=info.agent,
+                        model=info.model, world=info.world, profile=info.profile, timing=info.timing,
+                        status=status, score=score, error=error, flags=("imported",),
+                    )
+                )  # fmt: skip
