@@ -77,9 +77,9 @@ def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
     for name, own in limits.items():
         # those that benchmarks set themselves differ between them, and no arm says them
         for key, setting in (("max_steps", "max_steps"), ("time_limit", "time_limit_s")):
-            values = {each.get(setting) for each in own.values()}
-            if len(values) == 1 and None not in values:
-                arms[name][key] = values.pop()
+            said = {each.get(setting) for each in own.values()}
+            if len(said) == 1 and None not in said:
+                arms[name][key] = said.pop()
     values = {
         "file": path.name,
         "name": path.stem,
