@@ -23,7 +23,6 @@ from bench_core.workers.recipe import Recipe
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.cli.doctor import Check
     from bench_core.progress.interface import Progress
     from bench_core.run_spec import RunSpec
     from bench_core.runs.dry_run import RunPlan
@@ -189,18 +188,6 @@ def prepare_installed(name: str) -> Prepare:
     return own or (
         lambda given, purpose: prepare_plain({**dict(given), "benchmark": name}, purpose)
     )
-
-
-def doctor_checks(name: str, options: Mapping[str, Any]) -> list[Check]:
-    """Return what an installed benchmark checks of the world that options of its `run` name: its own `doctor`, if any.
-
-    Raises:
-        UnknownPluginError: No installed distribution offers it.
-        PluginImportError: It does not import.
-        InputError: An option does not exist, or options contradict each other.
-    """
-    doctor = getattr(load_benchmark(name), "doctor", None)
-    return list(doctor(options)) if doctor else []
 
 
 @contextmanager

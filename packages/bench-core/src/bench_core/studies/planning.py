@@ -12,13 +12,14 @@ from pathlib import Path
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
 from bench_core.cli.doctor import CheckResult, run_checks
+from bench_core.discovery import load_benchmark
 from bench_core.errors import BenchError, InputError, NotEstimableError, causes
 from bench_core.files.temporary import temporary_folder
 from bench_core.models import published_prices
 from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, Usage
 from bench_core.records.problems import place_of
 from bench_core.run_folder.view import RunView, read_run
-from bench_core.runs.prepare import Purpose, doctor_checks
+from bench_core.runs.prepare import Purpose
 from bench_core.runs.resume import tasks_of_run
 from bench_core.statistics.planning import (
     Plan,
@@ -169,7 +170,8 @@ def _doctors_findings(study: Study) -> Iterator[tuple[str, str, CheckResult]]:
             continue
         seen.append((benchmark.plugin, options))
         with suppress(BenchError):  # what its options or the benchmark lack refused its runs above
-            for what, result in run_checks(doctor_checks(benchmark.plugin, options)):
+            doctor = getattr(load_benchmark(benchmark.plugin), "doctor", None)
+            for what, result in run_checks(doctor(options) if doctor else ()):
                 yield benchmark.name, what, result
 
 
