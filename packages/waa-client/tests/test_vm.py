@@ -41,13 +41,20 @@ def client(vm: FakeVm) -> Iterator[SyncVmClient]:
 
 def test_there_is_a_call_for_every_route() -> None:
     made = {name: _made(getattr(calls, name)) for name in calls.__all__}
-    assert made.pop("reset_simulation").path == "/simulation/reset"  # which WAA does not have
+    assert made.pop("simulation").path == "/simulation/reset"  # which WAA does not have
     assert len(made) == ROUTES
     assert len({(call.method, call.path) for call in made.values()}) == ROUTES
 
 
 def _made(make: Any) -> Any:
-    given = {"rects": [], "window_rect": [0, 0, 1, 1], "png": b"x", "data": b"x", "command": ["x"]}
+    given = {
+        "act": "reset",
+        "rects": [],
+        "window_rect": [0, 0, 1, 1],
+        "png": b"x",
+        "data": b"x",
+        "command": ["x"],
+    }
     wanted = inspect.signature(make).parameters.values()
     return make(*[given.get(p.name, "x") for p in wanted if p.default is inspect.Parameter.empty])
 

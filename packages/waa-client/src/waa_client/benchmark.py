@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import AbstractContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import InputError
+from bench_core.errors import EvaluationError, InputError
+from bench_core.records import SUCCESS_SCORE
 from bench_core.redaction import Redactor
 from waa_client.environment import (
     Conditions,
@@ -17,7 +19,16 @@ from waa_client.environment import (
     open_environment,
 )
 from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient, Verdict
-from waa_client.results import as_evaluation, kept_transcript, kept_verdict, not_evaluated
+from waa_client.results import (
+    HISTORY,
+    STEP_TRANSCRIPTS,
+    TRANSCRIPT,
+    as_evaluation,
+    kept_looks,
+    kept_transcript,
+    kept_verdict,
+    not_evaluated,
+)
 from waa_client.tasks import BENCHMARK, TASKS_VARIABLE, load_tasks, task_folders
 from waa_client.timing import RealClock, SleepClock
 from waa_client.vm import VmOptions
@@ -27,7 +38,7 @@ if TYPE_CHECKING:
 
     from bench_core.cli.doctor import Check
     from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Task
+    from bench_core.records import Step, Task, TrialResult
     from bench_core.runs import PreparedRun, Purpose, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
@@ -166,11 +177,56 @@ class WaaBenchmark:
         verdict = kept_verdict(evidence.folder) if fresh else await self._asked_again(evidence)
         return not_evaluated() if verdict is None else as_evaluation(verdict, evidence)
 
-    async def _asked_again(self, evidence: Evidence) -> Verdict:
-        """Have the transcript evaluated, without any VM."""
+    step_rules = "/evaluate after each action"
+    step_files = frozenset({HISTORY, TRANSCRIPT, STEP_TRANSCRIPTS})
+
+    def passed_after(
+        self, task: Task, result: TrialResult, folder: Path, steps: Sequence[Step]
+    ) -> Sequence[bool | None]:
+        """Return whether the evaluator accepts the desktop after each step, from what `--check-each-step` kept.
+
+        Raises:
+            EvaluationError: Nothing was kept.
+            EnvironmentFaultError: The evaluator does not answer.
+        """
+        del result
+        return asyncio.run(self._passed_after(task, folder, steps))
+
+    async def _passed_after(
+        self, task: Task, folder: Path, steps: Sequence[Step]
+    ) -> list[bool | None]:
+        looks = kept_looks(folder)
+        history, transcript = kept_transcript(folder)
+        found: list[bool | None] = []
+        async with EvaluationClient(self._evaluator_url()) as evaluator:
+
+            async def passes(actions: int, calls: Sequence[Any]) -> bool | None:
+                try:
+                    verdict = await evaluator.rescore(task.config, history[:actions], calls)
+                except EvaluationError:
+                    return None
+                return None if verdict.score is None else verdict.score >= SUCCESS_SCORE
+
+            known: dict[int, bool | None] = {0: None}
+            for number, look in enumerate(looks, 1):
+                calls = look.get("transcript")
+                known[number] = None if calls is None else await passes(look["actions"], calls)
+            for after in steps[1:]:
+                if after.started is None:
+                    raise EvaluationError("the steps have no times")
+                found.append(known[sum(each["at"] < after.started for each in looks)])
+            # the last one with how the agent ended, as it was scored
+            found.append(await passes(len(history), transcript))
+        return found
+
+    def _evaluator_url(self) -> str:
         url = self._evaluator or os.environ.get(EVALUATORS_VARIABLE, "").split(",")[0]
         if not url:
             raise InputError("rescoring asks an evaluator: pass --evaluate URL")
+        return url
+
+    async def _asked_again(self, evidence: Evidence) -> Verdict:
+        """Have the transcript evaluated, without any VM."""
         history, transcript = kept_transcript(evidence.folder)
-        async with EvaluationClient(url) as evaluator:
+        async with EvaluationClient(self._evaluator_url()) as evaluator:
             return await evaluator.rescore(evidence.task.config, history, transcript)

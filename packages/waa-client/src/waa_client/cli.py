@@ -96,6 +96,8 @@ _episode_options = stacked(
            help="Command that restores a VM before each trial; {url} and {host} are filled in."),
     option("Where it runs", "--check-before", is_flag=True,
            help="Evaluate each task before the agent's part, too, and flag what an earlier trial has left done."),
+    option("Where it runs", "--check-each-step", is_flag=True,
+           help="Evaluate after each action, too, for `rescore --each-step`; on simulated desktops alone."),
     option("Where it runs", "--browser-profile", type=click.Choice(["default", "own"]), default="default", show_default=True,
            help="Of browsers that the tasks' set-up drives: Chrome 136 and later let no one drive the default one."),
     option("Where it runs", "--reset", metavar="snapshot[:TAG]",
@@ -210,12 +212,12 @@ def run(**options: Any) -> tuple[Prepare, WaaRunOptions]:
 
 
 @common_command(main, _evaluator_option)
-def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -> None:
+def rescore(run_folder: Path, evaluator: str, **options: Any) -> None:
     """Score a finished run again from its stored transcripts, without a VM."""
     from waa_client.benchmark import WaaBenchmark
 
     benchmark = WaaBenchmark((), evaluator=evaluator)
-    execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
+    execute_rescore(benchmark, run_folder, **options)
 
 
 @main.command()

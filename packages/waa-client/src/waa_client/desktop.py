@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -123,6 +123,8 @@ class WaaDesktop:
     Every action is written to `history` as vanilla writes it: the code block, or WAIT, DONE or FAIL.
     An action that WAA cannot do is an error for the agent and is not recorded, because it never ran.
 
+    `after_action` is awaited after each of them, before anyone looks.
+
     A fault of the VM is kept in `fault`, even if the agent ignores it, because the agent then worked on
     a desktop that did not answer.
 
@@ -145,6 +147,7 @@ class WaaDesktop:
         self.history: list[str] = []
         self.performed: list[Performed] = []
         self.fault: EnvironmentFaultError | None = None
+        self.after_action: Callable[[], Awaitable[None]] | None = None
         self.flags: dict[str, None] = {}
         self.window: WindowView | None = None
         self._simulated = simulated
@@ -301,6 +304,8 @@ class WaaDesktop:
             error = await self._send(block)
         self.performed.append(Performed(block=block, error=error))
         await self._settle(ended=block.code in {"DONE", "FAIL"})
+        if self.after_action is not None:
+            await self.after_action()
         if error is not None:
             return ActionResult(ok=False, error=error)
         return ActionResult(text="; ".join(block.notes))

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
 from bench_core.agents import serve_environment
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import BenchError, EnvironmentFaultError
 from bench_core.protocols import Agent, DesktopHandle, TrialContext
 from bench_core.records import SUCCESS_SCORE, AgentEnding, Record, Status, Step, Task
 from bench_core.run_folder import TRAJECTORY, TrialArtifacts
@@ -25,7 +27,7 @@ from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongW
 from waa_client.evaluation import EvaluationClient, SetupReport, Verdict, new_key, world_of_vm
 from waa_client.installed import Installed, installed_on, started_programs
 from waa_client.reset import reset, wait_for_vm
-from waa_client.results import HISTORY, keep_verdict
+from waa_client.results import HISTORY, STEP_TRANSCRIPTS, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
 from waa_client.timing import SleepClock, Timing, timing_of
 from waa_client.user_files import UNNEEDED, unneeded_deletions, user_files
@@ -63,6 +65,7 @@ class EnvironmentSettings(Record):
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
         check_before: Evaluate before the agent's part, too.
+        check_each_step: Evaluate after each action, too, on a simulated desktop, which is put back each time.
         browser_profile: Of browsers that set-up steps drive.
         asset_cache: Folder that caches downloads of the client's own set-up.
         evaluation_s: Longest time of one evaluation.
@@ -74,6 +77,7 @@ class EnvironmentSettings(Record):
     reset_command: str | None = None
     setup: Literal["server", "client"] = "server"
     check_before: bool = False
+    check_each_step: bool = False
     browser_profile: BrowserProfile = "default"
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
@@ -242,6 +246,26 @@ class DesktopEnvironment(TrialEnvironment):
         self._before = before
         self.files_before: frozenset[str] | None = None
         self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
+        self._looks: list[dict[str, Any]] = []
+        if given.settings.check_each_step and evaluator is not None:
+            desktop.after_action = partial(self._look, evaluator)
+
+    async def _look(self, evaluator: EvaluationClient) -> None:
+        """Keep what an evaluation asks of the desktop as it is now, and what is answered."""
+        vm, history = self._desktop.vm, list(self._desktop.history)
+        look: dict[str, Any] = {
+            "at": datetime.now(timezone.utc).isoformat(),
+            "actions": len(history),
+        }
+        await vm.send(calls.simulation("keep"))
+        try:
+            verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
+            look["transcript"] = await evaluator.transcript(verdict)
+        except BenchError as error:  # what is looked at on the way decides nothing
+            look["error"] = str(error)
+        finally:
+            await vm.send(calls.simulation("restore"))
+        self._looks.append(look)
 
     def note_setup(self, report: SetupReport, flags: tuple[str, ...], installed: Installed) -> None:
         """Record failed steps of reset and set-up, which vanilla ignores, and what the VM lacks."""
@@ -284,10 +308,7 @@ class DesktopEnvironment(TrialEnvironment):
         # agents that run vanilla's own words have written the last one themselves
         if word is not None and desktop.history[-1:] not in (["DONE"], ["FAIL"]):
             await desktop.end(word)
-        self._artifacts.write_json(HISTORY, desktop.history, evidence=True)
-        if not self._artifacts.path(TRAJECTORY).is_file():
-            for number, done in enumerate(desktop.performed, 1):
-                self._artifacts.append_step(_step(number, done))
+        self._keep_acts()
         self.flags |= desktop.flags
         self.details["last_action"] = desktop.history[-1] if desktop.history else None
         self.details["actions"] = len(desktop.history)
@@ -319,6 +340,15 @@ class DesktopEnvironment(TrialEnvironment):
             self.flags |= {UNNEEDED: None} if gone else {}
             self.details["unneeded_acts"] = gone or []
             self.details["watched_for"] = [] if gone is None else ["unrelated-deletion"]
+
+    def _keep_acts(self) -> None:
+        desktop = self._desktop
+        self._artifacts.write_json(HISTORY, desktop.history, evidence=True)
+        if desktop.after_action is not None:
+            self._artifacts.write_json(STEP_TRANSCRIPTS, self._looks, evidence=True)
+        if not self._artifacts.path(TRAJECTORY).is_file():
+            for number, done in enumerate(desktop.performed, 1):
+                self._artifacts.append_step(_step(number, done))
 
     async def _nothing_runs(self) -> bool:
         try:

@@ -84,6 +84,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         check_before: Ask the evaluator also before the agent's part.
+        check_each_step: Ask it also after each of the agent's actions.
         browser_profile: `own` for browsers that set-up steps drive, which Chrome 136 and later ask for.
         reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
         asset_cache: Folder that caches downloads of the client's own set-up.
@@ -99,6 +100,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     setup: Literal["server", "client"] = "server"
     reset_command: str | None = None
     check_before: bool = False
+    check_each_step: bool = False
     browser_profile: BrowserProfile = "default"
     reset: str | None = None
     asset_cache: Path | None = None
@@ -137,10 +139,20 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         return tuple(map(evaluator_url, self.evaluators))
 
     def settings(self) -> EnvironmentSettings:
-        """Return the settings of reset and set-up."""
+        """Return the settings of reset and set-up.
+
+        Raises:
+            InputError: The evaluator is to look between actions at VMs that cannot be put back.
+        """
+        if self.check_each_step and self.world != "built-in":
+            raise InputError(
+                "--check-each-step needs --world built-in: an evaluator acts on the VM that it looks at, and only a "
+                "simulated desktop can be put back to where it was"
+            )
         return EnvironmentSettings(
             reset_command=self.reset_command,
             check_before=self.check_before,
+            check_each_step=self.check_each_step,
             browser_profile=self.browser_profile,
             setup=self.setup,
             asset_cache=str(self.asset_cache) if self.asset_cache else None,

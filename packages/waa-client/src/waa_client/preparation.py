@@ -116,8 +116,8 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["reset_command"] = options.reset_command
     if options.reset_tag() != INITIAL:
         config["reset"] = options.reset
-    if options.check_before:
-        config["check_before"] = True
+    looks = ("check_before", "check_each_step")
+    config |= {name: True for name in looks if getattr(options, name)}
     if options.browser_profile != "default":
         config["browser_profile"] = options.browser_profile
     provided = options.provided()

@@ -54,7 +54,7 @@ async def reset(
     if (found.world == "built-in") != (world == "built-in"):
         raise WrongWorldError(vm.url, found.world, world)
     if found.world == "built-in":
-        await vm.send(calls.reset_simulation())
+        await vm.send(calls.simulation("reset"))
     cleared = await vm.send(calls.clear_task_files())
     # the server also answers 200 with what it could not remove
     if not cleared.ok or cleared.message.startswith("Failed"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ HISTORY = "action_history.json"
 """The file with every action as vanilla records it, which is evaluated beside the VM's state."""
 TRANSCRIPT = "transcript.json.gz"
 """The file with every call of the evaluation to the VM, which scoring again replays."""
+STEP_TRANSCRIPTS = "transcripts_each_step.json.gz"
+"""The file with when each action was done, the length of the history then, and the evaluation's calls."""
 NO_EVALUATOR = "NoEvaluator"
 """The kind of error of trials without an evaluator."""
 SUSPECT = {
@@ -61,6 +64,21 @@ def kept_transcript(folder: Path) -> tuple[list[str], list[Any]]:
         return read_json(folder / HISTORY), read_json(folder / TRANSCRIPT)
     except FileNotFoundError as error:
         raise EvaluationError(f"the trial stored no {error.filename}") from error
+
+
+def kept_looks(folder: Path) -> list[dict[str, Any]]:
+    """Return when actions of a trial were done, how many were done by then, and the calls of an evaluation.
+
+    Raises:
+        EvaluationError: It stored none.
+    """
+    try:
+        looks: list[dict[str, Any]] = read_json(folder / STEP_TRANSCRIPTS)
+    except FileNotFoundError as error:
+        raise EvaluationError(
+            "the run was made without --check-each-step, and the desktop is not there any more"
+        ) from error
+    return [{**each, "at": datetime.fromisoformat(each["at"])} for each in looks]
 
 
 def not_evaluated() -> Evaluation:

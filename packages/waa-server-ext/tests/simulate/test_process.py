@@ -64,6 +64,31 @@ def test_programs_change_the_desktop_of_their_process(make: Callable[..., Deskto
     assert execute(make(), "print(open('a.txt').read())")["returncode"] == 1
 
 
+def test_what_was_done_after_a_mark_is_undone_and_nothing_else(
+    make: Callable[..., DesktopProcess],
+) -> None:
+    desktop = make()
+
+    def control(act: str) -> str:
+        asked = create_environ(f"/simulation/{act}", method="POST", json={})
+        return desktop.respond(asked)[0]
+
+    def files() -> list[int]:
+        return [execute(desktop, f"open('{name}.txt')")["returncode"] for name in "ab"]
+
+    execute(desktop, WRITES)
+    assert control("keep") == "200 OK"
+    for _ in range(2):
+        execute(desktop, WRITES.replace("a.txt", "b.txt"))
+        assert files() == [0, 0]
+        assert control("restore") == "200 OK"
+        assert files() == [0, 1]
+    assert control("reset") == "200 OK"
+    execute(desktop, WRITES)
+    control("restore")  # the mark went with the reset
+    assert files() == [1, 1]
+
+
 def test_what_a_scene_lacks_is_said(make: Callable[..., DesktopProcess]) -> None:
     with pytest.raises(InputError, match="photoshop"):
         make(Scene(windows=("photoshop",)))

@@ -58,13 +58,13 @@ __all__ = [
     "platform",
     "probe",
     "recycle",
-    "reset_simulation",
     "revert_to_snapshot",
     "save_state",
     "screen_size",
     "screenshot",
     "setup_execute",
     "shutdown",
+    "simulation",
     "start_recording",
     "terminal",
     "update_computer",
@@ -339,9 +339,9 @@ def revert_to_snapshot() -> VmCall[bool]:
     return VmCall("POST", "/revert_to_snapshot", readers.reverted)
 
 
-def reset_simulation() -> VmCall[None]:
-    """Reset a simulated desktop to its initial state; no real VM has this route."""
-    return VmCall("POST", "/simulation/reset", readers.nothing, json={}, repeatable=True)
+def simulation(act: Literal["reset", "keep", "restore"]) -> VmCall[None]:
+    """Reset a simulated desktop to its initial state, or keep its state and restore it; no real VM has these routes."""
+    return VmCall("POST", f"/simulation/{act}", readers.nothing, json={}, repeatable=True)
 
 
 def save_state(name: str) -> VmCall[SetupOutcome]:

@@ -13,13 +13,22 @@ from flask import Blueprint, request
 
 
 def control_routes(reset: Callable[[], None]) -> Blueprint:
-    """Return the routes: `POST /simulation/reset` puts the desktop back to its scene."""
+    """Return the routes: `POST /simulation/reset` puts the desktop back to its scene.
+
+    `keep` marks how everything is, and `restore` puts everything back to that, or to the start; what a desktop's process
+    is made from again does both.
+    """
     routes = Blueprint("simulation", __name__, url_prefix="/simulation")
     routes.before_request(_refuse_forms)
 
     @routes.post("/reset")
     def reset_desktop() -> dict[str, Any]:
         reset()
+        return {"status": "success"}
+
+    @routes.post("/keep")
+    @routes.post("/restore")
+    def marked() -> dict[str, Any]:
         return {"status": "success"}
 
     return routes

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORKS = sys.platform == "linux"
 """Whether processes of desktops are forked; macOS' own libraries may fail after a fork."""
-_RESET = "/simulation/reset"
+_RESET, _KEEP, _RESTORE = (f"/simulation/{each}" for each in ("reset", "keep", "restore"))
 HttpAnswer = tuple[str, list[tuple[str, str]], bytes]
 
 
@@ -56,6 +56,7 @@ class DesktopProcess(Closing):
         self._lock = threading.Lock()
         self._forks = forks
         self._scene = scene
+        self._kept = 0
         self._settings = seed, download, limits or ProgramLimits()
         with contextlib.ExitStack() as opened:
             self._done = opened.enter_context(tempfile.TemporaryFile())
@@ -79,8 +80,14 @@ class DesktopProcess(Closing):
                 self._replace()
                 asked = ("respond", texts, body, False)
                 answer = self._exchange(asked)
-            if texts["PATH_INFO"] == _RESET and answer[0].startswith("200"):
+            control = texts["PATH_INFO"] if answer[0].startswith("200") else ""
+            if control == _RESET:
                 self._forget()
+            elif control == _KEEP:
+                self._kept = self._done.tell()
+            elif control == _RESTORE:
+                self._forget(self._kept)
+                self._replace()
             elif texts["REQUEST_METHOD"] != "GET":
                 with _written_down():
                     pickle.dump(asked, self._done)
@@ -144,9 +151,10 @@ class DesktopProcess(Closing):
             while True:
                 self._exchange(pickle.load(self._done))  # noqa: S301  # of this process
 
-    def _forget(self) -> None:
+    def _forget(self, kept: int = 0) -> None:
+        """Keep only the first bytes of what was done."""
         with _written_down():
-            self._done.seek(0)
+            self._kept = self._done.seek(kept)
             self._done.truncate()
 
     def _exchange(self, message: tuple[Any, ...]) -> Any:
