@@ -2,22 +2,28 @@
 
 `python -m nox_support.first_hours [PAGE ...]` makes a virtual environment and a folder for each page, installs
 from `dist/` what the page says, and runs its `console` blocks line by line. A comment `# exit code N` behind a
-command is part of what the page promises; what serves until Ctrl-C is left out. It prints a line for each command
-and a table at the end.
+command is part of what the page promises; what serves until Ctrl-C goes on until the page ends. It
+prints a line for each command and a table at the end.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import venv
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nox_support.command_lines import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["MOST_COMMANDS", "PAGES", "main"]
 
@@ -31,7 +37,9 @@ PAGES = {
 }
 MOST_COMMANDS = 40
 _FAILED_LINES = 20
-_SERVES = "waa-server-ext simulate"
+_SERVES = "waa-server-ext simulate --evaluate"
+_SHOWN_ALONE = "waa-server-ext simulate --scene"  # its file is shown and not written
+_READY = "Ctrl-C stops"
 
 
 class Hour(NamedTuple):
@@ -58,7 +66,7 @@ def main(chosen: list[str]) -> int:
 def run_page(user: str, page: str) -> Hour:
     """Run one page in a new folder and environment."""
     print(f"\n{user}: docs/{page}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="first-hour-") as made:
+    with tempfile.TemporaryDirectory(prefix="first-hour-") as made, ExitStack() as serving:
         place = Path(made)
         venv.create(place / "venv", with_pip=True)
         environ = _environ(place / "venv")
@@ -69,7 +77,10 @@ def run_page(user: str, page: str) -> Hour:
             if shown.moves_to:
                 folder = folder / shown.moves_to
                 continue
-            if shown.text.startswith(_SERVES):  # until Ctrl-C
+            if shown.text.startswith(_SHOWN_ALONE):
+                continue
+            if shown.text.startswith(_SERVES):
+                serving.enter_context(_served(shown.text, folder, environ))
                 continue
             started = time.monotonic()
             done = subprocess.run(  # noqa: S603  # the commands of our own pages
@@ -86,6 +97,20 @@ def run_page(user: str, page: str) -> Hour:
                 print("\n".join(done.stdout.splitlines()[-_FAILED_LINES:]))
                 return Hour(user, number, installing_s, waiting_s, shown.text)
     return Hour(user, number, installing_s, waiting_s, None)
+
+
+@contextmanager
+def _served(command: str, folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
+    """Run what serves until Ctrl-C, as a reader does in a terminal of its own, from when it says that it serves."""
+    with subprocess.Popen(  # noqa: S603  # the commands of our own pages
+        shlex.split(command), cwd=folder, env=environ, stdout=subprocess.PIPE, text=True
+    ) as running:  # fmt: skip
+        said = next((line for line in running.stdout or () if _READY in line), None)
+        print(f"{'':16}  serves  {command}" if said else f"did not serve: {command}", flush=True)
+        try:
+            yield
+        finally:
+            running.send_signal(signal.SIGINT)
 
 
 def _environ(environment: Path) -> dict[str, str]:

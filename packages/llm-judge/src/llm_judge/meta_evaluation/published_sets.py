@@ -57,7 +57,6 @@ def convert(form: str, source: Path, out: Path, annotations: Path | None = None)
         raise InputError("--annotations goes with agent-reward-bench: leave it out")
     else:
         read = _cua_verifier_bench(source, out)
-    out.mkdir(parents=True, exist_ok=True)
     lines, left_out = [], 0
     for each in read:
         if each is None:
@@ -66,6 +65,7 @@ def convert(form: str, source: Path, out: Path, annotations: Path | None = None)
             lines.append(json.dumps(each, ensure_ascii=False))
     if not lines:
         raise InputError(f"{source}: holds no labelled trajectory of {form}")
+    out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / "labelled.jsonl", ("\n".join(lines) + "\n").encode("utf-8"))
     return len(lines), left_out
 
