@@ -57,6 +57,7 @@ bench-core study reproduce FILE:bundle.zip
 bench-core study run MISSING-FILE --out OUT-FOLDER
 bench-core study status MISSING-FOLDER
 bench-core study verify MISSING-FOLDER
+bench-core tasks webarena --checker strict --checker-audit FILE:state.json
 bench-report build RUN:webarena --out OUT-FOLDER
 bench-report compare RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against RUN:webarena
@@ -158,14 +159,17 @@ webarena-runner config show --config FILE:sites.yaml
 webarena-runner demo --task 44 --out OUT-FOLDER
 webarena-runner import FOLDER:official --out OUT-FOLDER
 webarena-runner rescore RUN:webarena
+multireal-harness rescore RUN:multireal --each-step
 webarena-runner rescore RUN:webarena --each-step
 webarena-runner rescore =run --evaluator-python FILE:labels.jsonl
 webarena-runner run --config FILE:sites.yaml --agent do-nothing -t 44 --dry-run
 webarena-runner run --world built-in --agent do-nothing -t 44 --out OUT-FOLDER
+webarena-runner scorability --checker strict --checker-audit FILE:state.json
 webarena-runner sites reset --config FILE:sites.yaml
 webarena-runner sites start --config FILE:sites.yaml
 webarena-runner sites status --config FILE:sites.yaml
 webarena-runner sites stop --config FILE:sites.yaml
+webarena-runner tasks --checker strict --checker-audit FILE:state.json
 webarena-runner submission RUN:webarena --even-built-in --out OUT-FOLDER
 """.strip().splitlines()
 """In capitals what is varied, with its good value after the colon; `=` is a good value that stays."""

@@ -52,6 +52,8 @@ def execute_checkers(
     """Print what the checker accepts of the tasks' mutants, one of them, or some for a reader."""
     from bench_core.checkers import Outcome, audit_checkers, find_mutant
 
+    if asked.labels and asked.draw is None:
+        raise InputError("--labels adds to what --draw N prints: give both")
     if asked.mutant is not None:
         if len(tasks) != 1:
             raise InputError(f"--mutant {asked.mutant} is of one task: name it with --task")

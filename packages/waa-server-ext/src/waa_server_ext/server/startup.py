@@ -37,7 +37,9 @@ def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
         except ValueError as error:
             raise InputError(f"--{name}: {error}") from error
         if name == "cdp" and cdp and not cdp.rstrip("/").endswith(f":{port}"):
-            raise InputError(f"--cdp {cdp}: name the port on which the browser debugs, as in {cdp}:9222")
+            raise InputError(
+                f"--cdp {cdp}: name the port on which the browser debugs, as in {cdp}:9222"
+            )
         if name == "vm" and port != VM_PORT and cdp is None:
             cdp = UNKNOWN_BROWSER  # several VMs may be published on that host
     if options["cdp"] and checkout is not None:
