@@ -15,6 +15,8 @@ from scipy.special import betaln, gammaln, logsumexp
 from scipy.stats import beta
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from simulations.unequal import Design
@@ -44,7 +46,13 @@ class _Drawn(NamedTuple):
 
 
 def least_widths(
-    design: Design, trials: int, *, levels: tuple[float, ...], draws: int, seed: int
+    design: Design,
+    trials: int,
+    *,
+    of: Collection[str] = ("rate", "difference"),
+    levels: tuple[float, ...],
+    draws: int,
+    seed: int,
 ) -> dict[str, list[float]]:
     """Return what the mean width of intervals is at least, for a `rate` and for a `difference`, by level.
 
@@ -54,6 +62,7 @@ def least_widths(
     Args:
         design: Templates, and the law that is true.
         trials: Of each task.
+        of: Which of the two.
         levels: Coverage that is kept to.
         draws: Benchmarks drawn.
         seed: Seed of numpy's PCG64.
@@ -74,9 +83,13 @@ def least_widths(
             known[value, law] = _log_likelihood(drawn, trials, value, *law) - true
         return known[value, law]
 
-    ends = np.concatenate([_towards(rate, 0.0)[::-1], [rate], _towards(rate, 1.0)])
-    held = [_held([beside(value, law)[:draws] for law in laws], levels) for value in ends]
-    found = {"rate": np.trapezoid(np.array(held), ends, axis=0).tolist()}
+    found: dict[str, list[float]] = {}
+    if "rate" in of:
+        ends = np.concatenate([_towards(rate, 0.0)[::-1], [rate], _towards(rate, 1.0)])
+        held = [_held([beside(value, law)[:draws] for law in laws], levels) for value in ends]
+        found["rate"] = np.trapezoid(np.array(held), ends, axis=0).tolist()
+    if "difference" not in of:
+        return found
     gaps = np.concatenate([[0.0], _towards(0.0, 1.0)])
     held = []
     for gap in gaps:

@@ -179,3 +179,17 @@ def test_two_trials_of_the_same_tasks_are_enough(tasks: int) -> None:
         replications=2_000, seed=3,
     )  # fmt: skip
     assert found.covered > 0.93
+
+
+def test_differences_of_few_tasks_that_hardly_succeed_cannot_have_narrow_intervals() -> None:
+    pytest.importorskip("scipy")
+    from simulations.widths import least_widths  # which loads it
+
+    design = Design([1] * 12, Population(0.02, 0.0))
+    known = {"levels": (0.95, 0.5), "draws": 200, "seed": 3}
+    found = least_widths(design, 1, **known)
+    _, (_, cell), *_ = simulate_cells(design, trials=(1,), replications=10, seed=3)
+    assert cell.statement == "difference"
+    assert cell.ideal * 1.3 < found["difference"][0] < cell.width * 1.3
+    assert found["difference"][1] < found["difference"][0]
+    assert least_widths(design, 1, of=["rate"], **known) == {"rate": found["rate"]}
