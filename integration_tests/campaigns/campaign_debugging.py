@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -193,7 +194,7 @@ def _served(command: list[str]) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen([each.format(port=port) if "{port}" in each else each for each in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    server = subprocess.Popen([each.format(port=port) if "{port}" in each else each for each in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     try:
         if "show-trace" in command:
@@ -207,7 +208,7 @@ def _served(command: list[str]) -> Iterator[str]:
             time.sleep(0.1)
         yield url
     finally:
-        server.kill()
+        os.killpg(server.pid, signal.SIGKILL)  # `show-trace` is a Python that starts a node
         server.wait()
 
 
