@@ -118,6 +118,11 @@ def _act(page: Any, kind: str, what: str) -> None:
     elif kind == "print":  # as the browser does for a printer, on a sheet as wide as the window
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
+        # a browser loads all pictures before it prints
+        load = (
+            "all => Promise.all(all.map(each => { each.loading = 'eager'; return each.decode(); }))"
+        )
+        page.eval_on_selector_all(".printed img", load)
     elif kind == "unfold":
         page.eval_on_selector_all(what, "all => all.forEach(each => { each.open = true; })")
     else:  # open the example of the n-th failure

@@ -276,7 +276,7 @@ PASSED_COLUMNS = (
 )  # fmt: skip
 """Heads of `passed_rows`."""
 PASSED_NOTE = (
-    "After each step the recording up to there was scored again, without the answer. No score depends on it; "
+    "After each step what it had left was scored again, without an answer. No score depends on it; "
     "costs are estimated by the steps' share of the tokens."
 )
 
