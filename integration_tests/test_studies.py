@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -45,3 +48,20 @@ def test_file_made_of_runs_compares_what_they_are(tmp_path: Path) -> None:
     planned = plan_study(study, tmp_path / "new", runs)
     assert planned.hours is not None
     assert planned.left == 2 * (3 + 2)
+
+
+def test_lines_of_python_on_the_page_run_a_study(tmp_path: Path) -> None:
+    page = (_HERE.parent / "docs" / "studies.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```text\n(from pathlib .*?)```", page, re.DOTALL)
+    (tmp_path / "models.yaml").write_text(
+        "name: models\n"
+        "benchmarks: {multireal: {world: built-in, tasks: {ids: [dining-mail-2]}}}\n"
+        "arms: {idle: {agent: do-nothing}, solves: {agent: scripted}}\n"
+        "comparisons: [{baseline: idle, arms: [solves]}]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "0"
+    runs = sorted((tmp_path / "studies" / "models" / "runs").glob("*/*/results.jsonl"))
+    assert len(runs) == 2
