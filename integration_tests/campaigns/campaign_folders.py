@@ -232,7 +232,7 @@ def _commands(run: Path, benchmark: str) -> Iterator[Sequence[str]]:
     if (run.parent / "bomb.eval").exists():
         yield report, "import", "inspect", str(run.parent / "bomb.eval"), "-o", f"{out}/imported"
     other = str(run.parent / "other")
-    with contextlib.suppress(OSError, shutil.Error):
+    with contextlib.suppress(OSError, shutil.Error, RecursionError):
         shutil.copytree(run, other, symlinks=True, ignore=_only_small)
         yield report, "compare", str(run), "--against", other
         yield report, "gate", str(run), "--against", other

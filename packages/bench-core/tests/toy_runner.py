@@ -177,9 +177,9 @@ def run(
 
 
 @common_command(main)
-def rescore(run_folder: Path, name: str | None, *, as_json: bool) -> None:
+def rescore(run_folder: Path, **options: Any) -> None:
     """Score the toys again."""
-    execute_rescore(ToyBenchmark(), run_folder, name=name, as_json=as_json)
+    execute_rescore(ToyBenchmark(), run_folder, **options)
 
 
 if __name__ == "__main__":

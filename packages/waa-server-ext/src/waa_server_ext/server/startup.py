@@ -36,7 +36,7 @@ def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
             _, port = vm_address(options.get(name) or "vm")
         except ValueError as error:
             raise InputError(f"--{name}: {error}") from error
-        if name == "cdp" and cdp and not cdp.rstrip("/").endswith(f":{port}"):
+        if name == "cdp" and options[name] and not cdp.rstrip("/").endswith(f":{port}"):
             raise InputError(
                 f"--cdp {cdp}: name the port on which the browser debugs, as in {cdp}:9222"
             )
