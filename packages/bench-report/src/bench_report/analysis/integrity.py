@@ -91,7 +91,8 @@ def not_clean(found: IntegritySummary | None) -> str | None:
         return "the run's results say nothing of their integrity"
     if found.flagged:
         codes = ", ".join(f"{code} ({number:,})" for code, number in found.codes.items())
-        return f"{found.flagged:,} of {counted(found.trials, 'trial is')} flagged: {codes}"
+        verb = "is" if found.flagged == 1 else "are"
+        return f"{found.flagged:,} of {counted(found.trials, 'trial')} {verb} flagged: {codes}"
     if found.unknown or not found.trials:
         return (
             f"of {counted(found.trials, 'trial')}, the acts of {found.unknown:,} were not watched"
