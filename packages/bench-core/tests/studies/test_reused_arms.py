@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,20 @@ def test_what_ran_stands_in_for_an_arm_and_every_reader_is_told(
     assert found.first_trial is not None
     assert found.first_trial > found.sealed.time
     assert kind != "baseline" or {e.flags for e in read_run(folder / "runs/one/a").latest} == {("imported",)}  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes are others there")
+def test_what_a_stranger_s_run_links_to_is_not_taken(before: Path) -> None:
+    secret = before.parent / "secret.txt"
+    secret.write_text("mine", encoding="utf-8")
+    theirs = before / "runs/one/a"
+    (theirs / "trials" / "1" / "more").mkdir(parents=True)
+    (theirs / "trials" / "1" / "more" / "beside.txt").symlink_to(secret)
+    (theirs / "trials" / "1" / "more" / "all").symlink_to(before.parent)
+    run(before.parent, "after", _new("before"))
+    taken = before.parent / "after" / "runs/one/a"
+    assert {each.name for each in taken.rglob("*")}.isdisjoint({"beside.txt", "all"})
+    assert read_run(taken).results == read_run(theirs).results
 
 
 def _edit(path: Path, change: Callable[[StoredRun], StoredRun]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench_core.errors import BenchError
 from bench_core.files.checksums import file_sha256
+from bench_core.files.inside import plain_files
 from bench_core.records import ErrorInfo, Record, RunInfo, Status, Task, TrialResult
 from bench_core.run_folder.baselines import COMPARABLE, StoredRun, read_baseline
 from bench_core.run_folder.folder import RunFolder
@@ -134,7 +135,10 @@ def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Pa
         _write_run(stored, tasks, into)
     else:
         info = read_run(path).info
-        shutil.copytree(path, into, ignore=shutil.ignore_patterns(".lock"))
+        for each in plain_files(path):  # a stranger's links may lead to anything of this machine
+            if each != ".lock":
+                (into / each).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path / each, into / each)
     return ReusedArm(
         benchmark=name.benchmark,
         arm=name.arm,
