@@ -24,6 +24,7 @@ from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
 from bench_core.run_folder.provenance import canonical_hash
 from bench_core.seeded import seeded
+from bench_core.terminal import counted
 
 __all__ = [
     "AuditedTask",
@@ -328,7 +329,7 @@ def weak_checkers(tasks: Sequence[Task]) -> str | None:
     return (
         f"the checkers of {len(weak)} of {len(tasks)} tasks are known to accept a wrong end state: {listed}"
         + (f"; no one has looked at {unseen}" if unseen else "")
-        + f". Reports say what of it the trials' own files show; --checker strict takes {strict} tasks"
+        + f". Reports say what of it the trials' own files show; --checker strict takes {counted(strict, 'task')}"
     )
 
 

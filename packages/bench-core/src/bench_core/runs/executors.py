@@ -11,6 +11,7 @@ from bench_core.redaction import Redactor, remembered_secrets
 from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import plan_trials
 from bench_core.runs.opening import timeouts_of
+from bench_core.terminal import counted
 from bench_core.workers.files import keep_late
 
 if TYPE_CHECKING:
@@ -119,6 +120,6 @@ async def opened_executor(
         on_event=folder.note,
     )
     count = len(placement.workers)
-    with_.progress.note(f"Starting {count} workers ({transport.name})")
+    with_.progress.note(f"Starting {counted(count, 'worker')} ({transport.name})")
     async with executor:
         yield executor
