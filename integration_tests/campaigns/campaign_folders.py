@@ -155,8 +155,9 @@ def _noticed(place: Path, problems: list[str]) -> Iterator[None]:
 
     Whatever asks a proxy, a store or an address of the folder reaches a server of ours, also from a child process.
     """
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    here = ("127.0.0.1", 0)
+    with socket.create_server(here) as server, socket.create_server(here) as evaluator:
+        port, named = server.getsockname()[1], evaluator.getsockname()[1]
 
         def answer() -> None:
             with contextlib.suppress(OSError):
@@ -164,6 +165,16 @@ def _noticed(place: Path, problems: list[str]) -> Iterator[None]:
                     with server.accept()[0] as asked:
                         asked.settimeout(2)
                         problems.append(f"asked for {asked.recv(200)!r}")
+
+        def evaluate() -> None:
+            """Answer as an evaluator that knows nothing: whoever does not answer is waited for."""
+            with contextlib.suppress(OSError):
+                while True:
+                    with evaluator.accept()[0] as asked:
+                        asked.recv(65_536)
+                        asked.sendall(
+                            b"HTTP/1.1 404 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                        )
 
         def notice(event: str, found: tuple[Any, ...]) -> None:
             started = event in {"subprocess.Popen", "os.system", "os.exec", "exec", "ctypes.dlopen"}
@@ -181,13 +192,15 @@ def _noticed(place: Path, problems: list[str]) -> Iterator[None]:
             elif (
                 event == "socket.connect"
                 and isinstance(found[1], tuple)
-                and found[1][1] not in (port, 9)
-            ):  # 9: the evaluator that is named
+                and found[1][1] not in (port, named)
+            ):
                 problems.append(f"connected to {found[1]!r}")
             elif event == "socket.getaddrinfo" and found[0] not in {None, "127.0.0.1", "localhost"}:
                 problems.append(f"looked up {found[0]!r}")
 
-        threading.Thread(target=answer, daemon=True).start()
+        for each in (answer, evaluate):
+            threading.Thread(target=each, daemon=True).start()
+        os.environ["EVALUATOR_URL"] = f"http://127.0.0.1:{named}"
         os.environ["STRANGER_URL"] = url = f"http://127.0.0.1:{port}"
         os.environ.update(
             dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), url)
@@ -246,7 +259,7 @@ def _commands(run: Path, benchmark: str) -> Iterator[Sequence[str]]:
         yield _BENCHMARKS[benchmark], "export", str(run), "-o", f"{out}/agisdk"
     else:
         yield _BENCHMARKS[benchmark], "compare", str(run), other, "-o", f"{out}/parity.md"
-    evaluator = ("--evaluate", "http://127.0.0.1:9") if benchmark == "waa" else ()
+    evaluator = ("--evaluate", os.environ["EVALUATOR_URL"]) if benchmark == "waa" else ()
     yield _BENCHMARKS[benchmark], "rescore", str(run), *evaluator
     yield core, "repair", str(run)
     yield core, "check", "--seal", str(run)
