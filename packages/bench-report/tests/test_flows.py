@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-WINDOWS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+WINDOWS = [(width, scheme) for width in (1280, 1920, 390) for scheme in ("light", "dark")]
 MOST_TABS = 400
 EXAMPLE = "#failures .clusters td:last-child a"
 CHANGED = "#failures details[open] .links a"
@@ -140,8 +140,11 @@ FLOWS: list[Callable[[Page, Hand], None]] = [
 
 @pytest.mark.parametrize(
     ("hand", "width", "scheme"),
-    [(Keys, 1280, "light"), (Keys, 390, "dark"), (Mouse, 1280, "dark"), (Mouse, 390, "light")],
-)
+    [
+        (Keys, 1280, "light"), (Mouse, 1280, "dark"), (Keys, 1920, "dark"), (Mouse, 1920, "light"),
+        (Keys, 390, "dark"), (Mouse, 390, "light"),
+    ],
+)  # fmt: skip
 def test_each_flow_is_walked(
     hand: Callable[[Page], Hand], width: int, scheme: str, shop: Built, visit: Visits
 ) -> None:
