@@ -17,7 +17,7 @@ OLD = {"schema_version": 0, "benchmark": "demo", "id": "7", "goal": "Stop."}
 
 def test_a_newer_version_is_refused_with_the_one_that_reads_it() -> None:
     line = json.dumps({"schema_version": 2, "benchmark": "demo", "task_id": "7", "mood": "new"})
-    with pytest.raises(SchemaVersionError, match=r"bench-core==0\.9\.0") as refusal:
+    with pytest.raises(SchemaVersionError, match=r"use bench-core 0\.9\.0 or newer$") as refusal:
         decode(Task, line, written_by="0.9.0")
     assert (refusal.value.record, refusal.value.found, refusal.value.known) == ("Task", 2, 1)
 

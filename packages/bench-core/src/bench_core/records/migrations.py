@@ -60,7 +60,10 @@ class Migrations:
         if not isinstance(found, int) or isinstance(found, bool):
             raise RecordError(f"{record} has the schema version {found!r}, not a whole number")
         if found > known:
-            raise SchemaVersionError(record, found, known, _readable_by(written_by))
+            readable_by = (
+                f"bench-core {written_by} or newer" if written_by else "a newer bench-core"
+            )
+            raise SchemaVersionError(record, found, known, readable_by)
         if found == known:
             return data
         return self._step_up(record, dict(data), found, known)
@@ -75,12 +78,6 @@ class Migrations:
             step(data)
             data["schema_version"] = version + 1
         return data
-
-
-def _readable_by(written_by: str | None) -> str:
-    if written_by is None:
-        return "a newer bench-core"
-    return f"bench-core {written_by} or newer (`pip install bench-core=={written_by}`)"
 
 
 migration = Migrations()
