@@ -79,13 +79,19 @@ def killed(text: str, kills: int, seed: int) -> int:
                     continue
                 break
             _run(file, out)
-            same = scores_of(out) == undisturbed
+            found = scores_of(out)
+            same = found == undisturbed
             problems = [*verify_study(out).problems]
             problems += [p for run in _runs(out) for p in check_run(run).problems]
             print(
                 f"{done} kills, seed {seed}: {'equal' if same else 'DIFFERS'} {problems}",
                 flush=True,
             )
+            for key in sorted(undisturbed.keys() | found.keys()):
+                if found.get(key) != undisturbed.get(key):
+                    print(
+                        f"  {'/'.join(map(str, key))}: {undisturbed.get(key)}, now {_told(out, key)}"
+                    )
             broken += not same or bool(problems)
         if text == _TOYS:
             broken += _over_the_limit(file, Path(scratch) / "limited", draw)
@@ -110,6 +116,14 @@ def scores_of(out: Path) -> dict[tuple[str, str, str, int], float | None]:
         for run in _runs(out)
         for each in read_run(run).results.values()
     }
+
+
+def _told(out: Path, key: tuple[str, str, str, int]) -> str:
+    """Return what became of a trial, in words."""
+    benchmark, arm, task, trial = key
+    results = read_run(out / "runs" / benchmark / arm).results.values()
+    found = [each for each in results if (each.task_id, each.trial) == (task, trial)]
+    return "; ".join(f"{each.score}, {each.status}, {each.error}" for each in found) or "absent"
 
 
 def _runs(out: Path) -> list[Path]:

@@ -38,8 +38,9 @@ class Coins:
         given = dict(given)
         given.pop("world", None)
         given.pop("vms", None)  # whoever has machines of his own cannot run beside others
+        recorded = {name: given.pop(name) for name in ("faults", "timing") if name in given}
         options = RunOptions.from_mapping(given)
-        spec = options.spec()
+        spec = options.spec(timing=recorded.pop("timing", None), config=recorded)
         environment = RunEnvironment(
             price_of={"toy:cheap": 1}.get, locks=NoLocks(), agent_for=lambda *_: Idle()
         )

@@ -12,6 +12,7 @@ import pytest
 
 from bench_core.run_folder import StoredRun, read_run, stored_run
 from bench_core.studies import (
+    Study,
     StudyFileError,
     StudyOutcome,
     check_study,
@@ -138,6 +139,46 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(
     assert str(caught.value).startswith(f"{file}, line 5: one/a cannot be compared")
     assert check_study(load_study(file)).problems == (str(caught.value),)
     assert not (before.parent / "after/sealed.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "says"),
+    [
+        ("faults: [slow]", "faults: [drop]", '--faults was ["slow"], now ["drop"]'),
+        ("faults: [slow]", "", '--faults was ["slow"], now not set'),
+        ("", "faults: [drop]", '--faults was not set, now ["drop"]'),
+        ("", "site_locks: exclusive", '--site-locks was "rw", now "exclusive"'),
+        ("timing: fast", "timing: paced", "its timing is fast, that of the arms beside it paced"),
+        ("faults: [slow], timing: fast", "timing: fast, faults: [slow]", None),
+    ],
+)
+def test_any_setting_of_the_benchmark_that_differs_is_refused_and_those_of_arms_may_differ(
+    tmp_path: Path, then: str, now: str, says: str | None
+) -> None:
+    def with_options(name: str, arms: str, options: str) -> Study:
+        path = write(tmp_path, name, arms)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('Coins"', f'Coins", options: {{{options}}}'), encoding="utf-8")
+        return load_study(path)
+
+    arm = f"{_ARMS.replace('RATE', '0.9')[:-1]}, max_steps: 7, time_limit: 9}}"
+    run_study(with_options("before", arm, then), tmp_path / "before")
+    after = with_options("after", _new("before"), now)
+
+    problems = check_study(after).problems
+    assert says is None or [says in each for each in problems] == [True]
+    assert says is not None or problems == ()
+    if says is None:
+        run_study(after, tmp_path / "after")
+        assert verify_study(tmp_path / "after").problems == ()
+
+
+def test_imported_run_says_no_settings_and_every_reader_is_told(before: Path) -> None:
+    _edit(baseline_file(before), _info(config={"imported_from": "elsewhere"}))
+    run(before.parent, "after", _new("baseline.json"))
+
+    (arm,) = verify_study(before.parent / "after").sealed.reused
+    assert "was imported from elsewhere, with settings that no file says" in arm.warning
 
 
 def _cut(folder: Path) -> None:

@@ -115,8 +115,15 @@ def refuse_fewer_trials(path: Path, stored: RunInfo, trials: int | None) -> None
 def _other_options(stored: RunInfo, wanted: RunInfo, redactor: Redactor) -> Iterator[str]:
     for name in ("benchmark", "agent", "model", "world", "profile", "timing", "seed"):
         yield from _other(f"--{name}", getattr(stored, name), getattr(wanted, name))
+    yield from other_settings(stored.config, wanted.config, redactor)
+
+
+def other_settings(
+    stored: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue], redactor: Redactor
+) -> Iterator[str]:
+    """Yield each setting of a run in which `run.json` and what is asked for differ, with both values."""
     # run.json holds settings without secrets: both sides must have lost them.
-    before, now = _flat(stored.config), _flat(redactor.redact_json(wanted.config))
+    before, now = _flat(stored), _flat(redactor.redact_json(dict(wanted)))
     for name in sorted({*before, *now}):
         option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
         yield from _other(option, before.get(name), now.get(name))

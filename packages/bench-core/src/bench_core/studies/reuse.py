@@ -6,17 +6,21 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from bench_core.errors import BenchError
 from bench_core.files.checksums import file_sha256
 from bench_core.files.inside import plain_files
 from bench_core.records import ErrorInfo, Record, RunInfo, Status, Task, TrialResult
+from bench_core.redaction import Redactor
 from bench_core.run_folder.baselines import COMPARABLE, StoredRun, read_baseline
 from bench_core.run_folder.folder import RunFolder
 from bench_core.run_folder.maintenance import check_run
+from bench_core.run_folder.same_run import other_settings
 from bench_core.run_folder.view import read_run
+from bench_core.runs.prepare import Purpose, prepare_installed
 from bench_core.studies.order import RunName
-from bench_core.studies.study_file import Study
+from bench_core.studies.study_file import Study, StudyArm
 
 __all__ = ["ReusedArm", "comparable_source", "reused_names", "source_of", "take"]
 
@@ -24,7 +28,11 @@ _ALIKE: Mapping[str, Callable[[RunInfo], str]] = {
     **COMPARABLE,
     "trials": lambda info: str(info.trials),
     "seed": lambda info: str(info.seed),
+    "timing": lambda info: info.timing or "",
 }
+
+
+_IMPORTED = "imported_from"
 
 
 class ReusedArm(Record):
@@ -35,6 +43,7 @@ class ReusedArm(Record):
         sha256: Of the `run.json` that was taken, which has the digests of what is beside it.
         started: When that run began.
         finished: When it ended.
+        imported_from: Another harness, whose settings are not known.
     """
 
     benchmark: str
@@ -43,15 +52,17 @@ class ReusedArm(Record):
     sha256: str
     started: datetime
     finished: datetime | None = None
+    imported_from: str | None = None
 
     @property
     def warning(self) -> str:
         """What whoever compares it has to know."""
         ended = f" to {self.finished:%Y-%m-%d %H:%M}" if self.finished else ""
+        unknown = f". It was imported from {self.imported_from}, with settings that no file says"
         return (
             f"{self.arm} on {self.benchmark} was not run in turns with the other arms: it is taken from {self.source}, "
             f"which ran from {self.started:%Y-%m-%d %H:%M}{ended} UTC. A model, site or machine that changed since "
-            "then looks like a difference between the arms (drift)"
+            f"then looks like a difference between the arms (drift){unknown if self.imported_from else ''}"
         )
 
 
@@ -89,6 +100,7 @@ def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequen
         path = path / "runs" / name.benchmark / name.arm
     try:
         info, unfinished = _read(path, tasks)
+        settings = [] if _IMPORTED in info.config else _other_settings(study, name, info, path)
     except (BenchError, OSError) as error:
         raise study.error(place, f"{name} cannot be taken from {path}: {error}") from error
     differing = [
@@ -96,13 +108,31 @@ def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequen
         for what, read in _ALIKE.items()
         if read(info) and read(other) and read(info) != read(other)
     ]
-    if differing or unfinished:
+    if problems := [*differing, *settings, *unfinished]:
         raise study.error(
             place,
-            f"{name} cannot be compared with what was taken from {path}: {'; '.join([*differing, *unfinished])}; run "
+            f"{name} cannot be compared with what was taken from {path}: {'; '.join(problems)}; run "
             "the arm anew, or name a run that is comparable",
         )
     return path
+
+
+def _other_settings(study: Study, name: RunName, info: RunInfo, out: Path) -> list[str]:
+    """Return in which recorded settings a run is not what the study would run by the arm's own keys."""
+    own: Any = info.config
+    arm = StudyArm(
+        name=name.arm,
+        agent=info.agent,
+        model=info.model,
+        dialect=own.get("dialect"),
+        options=own.get("agent_options", {}),
+        max_steps=own.get("limits", {}).get("max_steps"),
+        time_limit=own.get("limits", {}).get("time_limit_s"),
+    )
+    benchmark = study.benchmark(name.benchmark)
+    options = study.run_options(benchmark, arm, out)
+    with prepare_installed(benchmark.plugin)(options, Purpose.TASKS) as ready:
+        return [*other_settings(own, ready.spec.settings(), Redactor.from_environment())]
 
 
 def _read(path: Path, tasks: Sequence[Task]) -> tuple[RunInfo, list[str]]:
@@ -146,6 +176,7 @@ def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Pa
         sha256=file_sha256(into / "run.json"),
         started=info.started,
         finished=info.finished,
+        imported_from=str(origin) if (origin := info.config.get(_IMPORTED)) else None,
     )
 
 
