@@ -87,14 +87,14 @@ def study_report_of(
     folders: dict[str, dict[str, Path]] = {}
     for benchmark, arm, folder in arm_folders(study):
         folders.setdefault(benchmark, {})[arm] = folder
-    order = [each.name for each in file.arms]
+    order = {each.name: number for number, each in enumerate(file.arms)}
     runs = {
         name: [
             _named(arm, arms[arm])
-            for arm in sorted(arms, key=lambda each: (each not in order, order.index(each) if each in order else 0, each))
+            for arm in sorted(arms, key=lambda each: (order.get(each, len(order)), each))
         ]
         for name, arms in folders.items()
-    }  # fmt: skip
+    }
     last = max(
         (d for each in itertools.chain(*runs.values()) if (d := each.view.last_date())),
         default=None,
@@ -107,19 +107,7 @@ def study_report_of(
         _declared(each, sides, looks, reused)
         for each in (file.comparisons if declaration.sealed else ())
     ]
-    taken = {
-        (pair.benchmark, frozenset((pair.difference.run, pair.difference.baseline)))
-        for each in declared
-        for pair in each.pairs
-    }
-    pairs = {
-        name: [
-            (new, old)
-            for old, new in itertools.combinations(each.values(), 2)
-            if (name, frozenset((new.label, old.label))) not in taken
-        ]
-        for name, each in sides.items()
-    }
+    pairs = _not_declared(sides, declared)
     explored = sum(map(len, pairs.values()))
     parts, wholes = [], []
     for name, each in runs.items():
@@ -158,6 +146,25 @@ def study_report_of(
     return found, wholes
 
 
+def _not_declared(
+    sides: Mapping[str, Mapping[str, ComparedRun]], declared: Sequence[DeclaredResult]
+) -> dict[str, list[tuple[ComparedRun, ComparedRun]]]:
+    """Return of each benchmark the pairs of arms that no comparison declares."""
+    taken = {
+        (pair.benchmark, frozenset((pair.difference.run, pair.difference.baseline)))
+        for each in declared
+        for pair in each.pairs
+    }
+    return {
+        name: [
+            (new, old)
+            for old, new in itertools.combinations(each.values(), 2)
+            if (name, frozenset((new.label, old.label))) not in taken
+        ]
+        for name, each in sides.items()
+    }
+
+
 def _named(arm: str, folder: Path) -> Source:
     (found,) = read_runs([folder])
     found.label = arm
@@ -194,12 +201,9 @@ def _declared(
             pairs.append(StudyPair(benchmark=name, verdict="not_run", difference=found))
             continue
         found = difference(
-            there[arm],
-            there[comparison.baseline],
-            together=len(wanted),
-            level=comparison.level,
-            of_scores=comparison.outcome == "score",
-        )
+            there[arm], there[comparison.baseline],
+            together=len(wanted), level=comparison.level, of_scores=comparison.outcome == "score",
+        )  # fmt: skip
         found = _with_drift(found, name, reused)
         taken = looks.get((name, comparison.baseline, arm, comparison.outcome))
         if comparison.looks > 1 and taken is not None:
@@ -236,10 +240,10 @@ def _verdict(found: Difference, drop: float | None) -> Verdict:
 def _with_looks(found: Difference, looks: Sequence[Look]) -> Difference:
     """Return a difference as its last look found it: intervals of a fixed size do not hold where a study may stop."""
     last = looks[-1] if looks else None
+    intervals = ("low", "high", "joint_low", "joint_high")
     fields = dict.fromkeys(
-        ("low", "high", "p_value", "adjusted_p_value", "p_sign_flip", "detectable")
+        (*intervals, "value", "p_value", "adjusted_p_value", "p_sign_flip", "detectable")
     )
-    fields |= dict.fromkeys(("value", "joint_low", "joint_high"))
     if last is None:
         return found.model_copy(update=fields | {"note": "its first look is still to come"})
     return found.model_copy(

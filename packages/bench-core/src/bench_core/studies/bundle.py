@@ -21,7 +21,7 @@ import re
 import socket
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, TypeVar
 
@@ -41,14 +41,21 @@ from bench_core.run_folder.maintenance import check_run
 from bench_core.run_folder.provenance import package_versions
 from bench_core.run_folder.stored import trial_files
 from bench_core.run_folder.view import read_run, trial_path
-from bench_core.studies.declaration import read_changes, read_sealed
+from bench_core.studies.declaration import (
+    CHANGES,
+    SEALED,
+    STUDY_FILE,
+    begun_runs,
+    read_changes,
+    read_sealed,
+    run_folder,
+)
 
 __all__ = ["BUNDLE", "REPORT", "RUNS", "Bundle", "arm_folders", "unpack_bundle", "write_bundle"]
 
 BUNDLE = "bundle.json"
 REPORT = "report"
 RUNS = "runs"
-_FILE, _SEALED, _CHANGES = "study.yaml", "sealed.json", "changes.jsonl"
 _DATE = (1980, 1, 1, 0, 0, 0)
 """Of each member, so that the same study gives the same bundle."""
 _MOST_FILES = 2_000_000
@@ -101,12 +108,11 @@ def arm_folders(study: Path) -> Iterator[tuple[str, str, Path]]:
     Raises:
         InputError: The folder has no runs.
     """
-    runs = study / RUNS
-    found = sorted(runs.glob("*/*/run.json")) if runs.is_dir() else []
+    found = begun_runs(study)
     if not found:
         raise InputError(f"{study} has no runs yet: `bench-core study run {study}` begins them")
-    for file in found:
-        yield file.parent.parent.name, file.parent.name, file.parent
+    for name in found:
+        yield *name, run_folder(study, name)
 
 
 def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str] = ()) -> Bundle:
@@ -138,9 +144,9 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
         clean.digests[file_sha256(path / "run.json")] = file_sha256(copy / "run.json")
     anonymised = {}
     for name, anonymous in (
-        (_FILE, _anonymous_file),
-        (_SEALED, _anonymous_seal),
-        (_CHANGES, _anonymous_changes),
+        (STUDY_FILE, _anonymous_file),
+        (SEALED, _anonymous_seal),
+        (CHANGES, _anonymous_changes),
     ):
         if not file_inside(study, name):
             continue
@@ -219,8 +225,14 @@ class _Anonymiser:
     @classmethod
     def of(cls, study: Path, infos: Sequence[RunInfo], words: Sequence[str]) -> _Anonymiser:
         """Know this machine, those that the runs were made on, and the folders that they name."""
-        texts = [each for info in infos for each in _strings(info.model_dump(mode="json"))]
-        texts += [str(Path.home()), str(Path.cwd()), str(study.resolve())]
+        texts = [str(Path.home()), str(Path.cwd()), str(study.resolve())]
+
+        def noted(text: str) -> str:
+            texts.append(text)
+            return text
+
+        for info in infos:
+            _changed(info.model_dump(mode="json"), noted)
         homes = {
             found.group() for text in texts for found in _HOME.finditer(text) if _names(found[2])
         }
@@ -246,13 +258,7 @@ class _Anonymiser:
 
     def json(self, value: Any) -> Any:
         """Return JSON of a record."""
-        if isinstance(value, str):
-            return self.digests.get(value) or self.text(value)
-        if isinstance(value, list | tuple):
-            return [self.json(each) for each in value]
-        if isinstance(value, dict):
-            return {name: self.json(each) for name, each in value.items()}
-        return value
+        return _changed(value, lambda text: self.digests.get(text) or self.text(text))
 
     def evidence(self, data: bytes) -> bytes:
         """Return a file of a trial without known values; what is no text, such as a picture, as it is."""
@@ -277,26 +283,20 @@ def _deep(path: str) -> bool:
     return len(Path(path).parts) > 2 and _names(Path(path).name)  # the root and one folder
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON with each of its texts changed."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
-
-
-def _shortened(value: Any) -> Any:
-    """Return settings in which only the last part of an absolute path is left."""
-    if isinstance(value, str):
-        return value if "://" in value else _ABSOLUTE.sub("", value)
+        return change(value)
     if isinstance(value, list | tuple):
-        return [_shortened(each) for each in value]
+        return [_changed(each, change) for each in value]
     if isinstance(value, dict):
-        return {name: _shortened(each) for name, each in value.items()}
+        return {name: _changed(each, change) for name, each in value.items()}
     return value
+
+
+def _shortened(text: str) -> str:
+    """Return a setting in which only the last part of an absolute path is left."""
+    return text if "://" in text else _ABSOLUTE.sub("", text)
 
 
 def _copy_run(source: Path, target: Path, clean: _Anonymiser, *, evidence: bool) -> None:
@@ -326,7 +326,9 @@ def _anonymous_info(
 ) -> RunInfo:
     unnamed = {"git": None, "host": None}
     sessions = [
-        each.model_copy(update=unnamed | {"pid": None, "command": tuple(_shortened(each.command))})
+        each.model_copy(
+            update=unnamed | {"pid": None, "command": tuple(map(_shortened, each.command))}
+        )
         for each in unsealed(info, left).sessions
     ]
     (results, results_sha256), (events, events_sha256) = left["results.jsonl"], left["events.jsonl"]
@@ -341,7 +343,7 @@ def _anonymous_info(
         | {
             "sessions": tuple(sessions),
             "agent_code": code,
-            "config": _shortened(info.config),
+            "config": _changed(info.config, _shortened),
             "tasks_sha256": file_sha256(target / "tasks.jsonl"),
         }
     )
@@ -413,14 +415,7 @@ def unpack_bundle(path: Path, into: Path) -> tuple[Bundle, list[str]]:
             members = _checked_members(path, archive)
             for member in members:
                 _unpack(archive, member, into / member.filename)
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-        ValueError,
-    ) as error:
+    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError) as error:
         if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
             raise InputError(
                 f"{path}: its members have one name for a file and a folder, which no export writes; "

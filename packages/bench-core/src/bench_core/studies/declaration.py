@@ -25,22 +25,27 @@ from bench_core.studies.reuse import ReusedArm
 from bench_core.studies.study_file import Study, load_study
 
 __all__ = [
+    "CHANGES",
+    "SEALED",
+    "STUDY_FILE",
     "DeclaredLooks",
     "SealedBenchmark",
     "SealedStudy",
     "StudyChange",
     "Verification",
+    "begun_runs",
     "declared_study",
     "note_changes",
     "read_changes",
     "read_reused",
     "read_sealed",
+    "require_sealed",
     "run_folder",
     "seal",
     "verify_study",
 ]
 
-_FILE, _SEALED, _CHANGES = "study.yaml", "sealed.json", "changes.jsonl"
+STUDY_FILE, SEALED, CHANGES = "study.yaml", "sealed.json", "changes.jsonl"
 _SHOWN_LINES = 40
 
 
@@ -143,6 +148,12 @@ def run_folder(study: Path, name: RunName) -> Path:
     return study / "runs" / name.benchmark / name.arm
 
 
+def begun_runs(study: Path) -> list[RunName]:
+    """Return the runs of a study that were begun, by name."""
+    found = sorted((study / "runs").glob("*/*/run.json"))
+    return [RunName(each.parent.parent.name, each.parent.name) for each in found]
+
+
 def read_sealed(folder: Path) -> SealedStudy | None:
     """Return the declaration of the study in a folder; None if it is not sealed yet.
 
@@ -150,14 +161,28 @@ def read_sealed(folder: Path) -> SealedStudy | None:
         InputError: It cannot be read.
     """
     try:
-        return SealedStudy.model_validate_json((folder / _SEALED).read_bytes())
+        return SealedStudy.model_validate_json((folder / SEALED).read_bytes())
     except FileNotFoundError:
         return None
     except ValidationError as error:
         raise InputError(
-            f"{folder / _SEALED} is not what a study wrote ({problems_of(error, SealedStudy, kind='key')}): "
+            f"{folder / SEALED} is not what a study wrote ({problems_of(error, SealedStudy, kind='key')}): "
             "restore it from a copy"
         ) from error
+
+
+def require_sealed(folder: Path) -> SealedStudy:
+    """Return the declaration of the study in a folder.
+
+    Raises:
+        InputError: There is none, or it cannot be read.
+    """
+    sealed = read_sealed(folder)
+    if sealed is None:
+        raise InputError(
+            f"{folder} has no sealed study: `bench-core study run FILE --out {folder}` begins one"
+        )
+    return sealed
 
 
 def read_changes(folder: Path) -> tuple[StudyChange, ...]:
@@ -180,7 +205,7 @@ def read_reused(folder: Path) -> dict[RunName, ReusedArm]:
 
 def declared_study(folder: Path) -> Study:
     """Return the study as it was declared."""
-    return load_study(folder / _FILE)
+    return load_study(folder / STUDY_FILE)
 
 
 def seal(
@@ -229,8 +254,8 @@ def seal(
         looks=looks,
         reused=tuple(reused),
     )
-    write_atomic(folder / _FILE, study.source)
-    write_atomic(folder / _SEALED, sealed.model_dump_json(indent=2).encode())
+    write_atomic(folder / STUDY_FILE, study.source)
+    write_atomic(folder / SEALED, sealed.model_dump_json(indent=2).encode())
     return sealed
 
 
@@ -264,6 +289,7 @@ def note_changes(
         said.append(f"versions: {', '.join(moved)}")
     if not said:
         return None
+    earlier = _change_lines(folder)
     change = StudyChange(
         time=datetime.now(timezone.utc),
         text="; ".join(said),
@@ -271,11 +297,14 @@ def note_changes(
         source=new,
         versions=now,
         reused=tuple(reused),
-        after=_digest_of_last(folder),
+        after=hashlib.sha256(
+            earlier[-1] if earlier else (folder / SEALED).read_bytes()
+        ).hexdigest(),
     )
     # whole or not at all: a process that dies here leaves no torn line
-    lines_ = [*_change_lines(folder), change.model_dump_json().encode()]
-    write_atomic(folder / _CHANGES, b"\n".join(lines_) + b"\n")
+    write_atomic(
+        folder / CHANGES, b"\n".join([*earlier, change.model_dump_json().encode()]) + b"\n"
+    )
     return change
 
 
@@ -285,28 +314,19 @@ def verify_study(folder: Path) -> Verification:
     Raises:
         InputError: There is no sealed study.
     """
-    sealed = read_sealed(folder)
-    if sealed is None:
-        raise InputError(
-            f"{folder} has no sealed study: `bench-core study run FILE --out {folder}` seals one"
-        )
-    problems = []
-    if not (folder / _FILE).is_file() or file_sha256(folder / _FILE) != sealed.sha256:
-        problems.append(f"{_FILE} is not the file that was sealed: restore it from a copy")
+    sealed, problems = require_sealed(folder), []
+    if not (folder / STUDY_FILE).is_file() or file_sha256(folder / STUDY_FILE) != sealed.sha256:
+        problems.append(f"{STUDY_FILE} is not the file that was sealed: restore it from a copy")
     problems += _chain_problems(folder)
     reused = read_reused(folder)
     for name, arm in reused.items():
         file = run_folder(folder, name) / "run.json"
         if not file.is_file() or file_sha256(file) != arm.sha256:
             problems.append(f"{name}: its run is not the one that was taken from {arm.source}")
-    first: datetime | None = None
-    for path in sorted((folder / "runs").glob("*/*/run.json")):
-        name = RunName(path.parent.parent.name, path.parent.name)
-        info = read_run(path.parent).info
+    infos = {name: read_run(run_folder(folder, name)).info for name in begun_runs(folder)}
+    for name, info in infos.items():
         problems += _differences(name, info, sealed)
-        if name in reused:
-            continue
-        first = info.started if first is None else min(first, info.started)
+    first = min((info.started for name, info in infos.items() if name not in reused), default=None)
     if first is not None and first < sealed.time:
         problems.append(
             f"the first trial began at {first}, before the study was sealed at {sealed.time}"
@@ -318,13 +338,13 @@ def verify_study(folder: Path) -> Verification:
 
 def _chain_problems(folder: Path) -> Iterator[str]:
     """Yield what was altered in, or taken out of, the lines that tell of changes."""
-    before = hashlib.sha256((folder / _SEALED).read_bytes()).hexdigest()
+    before = hashlib.sha256((folder / SEALED).read_bytes()).hexdigest()
     for number, line in enumerate(_change_lines(folder), start=1):
         change = _change(folder, number, line)
         if change.after != before:
-            yield f"{_CHANGES}, line {number}: what it follows was altered or taken out"
+            yield f"{CHANGES}, line {number}: what it follows was altered or taken out"
         if change.sha256 != hashlib.sha256(change.source.encode()).hexdigest():
-            yield f"{_CHANGES}, line {number}: its file is not the one of its digest"
+            yield f"{CHANGES}, line {number}: its file is not the one of its digest"
         before = hashlib.sha256(line).hexdigest()
 
 
@@ -382,17 +402,12 @@ def _change(folder: Path, number: int, line: bytes) -> StudyChange:
         return StudyChange.model_validate_json(line)
     except ValidationError as error:
         raise InputError(
-            f"{folder / _CHANGES}, line {number}, is not what a study wrote "
+            f"{folder / CHANGES}, line {number}, is not what a study wrote "
             f"({problems_of(error, StudyChange, kind='key')}): restore it from a copy"
         ) from error
 
 
 def _change_lines(folder: Path) -> list[bytes]:
     with contextlib.suppress(FileNotFoundError):
-        return (folder / _CHANGES).read_bytes().splitlines()
+        return (folder / CHANGES).read_bytes().splitlines()
     return []
-
-
-def _digest_of_last(folder: Path) -> str:
-    lines = _change_lines(folder)
-    return hashlib.sha256(lines[-1] if lines else (folder / _SEALED).read_bytes()).hexdigest()

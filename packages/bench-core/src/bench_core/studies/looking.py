@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from typing_extensions import Self
 
@@ -15,24 +14,6 @@ from bench_core.studies.order import RunName
 from bench_core.studies.study_file import Study
 
 __all__ = ["StudyLooks"]
-
-
-@dataclass
-class _Outcomes:
-    """What a run's trials came to so far."""
-
-    scores: defaultdict[str, dict[int, float | None]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-
-    def of(self, outcome: str, tasks: Iterable[str]) -> dict[str, list[float]]:
-        found = {
-            task: [each for _, each in sorted(self.scores[task].items()) if each is not None]
-            for task in tasks
-        }
-        if outcome == "success_rate":
-            found = {task: [float(s >= SUCCESS_SCORE) for s in own] for task, own in found.items()}
-        return {task: own for task, own in found.items() if own}
 
 
 class StudyLooks:
@@ -53,7 +34,7 @@ class StudyLooks:
         self._declared = declared
         self._trials = trials
         self._needed = frozenset(needed)
-        self._outcomes: defaultdict[RunName, _Outcomes] = defaultdict(_Outcomes)
+        self._scores = defaultdict[tuple[RunName, str], dict[int, float | None]](dict)
         self._done: list[list[Look]] = [[] for _ in declared]
 
     @classmethod
@@ -72,7 +53,7 @@ class StudyLooks:
         """Count a trial and return the looks that it completes."""
         if not self._declared or not result.status.done:
             return []
-        self._outcomes[name].scores[result.task_id][result.trial] = result.score
+        self._scores[name, result.task_id][result.trial] = result.score
         found = []
         for pair, done in zip(self._declared, self._done, strict=True):
             if name not in _runs_of(pair):
@@ -107,16 +88,27 @@ class StudyLooks:
 
     def _complete(self, pair: DeclaredLooks, batch: int) -> bool:
         return all(
-            len(self._outcomes[run].scores[task]) >= self._trials
+            len(self._scores[run, task]) >= self._trials
             for run in _runs_of(pair)
             for task in pair.plan.batches[batch]
         )
 
     def _look(self, pair: DeclaredLooks, number: int) -> Look:
         tasks = [task for batch in pair.plan.batches[:number] for task in batch]
-        baseline, arm = (self._outcomes[run].of(pair.outcome, tasks) for run in _runs_of(pair))
+        baseline, arm = (self._outcomes(run, pair.outcome, tasks) for run in _runs_of(pair))
         scores = {task: tuple(own) for task, own in baseline.items()}
         return look_at(pair.plan.model_copy(update={"baseline_scores": scores}), number, arm)
+
+    def _outcomes(self, run: RunName, outcome: str, tasks: Iterable[str]) -> dict[str, list[float]]:
+        """Return of each task with scores what its trials came to so far."""
+        found = {}
+        for task in tasks:
+            own = [each for _, each in sorted(self._scores[run, task].items()) if each is not None]
+            if outcome == "success_rate":
+                own = [float(each >= SUCCESS_SCORE) for each in own]
+            if own:
+                found[task] = own
+        return found
 
 
 def _runs_of(pair: DeclaredLooks) -> tuple[RunName, RunName]:

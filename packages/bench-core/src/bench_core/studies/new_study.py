@@ -12,6 +12,7 @@ from typing import Any
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
 from bench_core.run_folder.view import read_run
+from bench_core.studies.study_file import keys_of_run
 
 __all__ = ["write_study"]
 
@@ -57,15 +58,8 @@ def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
                 f"{view.path} ran other tasks of {info.benchmark}, or on another world, than a run before it: "
                 "a study compares arms on the same tasks, so leave one of them out"
             )
-        config = dict(info.config)
-        found = {
-            "agent": info.agent,
-            "model": info.model,
-            "dialect": config.get("dialect"),
-            "options": config.get("agent_options"),
-        }
-        arm = {name: value for name, value in found.items() if value is not None}
-        kept: dict[str, Any] = dict(config.get("limits") or {})  # type: ignore[arg-type]  # of JSON
+        arm = keys_of_run(info)
+        kept: dict[str, Any] = dict(info.config.get("limits") or {})  # type: ignore[arg-type]  # of JSON
         known_as = (
             name
             for name, own in limits.items()

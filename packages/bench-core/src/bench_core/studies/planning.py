@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
@@ -16,19 +17,19 @@ from bench_core.discovery import load_benchmark
 from bench_core.errors import BenchError, InputError, NotEstimableError, causes
 from bench_core.files.temporary import temporary_folder
 from bench_core.models import published_prices
-from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, Usage
+from bench_core.records import SUCCESS_SCORE, Record, RunInfo, Task, TrialResult, Usage
 from bench_core.records.problems import place_of
 from bench_core.run_folder.view import RunView, read_run
 from bench_core.runs.prepare import Purpose
 from bench_core.runs.resume import tasks_of_run
 from bench_core.statistics.planning import (
-    Plan,
     Templates,
     Variability,
     plan,
     power_of,
     tasks_needed,
 )
+from bench_core.studies.order import RunName
 from bench_core.studies.reuse import comparable_source, reused_names
 from bench_core.studies.run import check_planned, planned_runs
 from bench_core.studies.study_file import DeclaredComparison, Study, StudyFileError
@@ -198,45 +199,20 @@ def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> Stud
         try:
             with each.prepared(Purpose.TASKS) as ready:
                 own, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
-                spec, benchmark = ready.spec, ready.benchmark.name
         except InputError as error:
             raise InputError(_problem(study, name.benchmark, name.arm, error)) from error
         tasks[name.benchmark] = list(own)
         begun = read_run(each.out) if (each.out / "run.json").exists() else None
-        alike = [
+        spec = ready.spec
+        similar = [
             view
             for view in known
-            if (view.info.benchmark, view.info.agent, view.info.model)
-            == (benchmark, spec.agent, spec.model)
+            if (view.info.benchmark, view.info.agent) == (ready.benchmark.name, spec.agent)
         ]
-        views[name] = found = [begun] if begun is not None and begun.results else alike
-        trials = len(own) * study.trials
-        left = trials if begun is None else len(begun.standings.remaining())
-        seconds, dollars = _mean_cost(found)
-        usages = [
-            result.usage
-            for view in known
-            if (view.info.benchmark, view.info.agent) == (benchmark, spec.agent)
-            for result in view.results.values()
-        ]
-        own_cost, price = dollars is not None, None
-        if spec.model is not None and not own_cost:
-            price = (
-                _price(spec.model, [Usage(requests=1000, input_tokens=_MILLION)]),
-                _price(spec.model, [Usage(requests=1000, output_tokens=_MILLION)]),
-            )
-            dollars = _price(spec.model, usages)
+        alike = [view for view in similar if view.info.model == spec.model]
+        views[name] = [begun] if begun is not None and begun.results else alike
         costs.append(
-            RunCost(
-                benchmark=name.benchmark,
-                arm=name.arm,
-                trials=trials,
-                left=left,
-                hours=None if seconds is None else left * seconds / _HOUR_S,
-                dollars=None if dollars is None else left * dollars,
-                priced=dollars is not None and not own_cost,
-                price=None if price is None or None in price else price,
-            )
+            _run_cost(name, len(own) * study.trials, begun, views[name], similar, spec.model)
         )
     plans, notes = [], []
     for comparison in study.comparisons:
@@ -281,39 +257,35 @@ def plan_comparison(
     """
     pairs = len(comparison.arms) * len(comparison.benchmarks)
     sides = 1 if comparison.sides == "difference" else 2
-    level = 1.0 - sides * (1.0 - comparison.level) / pairs
     sizes = Counter(task.template or (task.task_id,) for task in tasks)
-    templates = Templates.of([*sizes.values()])
-
-    def with_trials(number: int) -> Plan:
-        return plan(len(tasks), number, variability=variability, templates=templates, level=level)
-
-    found = ComparisonPlan(
+    given: Any = {
+        "variability": variability,
+        "templates": Templates.of([*sizes.values()]),
+        "level": 1.0 - sides * (1.0 - comparison.level) / pairs,
+    }
+    power, needed, more = None, None, None
+    if (drop := comparison.drop) is not None:
+        enough = (
+            number
+            for number in range(trials, _MOST_TRIALS + 1)
+            if plan(len(tasks), number, **given).detectable <= drop
+        )
+        needed = next(enough, None)
+        power = power_of(drop, len(tasks), trials, **given)
+        with suppress(NotEstimableError):
+            more = tasks_needed(drop, trials, **given)
+    return ComparisonPlan(
         benchmark=benchmark,
         baseline=comparison.baseline,
         arms=comparison.arms,
         pairs=pairs,
         tasks=len(tasks),
         trials=trials,
-        drop=comparison.drop,
-        detectable=with_trials(trials).detectable,
-    )
-    if (drop := comparison.drop) is None:
-        return found
-    enough = (n for n in range(trials, _MOST_TRIALS + 1) if with_trials(n).detectable <= drop)
-    needed = next(enough, None)
-    power = power_of(
-        drop, len(tasks), trials, variability=variability, templates=templates, level=level
-    )
-    more: int | None = None
-    with suppress(NotEstimableError):
-        more = tasks_needed(drop, trials, variability=variability, templates=templates, level=level)
-    return found.model_copy(
-        update={
-            "power": power,
-            "missing": None if needed is None else needed - trials,
-            "tasks_needed": more,
-        }
+        drop=drop,
+        detectable=plan(len(tasks), trials, **given).detectable,
+        power=power,
+        missing=None if needed is None else needed - trials,
+        tasks_needed=more,
     )
 
 
@@ -328,15 +300,42 @@ def _problem(study: Study, benchmark: str, arm: str, error: BenchError) -> str:
     return str(study.error(place, f"{arm} on {benchmark}: {error}"))
 
 
-def _mean_cost(views: Sequence[RunView]) -> tuple[float | None, float | None]:
-    """Return the mean seconds and dollars of a trial; None where nothing says so."""
-    results = [each for view in views for each in view.results.values()]
+def _run_cost(
+    name: RunName,
+    trials: int,
+    begun: RunView | None,
+    views: Sequence[RunView],
+    similar: Sequence[RunView],
+    model: str | None,
+) -> RunCost:
+    """Return what a run is expected to take, as trials of `views` did, or by the tokens of `similar` runs."""
+    left = trials if begun is None else len(begun.standings.remaining())
+    results = _results(views)
     seconds = [each.timings_s["total"] for each in results if "total" in each.timings_s]
-    dollars = [each.cost_usd for each in results if each.cost_usd is not None]
-    return (
-        statistics.fmean(seconds) if seconds else None,
-        statistics.fmean(dollars) if dollars and len(dollars) == len(results) else None,
+    paid = [each.cost_usd for each in results if each.cost_usd is not None]
+    dollars, price, priced = None, None, False
+    if paid and len(paid) == len(results):
+        dollars = statistics.fmean(paid)
+    elif model is not None:
+        dollars = _price(model, [each.usage for each in _results(similar)])
+        priced = dollars is not None
+        into = _price(model, [Usage(requests=1000, input_tokens=_MILLION)])
+        out = _price(model, [Usage(requests=1000, output_tokens=_MILLION)])
+        price = None if into is None or out is None else (into, out)
+    return RunCost(
+        benchmark=name.benchmark,
+        arm=name.arm,
+        trials=trials,
+        left=left,
+        hours=left * statistics.fmean(seconds) / _HOUR_S if seconds else None,
+        dollars=None if dollars is None else left * dollars,
+        priced=priced,
+        price=price,
     )
+
+
+def _results(views: Sequence[RunView]) -> list[TrialResult]:
+    return [each for view in views for each in view.results.values()]
 
 
 def _price(model: str, usages: Sequence[Usage]) -> float | None:
@@ -363,7 +362,7 @@ def _total(values: Sequence[float | None]) -> float | None:
 
 def _scatter(views: Sequence[RunView]) -> Variability | None:
     scores: dict[str, list[float]] = {}
-    for each in (result for view in views for result in view.results.values()):
+    for each in _results(views):
         if each.score is not None:
             scores.setdefault(each.task_id, []).append(float(each.score >= SUCCESS_SCORE))
     with suppress(NotEstimableError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,6 @@ NUMBERS = "study.json"
 """The file of a report that has all of its numbers."""
 _AGAIN = "reproduced"
 """Where the report is made once more: as deep as the first, so that its links are the same."""
-_OF_THE_MAKER = frozenset({"generator"})
 _UNREADABLE = (BenchError, OSError, ValueError)
 
 
@@ -64,7 +64,7 @@ def reproduce(path: Path, into: Path) -> Reproduction:
             differences += verify_study(into).problems
     # before trials are scored again, which leaves files in the run folders
     same, numbers = _report_again(reporter(), into)
-    rescored, unscored = 0, dict[str, int]()
+    rescored, unscored = 0, Counter[str]()
     for benchmark, arm, folder in arm_folders(into):
         name = f"runs/{benchmark}/{arm}"
         try:
@@ -76,8 +76,7 @@ def reproduce(path: Path, into: Path) -> Reproduction:
             continue
         rescored += again
         differences += found
-        for reason, number in reasons.items():
-            unscored[reason] = unscored.get(reason, 0) + number
+        unscored.update(reasons)
     return Reproduction(
         study=bundle.study,
         rescored=rescored,
@@ -92,31 +91,24 @@ def _scores_again(name: str, folder: Path, bundle: Bundle) -> tuple[int, list[st
     run = read_run(folder)
     scored = sum(each.score is not None for each in run.latest)
     if not bundle.evidence:
-        return (
-            0,
-            [],
-            {"the bundle has no files of trials (`study export --evidence`)": scored}
-            if scored
-            else {},
-        )
+        reason = "the bundle has no files of trials (`study export --evidence`)"
+        return 0, [], {reason: scored} if scored else {}
     if is_reference(run.info.benchmark):  # what a bundle names is not imported
         return 0, [], {f"{run.info.benchmark!r} is not the name of an installed benchmark": scored}
     try:
         outcome = rescore_run_sync(load_benchmark(run.info.benchmark), folder, name=_AGAIN)
     except EnvironmentFaultError as error:
         return 0, [], {str(error): scored}
-    reasons: dict[str, int] = {}
-    differences = []
+    reasons, differences = Counter[str](), []
     for each in outcome.changes:
         trial = f"{name}, task {each.task_id!r}, trial {each.trial}"
         if each.score is None:
-            reason = each.reason or "the evaluation does not say why"
-            reasons[reason] = reasons.get(reason, 0) + 1
+            reasons[each.reason or "the evaluation does not say why"] += 1
         else:
             differences.append(
                 f"{trial}: the bundle says {_score(each.score_before)}, scored again {_score(each.score)}"
             )
-    again = scored - sum(reasons.values()) - len(differences)
+    again = scored - reasons.total() - len(differences)
     return again, differences, reasons
 
 
@@ -140,7 +132,8 @@ def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
         return False, [f"the report cannot be made again: {reason}"]
     found = list(_differing(before, after, name))
     # another version of the reporter may write the same numbers in other words
-    if _maker(before) == _maker(after):
+    makers = [each.get("generator") if isinstance(each, dict) else None for each in (before, after)]
+    if makers[0] == makers[1]:
         files = {each: file_sha256(first / each) for each in plain_files(first)}
         made = {each: file_sha256(second / each) for each in plain_files(second)}
         found += [
@@ -151,15 +144,11 @@ def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
     return numbers == again, found
 
 
-def _maker(report: Any) -> Any:
-    return report.get("generator") if isinstance(report, dict) else None
-
-
 def _differing(before: Any, after: Any, place: str) -> Iterator[str]:
     """Yield where two JSON values differ, but for what made them."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
-            if name not in _OF_THE_MAKER:
+            if name != "generator":
                 yield from _differing(before.get(name), after.get(name), f"{place} {name}")
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for number, (one, other) in enumerate(zip(before, after, strict=True), 1):

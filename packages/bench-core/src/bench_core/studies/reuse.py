@@ -20,7 +20,7 @@ from bench_core.run_folder.same_run import other_settings
 from bench_core.run_folder.view import read_run
 from bench_core.runs.prepare import Purpose, prepare_installed
 from bench_core.studies.order import RunName
-from bench_core.studies.study_file import Study, StudyArm
+from bench_core.studies.study_file import Study, StudyArm, keys_of_run
 
 __all__ = ["ReusedArm", "comparable_source", "reused_names", "source_of", "take"]
 
@@ -119,20 +119,17 @@ def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequen
 
 def _other_settings(study: Study, name: RunName, info: RunInfo, out: Path) -> list[str]:
     """Return in which recorded settings a run is not what the study would run by the arm's own keys."""
-    own: Any = info.config
+    limits: Any = info.config.get("limits") or {}
     arm = StudyArm(
         name=name.arm,
-        agent=info.agent,
-        model=info.model,
-        dialect=own.get("dialect"),
-        options=own.get("agent_options", {}),
-        max_steps=own.get("limits", {}).get("max_steps"),
-        time_limit=own.get("limits", {}).get("time_limit_s"),
+        max_steps=limits.get("max_steps"),
+        time_limit=limits.get("time_limit_s"),
+        **keys_of_run(info),
     )
     benchmark = study.benchmark(name.benchmark)
     options = study.run_options(benchmark, arm, out)
     with prepare_installed(benchmark.plugin)(options, Purpose.TASKS) as ready:
-        return [*other_settings(own, ready.spec.settings(), Redactor.from_environment())]
+        return [*other_settings(info.config, ready.spec.settings(), Redactor.from_environment())]
 
 
 def _read(path: Path, tasks: Sequence[Task]) -> tuple[RunInfo, list[str]]:

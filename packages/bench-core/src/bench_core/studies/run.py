@@ -278,7 +278,7 @@ class _Session:
         self.blocks = study_order(batches, arms, trials=study.trials, seed=study.seed)
         self.looks = StudyLooks.of(study, sealed)
         self.arms = {arm.name: ArmBudget(arm_budget(arm.limits)) for arm in study.arms}
-        self.standing = _Standing()
+        known = list[TrialResult]()
         spent, longest = Spent(), 0.0
         for each in self.planned:
             if not (each.out / "run.json").exists():
@@ -291,6 +291,7 @@ class _Session:
                 max(longest, before.seconds) if each.side_by_side else longest + before.seconds
             )
             for result in run.results.values():
+                known.append(result)
                 self._count(each.name, result, before=True)
         for name in read_reused(self.folder):
             for result in read_run(run_folder(self.folder, name)).results.values():
@@ -306,9 +307,9 @@ class _Session:
                 run_id=study.name,
                 folder=str(self.folder),
                 planned=sum(len(each.arms) for each in self.blocks),
-                done=self.standing.done,
-                scored=self.standing.scored,
-                succeeded=self.standing.succeeded,
+                done=sum(each.status.done for each in known),
+                scored=sum(each.status.scored for each in known),
+                succeeded=sum(bool(each.success) for each in known),
                 workers=study.workers,
             )
         )
@@ -353,7 +354,6 @@ class _Session:
         """Count a trial's time, and take the looks that it completes."""
         arm = self.arms[name.arm]
         arm.add(Spent(seconds=result.timings_s.get("total", 0.0)))
-        self.standing.add(result)
         for pair, look in self.looks.add(name, result):
             if not before:
                 self.progress.note(
@@ -381,18 +381,6 @@ class _Session:
             decided=tuple(sorted(map(str, decided))),
             spent=self.whole.spent,
         )
-
-
-@dataclass
-class _Standing:
-    done: int = 0
-    scored: int = 0
-    succeeded: int = 0
-
-    def add(self, result: TrialResult) -> None:
-        self.done += result.status.done
-        self.scored += result.status.scored
-        self.succeeded += bool(result.success)
 
 
 def check_planned(

@@ -8,17 +8,17 @@ from pathlib import Path
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from bench_core.budgets import Spent
-from bench_core.errors import InputError
 from bench_core.files.locks import is_written
 from bench_core.records import Record
 from bench_core.run_folder.view import read_run
 from bench_core.runs.spending import spent_before
 from bench_core.statistics.looks import Look
 from bench_core.studies.declaration import (
+    begun_runs,
     declared_study,
     read_changes,
     read_reused,
-    read_sealed,
+    require_sealed,
     run_folder,
 )
 from bench_core.studies.looking import StudyLooks
@@ -95,40 +95,37 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
     Raises:
         InputError: There is no sealed study.
     """
-    sealed = read_sealed(folder)
-    if sealed is None:
-        raise InputError(
-            f"{folder} has no sealed study: `bench-core study run FILE --out {folder}` begins one"
-        )
+    sealed, study, reused = require_sealed(folder), declared_study(folder), read_reused(folder)
     now = now or datetime.now(timezone.utc)
-    counts = {each.name: each.count * sealed.trials for each in sealed.benchmarks}
-    reused = read_reused(folder)
-    names = {RunName(benchmark, arm): None for benchmark in counts for arm in sealed.arms}
-    begun = {
-        RunName(path.parent.parent.name, path.parent.name): None
-        for path in sorted((folder / "runs").glob("*/*/run.json"))
+    declared = {
+        RunName(each.name, arm): each.count * sealed.trials
+        for each in sealed.benchmarks
+        for arm in sealed.arms
     }
-    study = declared_study(folder)
+    runs = {name: read_run(run_folder(folder, name)) for name in begun_runs(folder)}
     looks = StudyLooks.of(study, sealed)
-    arms, recent, oldest = [], 0, now
-    for name in {**names, **begun}:
-        fields = {"benchmark": name.benchmark, "arm": name.arm, "added": name not in names}
-        if name not in begun:
-            planned = counts[name.benchmark]
-            arms.append(ArmStatus(**fields, state="not begun", planned=planned))
-            continue
-        run = read_run(run_folder(folder, name))
-        standings = list(run.standings)
-        state: str = run.info.sessions[-1].outcome
-        if name in reused:
-            state = "reused"
-        elif state == "running" and not is_written(run_folder(folder, name)):
-            state = "killed"
+    recent, oldest = 0, now
+    for name, run in runs.items():
         for result in run.results.values():
             looks.add(name, result)
             if result.status.done and result.started and now - result.started < _RECENT:
                 recent += 1
                 oldest = min(oldest, result.started)
+    arms = []
+    for name in {**declared, **runs}:
+        fields = {"benchmark": name.benchmark, "arm": name.arm, "added": name not in declared}
+        if name not in runs:
+            arms.append(ArmStatus(**fields, state="not begun", planned=declared[name]))
+            continue
+        run = runs[name]
+        standings = list(run.standings)
+        state: str = run.info.sessions[-1].outcome
+        if name in reused:
+            state = "reused"
+        elif name in looks.decided:
+            state = "decided"
+        elif state == "running" and not is_written(run.path):
+            state = "killed"
         arms.append(
             ArmStatus(
                 **fields,
@@ -140,13 +137,6 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
                 spent=Spent() if name in reused else spent_before(run),
             )
         )
-    decided = looks.decided
-    arms = [
-        each.model_copy(update={"state": "decided"})
-        if RunName(each.benchmark, each.arm) in decided and each.state != "reused"
-        else each
-        for each in arms
-    ]
     found = StudyStatus(
         name=sealed.name,
         folder=str(folder),

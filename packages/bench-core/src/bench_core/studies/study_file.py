@@ -25,7 +25,7 @@ from pydantic import (
 from bench_core.errors import InputError, pip_install
 from bench_core.files.atomic import folder_name
 from bench_core.models.yaml_text import YamlError, YamlExcessError, parse_yaml_with_lines
-from bench_core.records import Record, World
+from bench_core.records import Record, RunInfo, World
 from bench_core.records.problems import place_of, problems_of
 from bench_core.redaction import Redactor, is_secret_name
 from bench_core.run_spec import ExecutorSpec, TaskFilter
@@ -41,6 +41,7 @@ __all__ = [
     "StudyFile",
     "StudyFileError",
     "StudyLimits",
+    "keys_of_run",
     "load_study",
 ]
 
@@ -395,6 +396,17 @@ def load_study(path: Path, environment: Mapping[str, str] | None = None) -> Stud
     reader = _Reader(path, lines, variables)
     reader.refuse_keys(text)
     return reader.study(raw, source)
+
+
+def keys_of_run(info: RunInfo) -> dict[str, Any]:
+    """Return the keys of the arm that a run is, without its limits."""
+    found = {
+        "agent": info.agent,
+        "model": info.model,
+        "dialect": info.config.get("dialect"),
+        "options": info.config.get("agent_options"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _error(path: Path, lines: Mapping[_Place, int], place: _Place, text: str) -> StudyFileError:
