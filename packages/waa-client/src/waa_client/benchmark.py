@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.cli.doctor import Check
 from bench_core.errors import EvaluationError, InputError
-from bench_core.records import SUCCESS_SCORE
+from bench_core.protocols import Agent, TrialContext
+from bench_core.records import SUCCESS_SCORE, Step, Task, TrialResult
 from bench_core.redaction import Redactor
+from bench_core.runs import PreparedRun, Purpose, RunOptions
+from bench_core.trial import Evaluation, Evidence
+from waa_client.demonstrations import Demonstrations
 from waa_client.environment import (
     Conditions,
     DesktopEnvironment,
@@ -19,6 +25,7 @@ from waa_client.environment import (
     open_environment,
 )
 from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient, Verdict
+from waa_client.pool import VmSource
 from waa_client.results import (
     HISTORY,
     STEP_TRANSCRIPTS,
@@ -32,17 +39,6 @@ from waa_client.results import (
 from waa_client.tasks import BENCHMARK, TASKS_VARIABLE, load_tasks, task_folders
 from waa_client.timing import RealClock, SleepClock
 from waa_client.vm import VmOptions
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from bench_core.cli.doctor import Check
-    from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Step, Task, TrialResult
-    from bench_core.runs import PreparedRun, Purpose, RunOptions
-    from bench_core.trial import Evaluation, Evidence
-    from waa_client.demonstrations import Demonstrations
-    from waa_client.pool import VmSource
 
 __all__ = ["WaaBenchmark"]
 

@@ -8,16 +8,11 @@ A single file is for every task; of a folder, the file that names the task is us
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-from bench_core.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench_core.records import Task
+from bench_core.records import Record, Task
 
 _KINDS = frozenset({".txt", ".md", ".json"})
 _MOST_CHARACTERS = 100_000

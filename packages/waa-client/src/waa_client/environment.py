@@ -6,12 +6,13 @@ call it made are stored, and the score is that of the stored verdict.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
@@ -19,26 +20,22 @@ from bench_core.agents import serve_environment
 from bench_core.errors import BenchError, EnvironmentFaultError
 from bench_core.protocols import Agent, DesktopHandle, TrialContext
 from bench_core.records import SUCCESS_SCORE, AgentEnding, Record, Status, Step, Task
+from bench_core.redaction import Redactor
 from bench_core.run_folder import TRAJECTORY, TrialArtifacts
 from bench_core.trial import TrialEnvironment
 from waa_client.browser_profile import BrowserProfile, with_own_profile
+from waa_client.demonstrations import Demonstration
 from waa_client.desktop import Performed, View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, SetupReport, Verdict, new_key, world_of_vm
 from waa_client.installed import Installed, installed_on, started_programs
+from waa_client.pool import LeasedVm
 from waa_client.reset import reset, wait_for_vm
 from waa_client.results import HISTORY, STEP_TRANSCRIPTS, keep_verdict
 from waa_client.task_setup import Preparer, refuse_abandoned
 from waa_client.timing import SleepClock, Timing, timing_of
 from waa_client.user_files import UNNEEDED, unneeded_deletions, user_files
 from waa_client.vm import VmClient, VmOptions, calls
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bench_core.redaction import Redactor
-    from waa_client.demonstrations import Demonstration
-    from waa_client.pool import LeasedVm
 
 __all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from waa_client.vm import vm_url
 __all__ = ["LeasedVm", "VmPool", "VmSource"]
 
 _LONGEST_REST_S = 600.0
+_HELD_REST_S = 2.0
+_POLL_S = 0.2
 
 
 def vm_resource(url: str) -> str:
@@ -74,12 +76,21 @@ class VmSource(Protocol):
         ...
 
 
+class _HeldElsewhereError(Exception):
+    """Another process or pool of this machine has the VM."""
+
+
+def _leave(_: Resource) -> None:
+    raise _HeldElsewhereError
+
+
 class VmPool:
     """A pool of VMs, of which the one with the fewest faults is used first.
 
     A VM that could not be opened, or failed later, is paused, twice as long after each further fault,
     while working VMs take its tasks: else a dead VM, which fails at once, would take most tasks.
-    Lock files exclude other processes of this machine.
+    Lock files exclude other processes of this machine, and other pools: what they hold is left to them while
+    another VM is free.
 
     Args:
         urls: Base URLs.
@@ -123,25 +134,22 @@ class VmPool:
         that the trial leaves in the machine.
         """
         del task  # any VM can run any task
-        url = await self._take()
-        machine = LeasedVm(url=url, evaluator=self._evaluators.get(url))
-        try:
-            locked = await self._locks.acquire([Resource(name=vm_resource(url))], lambda _: None)
+        with ExitStack() as held:
+            url = await self._take(held)
+            machine = LeasedVm(url=url, evaluator=self._evaluators.get(url))
             try:
                 yield machine
-            finally:
-                locked.release()
-        except EnvironmentFaultError:
-            self._note_fault(url)
-            raise
-        else:
-            if machine.fault is not None:
+            except EnvironmentFaultError:
                 self._note_fault(url)
+                raise
             else:
-                self._faults[url], self._rests_until[url] = 0, 0.0
-        finally:
-            self._free.append(url)
-            self._changed.set()
+                if machine.fault is not None:
+                    self._note_fault(url)
+                else:
+                    self._faults[url], self._rests_until[url] = 0, 0.0
+            finally:
+                self._free.append(url)
+                self._changed.set()
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
         """Say why some tasks could get no score: there are no evaluators, or they lack what metrics need."""
@@ -152,15 +160,26 @@ class VmPool:
             )
         return unscored_at(tasks, self._evaluators.values())
 
-    async def _take(self) -> str:
+    async def _take(self, held: ExitStack) -> str:
         while True:
             url, wait_s = self._next(time.monotonic())
-            if url is not None:
-                self._free.remove(url)
+            if url is None:
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), wait_s)
+                continue
+            self._free.remove(url)
+            try:
+                locked = await self._locks.acquire([Resource(name=vm_resource(url))], _leave)
+            except BaseException as error:
+                self._free.append(url)
+                if not isinstance(error, _HeldElsewhereError):
+                    raise
+            else:
+                held.callback(locked.release)
                 return url
-            self._changed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), wait_s)
+            self._rests_until[url] = max(self._rests_until[url], time.monotonic() + _HELD_REST_S)
+            await asyncio.sleep(_POLL_S)
 
     def _next(self, now: float) -> tuple[str | None, float | None]:
         """Return a free VM, or how long to wait for one at most."""

@@ -10,9 +10,13 @@ import json
 import logging
 import re
 import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
 
 from bench_core.discovery import find_plugins
 from bench_core.errors import EnvironmentFaultError, InputError
@@ -27,19 +31,12 @@ from bench_core.machines import (
     QuarantinedError,
     machine_folder,
 )
+from bench_core.records import Task
+from bench_core.runs import KeepEvent
 from bench_core.scheduling import NoLocks
 from waa_client.capabilities import unscored_here
 from waa_client.kept_vms import give_back, open_vms, start_vm, vm_key
 from waa_client.pool import LeasedVm, VmPool
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pydantic import JsonValue
-
-    from bench_core.records import Task
-    from bench_core.runs import KeepEvent
 
 __all__ = ["ProvidedVms", "provided_vms", "read_vm_spec"]
 

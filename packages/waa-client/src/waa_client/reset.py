@@ -6,16 +6,13 @@ import asyncio
 import os
 import shlex
 import signal
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.records import World
 from waa_client.errors import VmAnswerError, VmUnreachableError, WrongWorldError
+from waa_client.timing import SleepClock, Timing
 from waa_client.vm import ServerInfo, VmClient, calls
-
-if TYPE_CHECKING:
-    from bench_core.records import World
-    from waa_client.timing import SleepClock, Timing
 
 _HOOK_S = 1800.0
 _SHOWN = 500

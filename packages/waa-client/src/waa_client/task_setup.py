@@ -11,21 +11,18 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
 from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.evaluation import SetupReport, SetupStep
+from waa_client.timing import SleepClock
 from waa_client.vm import SetupOutcome, VmClient, calls
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from waa_client.timing import SleepClock
-    from waa_client.vm.wire import VmCall
+from waa_client.vm.wire import VmCall
 
 # As vanilla, which then abandons the task.
 _TRIES = 3

@@ -109,11 +109,10 @@ def status(names: tuple[str, ...], *, as_json: bool, **where: Any) -> None:
         click.echo(json.dumps([each.model_dump(mode="json") for each in statuses], indent=2))
     else:
         rows = [
-            (each.site, each.url, each.container or "-", each.fault or "answers",
-             each.reset_by or "-")
+            (each.site, each.container, each.reset_by, each.url, each.fault or "answers")
             for each in statuses
-        ]  # fmt: skip
-        click.echo(render_table(("site", "url", "container", "state", "reset by"), rows))
+        ]
+        click.echo(render_table(("site", "container", "reset by", "url", "state"), rows))
     if any(each.fault for each in statuses):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 

@@ -12,6 +12,7 @@ import click
 from bench_core.cli.panels import option, stacked
 from bench_core.cli.tables import json_text, render_table
 from bench_core.errors import InputError
+from bench_core.terminal import counted
 
 if TYPE_CHECKING:
     from bench_core.checkers import Checker, CheckerAudit, Outcome
@@ -126,7 +127,7 @@ def audit_text(audit: CheckerAudit) -> str:
         "",
         render_table(("operator", "should be", "accepted"), operators),
         "",
-        f"{audit.checker}, seed {audit.seed}, {len(audit.tasks)} tasks",
+        f"{audit.checker}, seed {audit.seed}, {counted(len(audit.tasks), 'task')}",
         _share(audit, "wrong end states accepted", lambda a: a.wrong_accepted),
         _share(audit, "right end states refused", lambda a: a.right_refused),
     ])  # fmt: skip

@@ -18,7 +18,7 @@ from bench_core.models import PROVIDERS, published_prices
 from bench_core.records.codec import encode
 from bench_core.records.judge import Verdict
 from bench_core.redaction import Redactor
-from bench_core.terminal import plain_text
+from bench_core.terminal import counted, plain_text
 from llm_judge.records import NOT_CHECKED
 from llm_judge.states.effects import compact
 from llm_judge.verdicts.rates_by_kind import KindRow
@@ -65,7 +65,7 @@ def show_findings(found: Sequence[tuple[str, Sequence[Finding]]], *, as_json: bo
         click.echo(render_table(("severity", "finding", "case", "message"), rows))
     clean = sum(not each_ for _, each_ in found)
     if clean:
-        click.echo(f"{clean} of {len(found)} cases without a finding")
+        click.echo(f"{clean} of {counted(len(found), 'case')} without a finding")
 
 
 def show_pack(evidence: EvidencePack, *, as_json: bool) -> None:

@@ -25,8 +25,9 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench_core.agents import ActionResult
 from bench_core.errors import (
     AgentError,
     BenchError,
@@ -36,6 +37,7 @@ from bench_core.errors import (
 )
 from bench_core.faults import FaultEvidence, fault_of
 from bench_core.models import ModelError, WireCall, provider_error, published_prices
+from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask, ErrorInfo, Status, Step, Usage
 from bench_core.records.codec import decode_json
 from bench_core.run_folder import TrialArtifacts
@@ -44,11 +46,7 @@ from waa_client.actions.code import SPECIAL
 from waa_client.agents.model_calls import CallRecorder
 from waa_client.desktop import View, WaaDesktop
 from waa_client.vm import calls
-
-if TYPE_CHECKING:
-    from bench_core.agents import ActionResult
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from waa_client.vm.wire import VmCall
+from waa_client.vm.wire import VmCall
 
 USAGE_UNKNOWN = "usage_unknown"
 """Flag of results with model calls that could not be counted."""

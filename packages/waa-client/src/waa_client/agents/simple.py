@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +16,7 @@ from bench_core.agents import (
     ElementRef,
     Fail,
     LoopAgent,
+    Observation,
     RunCode,
     Wait,
     http_agent,
@@ -25,18 +27,13 @@ from bench_core.agents import (
 )
 from bench_core.errors import AgentError, InputError
 from bench_core.files import folder_name
+from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask
 from bench_core.records.problems import problems_of
 from bench_core.run_folder import TRAJECTORY
 from waa_client.desktop import View
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench_core.agents import Observation
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
-    from bench_core.records import AgentOutcome, AgentTask
-
-    Handle = BrowserHandle | DesktopHandle
+Handle = BrowserHandle | DesktopHandle
 
 __all__ = [
     "HttpAgent",
