@@ -26,9 +26,12 @@ from bench_core.runs import spent_before  # noqa: E402  # same
 from bench_core.studies import verify_study  # noqa: E402  # same
 
 _WORKERS = 3
+# so many attempts that no trial is given up: what ends their processes is this campaign
 _TOYS = """\
 name: toys
-benchmarks: {one: {benchmark: "toy_study:Coins"}, two: {benchmark: "toy_study:Coins"}}
+benchmarks:
+  one: {benchmark: "toy_study:Coins", options: {attempts: 999}}
+  two: {benchmark: "toy_study:Coins", options: {attempts: 999}}
 arms:
   a: {agent: scripted, model: "toy:cheap", options: {rate: 0.9}}
   b: {agent: scripted, model: "toy:cheap", options: {rate: 0.6}}
@@ -159,7 +162,13 @@ def main() -> int:
     broken = simulated(asked.studies, asked.seed) if asked.studies else 0
     broken += killed(_TOYS, asked.kills, asked.seed) if asked.kills else 0
     broken += (
-        killed(WORLDS.read_text("utf-8"), asked.world_kills, asked.seed) if asked.world_kills else 0
+        killed(
+            WORLDS.read_text("utf-8").replace("limit: 2}}", "limit: 2}, options: {attempts: 999}}"),
+            asked.world_kills,
+            asked.seed,
+        )
+        if asked.world_kills
+        else 0
     )
     print(f"{broken} promises broken, seed {asked.seed}")
     return 1 if broken else 0

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -267,3 +268,57 @@ def _drop_first_line(path: Path) -> None:
 
 def _edit(path: Path, name: str, value: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes end in another way there")
+def test_trials_that_were_running_when_the_study_was_killed_run_beside_none_of_any_arm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, out = tmp_path / "study.yaml", tmp_path / "out"
+    text = _FILE.replace("LIMITS", "").replace("OPTIONS", "")
+    file.write_text(f"{text}workers: 3\n", encoding="utf-8")
+    monkeypatch.setenv("TOY_SECONDS", "600")
+    program = "from bench_core.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "study", "run", str(file), "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        while len(_attempts(out)) < 3:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    monkeypatch.setenv("TOY_SECONDS", "0.005")
+    before = set(_attempts(out))
+
+    assert run_study(load_study(file), out).remaining == 0
+
+    running = set[tuple[str, ...]]()
+    for kind, trial, data in _attempts(out)[3:]:
+        if kind == "attempt_finished":
+            running.remove(trial)
+            continue
+        assert data == (("alone", trial in {each[1] for each in before}),)
+        assert not running or data == (("alone", False),)
+        running.add(trial)
+        alone = [each for each in running if each in {known[1] for known in before}]
+        assert not alone or len(running) == 1
+    assert not running
+
+
+def _attempts(out: Path) -> list[tuple[str, tuple[str, ...], tuple[tuple[str, object], ...]]]:
+    """Return kind, trial and whether it was alone of all events of attempts, in their order."""
+    found = [
+        (json.loads(line), path.parent.name)
+        for path in (out / "runs").glob("*/*/events.jsonl")
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
+    return [
+        (
+            each["kind"],
+            (arm, each["task_id"], str(each["trial"])),
+            tuple((name, value) for name, value in each["data"].items() if name == "alone"),
+        )
+        for each, arm in sorted(found, key=lambda pair: str(pair[0]["time"]))
+        if each["kind"] in {"attempt_started", "attempt_finished"}
+    ]

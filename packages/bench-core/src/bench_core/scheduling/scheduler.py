@@ -224,6 +224,11 @@ class Scheduler:
         """How many trials run now."""
         return len(self._flights)
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing runs beside a trial, so that a process that ends may be blamed on it."""
+        return self._policy.workers == 1
+
     def running(self) -> list[TrialKey]:
         """Return the trials that run now, abandoned ones too; safe to call from any thread."""
         return [flight.trial.planned.key for flight in [*self._flights, *self._abandoned_tasks]]
@@ -315,9 +320,8 @@ class Scheduler:
         )
         trial.tries += 1
         number = trial.attempts[-1].number + 1 if trial.attempts else 1
-        alone = self._policy.workers == 1
         assert flight.place is not None  # noqa: S101  # taken when it was made
-        flight.live = self._runner.start(planned, number, flight.place, alone=alone)
+        flight.live = self._runner.start(planned, number, flight.place, alone=self.alone)
         self._progress.started(planned, number)
         flight.held.when_lost(partial(flight.live.running.stop, StopReason.LEASE_LOST))
         await flight.live.running.settled()

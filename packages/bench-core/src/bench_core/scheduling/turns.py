@@ -25,6 +25,11 @@ class TurnTaker(Protocol):
         """How many trials run now."""
         ...
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing may run beside a trial of it."""
+        ...
+
     def start_next(self) -> TrialKey | None:
         """Start a trial and return which, or None if none may start now."""
         ...

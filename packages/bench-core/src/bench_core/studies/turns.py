@@ -75,7 +75,7 @@ class Group:
         for waiting, its in self._schedulers.items():
             if its.name in decided:
                 waiting.leave()
-        while self.in_flight < self._workers and self._start_one():
+        while self._start_one():
             pass
         if self._ran and not self.in_flight:
             for each in self._schedulers:
@@ -88,9 +88,15 @@ class Group:
         return bool(self._expected) or self.in_flight > 0
 
     def _start_one(self) -> bool:
+        running = self.in_flight
+        one_alone = any(each.alone and each.in_flight for each in self._schedulers)
+        if one_alone or running >= self._workers:
+            return False
         for scheduler, its_turns in sorted(
             self._schedulers.items(), key=lambda each: each[1].place
         ):
+            if running and scheduler.alone:
+                continue  # until nothing runs beside it, in no other arm either
             key = scheduler.start_next()
             if key is not None:
                 its_turns.begun.add(key)
