@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from site_faults import AUTHORITY, DEFECTS, FURTHER, OTHERS, TASKS, fronted, honest_trial
+from site_faults import AUTHORITY, DEFECTS, FURTHER, HELD_OUT, OTHERS, TASKS, fronted, honest_trial
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.run_spec import RunSpec, TaskFilter
@@ -36,7 +37,7 @@ CHEAP = (
 )
 """The trials of each run of the tests: one for each way in which a trial is marked."""
 LONG = ("slow", "slow, late")
-EACH = (*DEFECTS, *FURTHER, *OTHERS)
+EACH = (*DEFECTS, *FURTHER, *OTHERS, *HELD_OUT)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,13 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     authority = tmp_path / "authority.pem"
     AUTHORITY.cert_pem.write_to_path(str(authority))
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    own = socket.create_connection
+
+    def connect(address: tuple[str, int], *more: Any, **options: Any) -> socket.socket:
+        here = address[0].endswith(".test")  # the browser's rules say the same
+        return own(("127.0.0.1", address[1]) if here else address, *more, **options)
+
+    monkeypatch.setattr(socket, "create_connection", connect)
 
 
 def found_before(config: Any, site: str) -> tuple[bool, list[str]]:

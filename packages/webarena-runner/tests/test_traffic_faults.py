@@ -139,16 +139,42 @@ def test_a_form_for_one_password_away_from_the_login_page_is_a_lost_login(
     assert (found is not None and found.kind == "login_lost") == (lost and path != "/login")
 
 
-@pytest.mark.parametrize(("method", "refused"), [("POST", True), ("GET", False)])
-def test_a_change_that_the_data_base_refused_with_a_page_is_the_sites_fault(
-    method: str, refused: bool
+@pytest.mark.parametrize(
+    ("method", "status", "text", "refused"),
+    [
+        ("POST", 200, "SQLSTATE[25006]: Read only sql transaction", True),
+        ("GET", 200, "SQLSTATE[25006]: Read only sql transaction", False),
+        ("POST", 422, "The change you requested was rejected.", True),
+        ("POST", 422, "The name is too long.", False),
+        ("POST", 413, "", True),
+        ("POST", 400, "", False),
+    ],
+)
+def test_a_change_that_its_site_refused_whatever_it_was_is_the_sites_fault(
+    method: str, status: int, text: str, refused: bool
 ) -> None:
     shown = navigation(f"{CONFIG.site('reddit').url}/user/me/edit_biography")
     shown["request"]["method"] = method
-    text = "SQLSTATE[25006]: Read only sql transaction"
-    shown["response"] |= {"status": 200, "content": {"mimeType": "text/html", "text": text}}
+    shown["response"] |= {"status": status, "content": {"mimeType": "text/html", "text": text}}
     found = decisive_fault(recorded_requests([shown], CONFIG, ["reddit"]), [])
     assert (found is not None and found.kind == "site_error") == refused
+
+
+def test_page_that_the_task_expects_and_its_site_does_not_have_lacks_data() -> None:
+    gone = answered("/f/space", 404)
+    found = fault_of(START, gone, wanted=[expected()])
+    assert (found.kind, found.on) == ("wrong_page", "expected")
+    assert fault_of(START, answered("/f/nowhere", 404), wanted=[expected()]) is None
+    guessed = ExpectedRequest("GET", ("^__REDDIT__/f/.*$",), {}, passed=False)
+    assert fault_of(START, gone, wanted=[guessed]) is None
+
+
+def test_page_without_anything_is_not_the_sites() -> None:
+    def page(length: str) -> dict[str, Any]:
+        return answered("/f/space", 200, headers=[{"name": "Content-Length", "value": length}])
+
+    assert fault_of(START, page("0")).kind == "wrong_page"
+    assert fault_of(START, page("9")) is None
 
 
 def test_server_errors_of_other_hosts_are_none_of_the_sites(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,9 +25,14 @@ _WORLD = "proctor-requests"
 _LISTEN = f"""(() => {{
   addEventListener('beforeprint', () => told('print'));
   if (top !== self) return;
-  for (const name of {list(_PERMISSIONS)})
-    navigator.permissions?.query({{name}}).then(
-      status => status.addEventListener('change', () => status.state === 'denied' && told(name)), () => {{}});
+  const before = {{}};
+  const seen = (name, {{state}}) => {{
+    if (before[name] === 'prompt' && state === 'denied') told(name);
+    before[name] = state;
+  }};
+  globalThis.look = () => Promise.all({list(_PERMISSIONS)}.map(
+    name => navigator.permissions?.query({{name}}).then(status => (seen(name, status), [name, status]), () => {{}})));
+  look().then(all => all.forEach(each => each && (each[1].onchange = () => seen(...each))));
 }})()"""
 
 
@@ -70,6 +75,19 @@ FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
 )
 """Commands after which a page reports these events, those of `Network` apart."""
+
+
+async def look_again(send: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
+    """Let a page report the permissions that it was refused; by itself it does so only when it has the time.
+
+    Args:
+        send: Sends a command to the page, which `FOLLOW` was sent to, and returns its result.
+    """
+    frame = (await send("Page.getFrameTree", {}))["frameTree"]["frame"]["id"]
+    # the world that there is already: its name stands for it
+    world = await send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
+    look = {"expression": "look().then(() => 0)", "awaitPromise": True}
+    await send("Runtime.evaluate", look | {"contextId": world["executionContextId"]})
 
 
 def asks_for_password(url: str, status: int, headers: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from bench_core.agents.tool_calling import ToolCalling
 from bench_core.browser.options import ChromiumOptions
 from bench_core.browser.places import Places
 from bench_core.browser.trial_browser import SharedBrowser, open_own_browser
-from bench_core.dialogs import Dialogs
+from bench_core.dialogs import FOLLOW, Dialogs
 from bench_core.protocols import BrowserHandle
 from bench_core.records import AgentTask
 
@@ -51,6 +51,28 @@ async def said(live: BrowserEnvironment) -> str:
         "document.getElementById('said')?.textContent ?? ''"
     )
     return shown
+
+
+@pytest.mark.browser
+@pytest.mark.full_chromium
+async def test_refusal_is_told_at_once_also_by_a_page_that_has_no_time_to_report_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *others, (command, script) = FOLLOW
+    silent = script["source"].replace(".onchange", ".never")
+    assert silent != script["source"]
+    follow = (*others, (command, {**script, "source": silent}))
+    monkeypatch.setattr("bench_core.agents.page_changes.FOLLOW", follow)
+    shared = SharedBrowser()
+    async with shared.open(ChromiumOptions(), ignored, Places()) as browser:
+        await browser.context.new_page()
+        await browser.arm()
+        live = BrowserEnvironment(browser.context, (800, 600))
+        result = await pressed(live, url + "notification")
+        await live._tabs.page().wait_for_function("said.textContent")
+        told = (result.changed, *(await live.observe()).notices)
+        assert any(KINDS["notification"][1] in each for each in told)
+    await shared.close()
 
 
 @pytest.mark.browser

@@ -22,7 +22,7 @@ from webarena_runner.login.http_login import LoginRefusedError, log_in
 from webarena_runner.site_facts import SITE_FACTS, KnownRequest
 from webarena_runner.web import FetchedPage, WebClient
 
-_BAD_REQUEST, _SERVER_ERROR = 400, 500
+_BAD_REQUEST = 400
 _SLOW_S = 10.0
 _CLOCK_S = 3600.0
 _LANGUAGE = re.compile(r"<html\b[^>]*?\blang\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
@@ -34,7 +34,7 @@ _TITLE = re.compile(r"<title\b[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _IN_THE_WAY = re.compile(
     r"\b(under|down for|scheduled|closed for|in) maintenance\b|^maintenance( mode)?$"
     r"|\b(temporarily|service) unavailable\b|\bbe (right )?back soon\b|^just a moment\b"
-    r"|^(captcha|attention required|access denied|too many requests|security check)\b"
+    r"|^(captcha|attention required|access denied|403 forbidden|too many requests|security check)\b"
     r"|\b(are you a (robot|human)|verify (that )?you are (a )?human|not a robot)\b"
     r"|^welcome to nginx|apache2? .*default page|^index of /$|^it works!?$",
     re.IGNORECASE,
@@ -193,7 +193,7 @@ def _asked(
         yield fault("address", *told(name, asked, ended, root))
     if page is None:
         return
-    if page.status >= (_SERVER_ERROR if known.name == "front page" else _BAD_REQUEST):
+    if page.status >= _BAD_REQUEST:
         yield fault("answer", f"{page.url} answers with status {page.status}")
         return
     if why := _not_its_page(page, known):

@@ -23,6 +23,7 @@ from bench_core.serving import address_of
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.login.http_login import shows_login
+from webarena_runner.patterns import is_pattern
 from webarena_runner.recording.entries import UNFINISHED
 from webarena_runner.site_checks import Concern, SiteFault, foreign_page, told, unlisted_root
 from webarena_runner.site_facts import SITE_FACTS, SiteFacts
@@ -37,7 +38,10 @@ _KIND_OF: dict[Concern, Kind] = {
 }  # fmt: skip
 HEALTH_FILE = "site_health.json"
 """What was wrong with the sites of a trial before it or after it; absent if nothing was."""
-_REFUSAL, _UNAUTHORIZED, _TOO_MANY, _SITE_ERROR = 400, 401, 429, 500
+_REFUSAL, _UNAUTHORIZED, _SITE_ERROR = 400, 401, 500
+# A server or proxy refuses with these, whatever the request is: late, too large, for another host, too many.
+_BY_THE_SERVER = (408, 413, 421, 429, 431)
+_GONE = (404, 410)
 # They count as a lost login only where the site also asks for a login elsewhere.
 _REFUSALS = (403, 419, 422)
 # A page that is left sooner than this aborts its requests without any fault of the site.
@@ -45,7 +49,10 @@ _STALLED_MS = 10_000
 # Failures that the page or the agent's browser caused; all others are the network's or the site's.
 _LEFT = ("ERR_ABORTED", "was left before")
 _HEALTH = TypeAdapter(list[SiteFault])
-_REFUSED_CHANGE = re.compile(r"SQLSTATE\[\w+\]|(?i:read.?only (sql )?(database|transaction))")
+_REFUSED_CHANGE = re.compile(
+    r"SQLSTATE\[\w+\]|(?i:read.?only (sql )?(database|transaction)|no space left on device"
+    r"|csrf token is invalid|invalid form key|page expired|the change you requested was rejected)"
+)
 _REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
 
 
@@ -69,7 +76,7 @@ class RecordedRequest:
         url: With `__SITE__`, as in a definition, where it is below the site's URL.
         path: Its path at the site's host.
         elsewhere: What `url` would be if its host were a site's, with the site and the root to list.
-        is_refused: Whether the site refused it, possibly because there was no login.
+        status: Of its answer; -1 where there is none.
         slow: A page that was answered, but late.
     """
 
@@ -77,7 +84,7 @@ class RecordedRequest:
     method: str
     url: str
     is_page: bool
-    is_refused: bool
+    status: int
     fault: TrafficFault | None
     path: str = ""
     elsewhere: tuple[tuple[str, str, str], ...] = ()
@@ -192,7 +199,10 @@ def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> Traf
     if not asked or (expected.passed and expected.is_any and any(not e.fault for e in asked)):
         return None
     last = asked[-1]
-    if last.fault is None and last.is_refused:
+    if last.fault is None and last.status in _GONE and not any(map(is_pattern, expected.urls)):
+        gone = f"{last.method} {last.url} was answered with status {last.status}, and the task expects it"
+        return TrafficFault(kind="wrong_page", evidence=f"{gone}: data of the site may be missing")
+    if last.fault is None and last.status in _REFUSALS:
         lost = (each.fault for each in requests if each.site == last.site and each.fault)
         return next((each for each in lost if each.kind == "login_lost"), None)
     return last.fault
@@ -258,7 +268,7 @@ class _Reader:
             path=path,
             elsewhere=tuple(elsewhere),
             is_page=_is_page(request),
-            is_refused=response["status"] in _REFUSALS,
+            status=response["status"],
             fault=fault,
             slow=_late(entry) if name is not None and fault is None else None,
         )
@@ -308,8 +318,7 @@ class _Reader:
 
 def _site_error(entry: dict[str, Any]) -> TrafficFault | None:
     status = entry["response"]["status"]
-    # with 429 a site refuses because of its load, whatever the request is
-    if status < _SITE_ERROR and status != _TOO_MANY:
+    if status < _SITE_ERROR and status not in _BY_THE_SERVER:
         return None
     return _fault("site_error", entry, f"was answered with status {status}")
 
@@ -342,8 +351,11 @@ def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
     content = entry["response"].get("content") or {}
     text = str(content.get("text") or "")
     kind = str(content.get("mimeType") or "").partition(";")[0].lower()
-    if not _is_page(entry["request"]) or entry["response"]["status"] not in {200, 403}:
+    status = entry["response"]["status"]
+    if not _is_page(entry["request"]) or status not in {200, *_REFUSALS}:
         return None
+    if status == 200 and _headers(entry["response"]).get("content-length") == "0":
+        return _fault("wrong_page", entry, "was answered with an empty page")
     if kind == "application/octet-stream":
         return _fault("wrong_page", entry, f"was answered as {kind} instead of a page")
     if entry["request"]["method"] == "POST" and (refused := _REFUSED_CHANGE.search(text)):
@@ -388,5 +400,5 @@ def _is_page(request: dict[str, Any]) -> bool:
     ).startswith("text/html")
 
 
-def _headers(request: dict[str, Any]) -> dict[str, str]:
-    return {each["name"].lower(): str(each["value"]) for each in request["headers"]}
+def _headers(message: dict[str, Any]) -> dict[str, str]:
+    return {each["name"].lower(): str(each["value"]) for each in message["headers"]}

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 import json
+import socket
 import ssl
+import struct
+import threading
 import time
-from contextlib import contextmanager
+from base64 import b64encode
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import trustme
 from attempts import attempt
 from cdp_use.client import CDPClient
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import load_pem_x509_certificate
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import RequestReceived
 
 from bench_core.browser import ChromiumOptions, websocket_url
 from bench_core.records import AgentOutcome
@@ -70,6 +82,7 @@ class SiteDefect:
         certain: Whether `doctor` and the checks before a run must find it.
         broken: What the server does while the agent works.
         moved: The address that is configured, from that of the server.
+        hostile: How the connection of a page breaks while the agent works; TLS has HTTP/2 then.
     """
 
     name: str
@@ -81,6 +94,7 @@ class SiteDefect:
     limit_s: float = 60.0
     broken: FaultKind | None = None
     moved: Callable[[str], str] = str
+    hostile: Literal["reset", "stream reset", "goaway"] | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -94,6 +108,7 @@ class Front:
     site: Any
     defect: SiteDefect | None
     at_work: bool = False
+    connection: threading.local = field(default_factory=threading.local)
     server: SiteServer = field(init=False)
     other: SiteServer = field(init=False)
 
@@ -116,6 +131,74 @@ class Front:
         return self.server.origin.rpartition(":")[2]
 
 
+@dataclass(eq=False)
+class Connections:
+    """The connections of a front: TLS and plain text at one port, with HTTP/2 where one is to break."""
+
+    front: Front
+
+    def take_over(self) -> None:
+        """Let the front's server answer by these."""
+        http = self.front.server._http
+        self._answer = http.finish_request
+        self._http2 = self.front.defect is not None and self.front.defect.hostile not in {
+            None,
+            "reset",
+        }
+        http.finish_request = self.finish_request  # type: ignore[method-assign]
+
+    def finish_request(self, request: socket.socket, client: Any) -> None:
+        """Answer a connection as it begins."""
+        self.front.connection.secure = False
+        if request.recv(1, socket.MSG_PEEK) == b"\x16":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            CERTIFICATE.configure_cert(context)
+            if self._http2:
+                context.set_alpn_protocols(["h2", "http/1.1"])
+            self.front.connection.secure = True
+            with suppress(OSError), context.wrap_socket(request, server_side=True) as secure:
+                if secure.selected_alpn_protocol() == "h2":
+                    self._answer_http2(secure)
+                else:
+                    self._answer(secure, client)
+        elif self.front.at_work and self.front.defect.hostile == "reset":  # type: ignore[union-attr]
+            request.recv(65536)
+            request.sendall(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 999\r\n\r\n<p>a"
+            )
+            request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.close()
+        else:
+            self._answer(request, client)
+
+    def _answer_http2(self, secure: ssl.SSLSocket) -> None:
+        """Answer GET requests over HTTP/2, and break the first page of an agent at its middle."""
+        state = H2Connection(H2Configuration(client_side=False))
+        state.initiate_connection()
+        secure.sendall(state.data_to_send())
+        while data := secure.recv(65536):
+            for event in state.receive_data(data):
+                if not isinstance(event, RequestReceived):
+                    continue
+                headers = {k.decode(): v.decode() for k, v in event.headers}
+                headers["host"] = headers[":authority"]
+                found = self.front.handle(Request(headers[":method"], headers[":path"], headers))
+                answer = [
+                    (":status", str(found.status)),
+                    *((k.lower(), v) for k, v in found.headers),
+                ]
+                state.send_headers(event.stream_id, answer)
+                broken = self.front.at_work and headers.get("sec-fetch-dest") == "document"
+                state.send_data(event.stream_id, found.body[: 99 if broken else None], not broken)
+                if broken and self.front.defect.hostile == "goaway":  # type: ignore[union-attr]
+                    state.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+                    secure.sendall(state.data_to_send())
+                    return
+                if broken:
+                    state.reset_stream(event.stream_id, ErrorCodes.INTERNAL_ERROR)
+            secure.sendall(state.data_to_send())
+
+
 @contextmanager
 def fronted(
     world: BuiltInWorld, name: str, defect: SiteDefect | None
@@ -125,13 +208,8 @@ def fronted(
     site.reset()
     front = Front(world, site, defect)
     front.server, front.other = SiteServer(front, site.hostname), SiteServer(site, site.hostname)
-    if defect is not None and defect.secure:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        AUTHORITY.issue_cert(site.hostname).configure_cert(context)
-        http = front.server._http
-        http.socket = context.wrap_socket(
-            http.socket, server_side=True, do_handshake_on_connect=False
-        )
+    if defect is not None and (defect.secure or defect.hostile):
+        Connections(front).take_over()
     front.server.start()
     front.other.start()
     config = environment_of(world).config
@@ -150,6 +228,17 @@ def fronted(
 
 
 AUTHORITY = trustme.CA()
+CERTIFICATE = AUTHORITY.issue_cert(
+    *(f"{each}.{end}" for each in TASKS for end in ("localhost", "test"))
+)
+
+
+def trusted() -> str:
+    """Return Chromium's switch that trusts the certificate, so that it counts as one without errors."""
+    key = load_pem_x509_certificate(CERTIFICATE.cert_chain_pems[0].bytes()).public_key()
+    written = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digest = b64encode(hashlib.sha256(written).digest()).decode()
+    return f"--ignore-certificate-errors-spki-list={digest}"
 
 
 async def honest_trial(
@@ -179,7 +268,8 @@ async def honest_trial(
 
     secure = front.defect is not None and front.defect.secure
     options = ChromiumOptions(
-        ignore_certificate_errors=secure and "self-signed" not in str(front.defect),
+        host_resolver_rules="MAP *.test 127.0.0.1",
+        extra_arguments=(trusted(),) if secure and "self-signed" not in str(front.defect) else (),
     )
     return await attempt(
         world, folder, deed, TASKS[name], time_limit_s=limit_s,
@@ -229,6 +319,13 @@ def to_https(front: Front, request: Request) -> Response | None:
         b"",
         [("Location", f"{front.server.origin}{request.target}".replace("http:", "https:"))],
     )
+
+
+def hsts(front: Front, request: Request) -> Response | None:
+    """Lead from the plain front page to TLS, where browsers are told to use nothing else."""
+    if getattr(front.connection, "secure", False):
+        return headed("Strict-Transport-Security", lambda: "max-age=600")(front, request)
+    return redirect(f"https://{request.headers['host']}/") if request.path == "/" else None
 
 
 def to_prefix(front: Front, request: Request) -> Response | None:
@@ -334,7 +431,7 @@ DEFECTS = [
     SiteDefect("redirect by path", "gitlab", to_prefix),
     SiteDefect("redirect by host, late", "gitlab", to_host("www.gitlab.localhost"), late=True),
     SiteDefect("redirect of a map", "map", to_host("www.map.localhost")),
-    SiteDefect("HSTS of another service", "gitlab", to_https, late=True),
+    SiteDefect("HSTS", "shopping", hsts, secure=True, moved=lambda url: url.replace("https:", "http:").replace(".localhost", ".test")),
     SiteDefect("login ends", "gitlab", expired, late=True),
     SiteDefect("login form is gone", "reddit", answering(200, "/login", text=_MAINTENANCE)),
     SiteDefect("slow", "shopping", slow(1.0), limit_s=6.0),
@@ -468,3 +565,77 @@ OTHERS = [
     SiteDefect("data base is read-only", "reddit", read_only, certain=False),
 ]  # fmt: skip
 """Written down after all of the above were found."""
+
+
+def for_browsers(_: Front, request: Request) -> Response | None:
+    """Refuse automated browsers, as a proxy against robots does."""
+    robot = "HeadlessChrome" in request.headers.get("user-agent", "")
+    return html("<title>403 Forbidden</title><h1>403 Forbidden</h1>", 403) if robot else None
+
+
+def basic(_: Front, request: Request) -> Response | None:
+    response = html("<title>401</title>", 401)
+    response.headers.append(("WWW-Authenticate", 'Basic realm="staging"'))
+    return response
+
+
+def broken_gzip(front: Front, request: Request) -> Response | None:
+    response = front.own(request)
+    response.headers.append(("Content-Encoding", "gzip"))
+    response.body = gzip.compress(response.body)[:60]
+    return response
+
+
+def expired_cookies(front: Front, request: Request) -> Response | None:
+    """Set cookies that have expired, as a server does whose clock is far behind."""
+    response = front.own(request)
+    response.headers = [
+        (name, f"{value}; Expires=Mon, 01 Jan 2024 00:00:00 GMT" if name == "Set-Cookie" else value)
+        for name, value in response.headers
+    ]
+    return response
+
+
+def on_change(status: int, text: str) -> Change:
+    """Answer a change of the user's with a status and a page."""
+
+    def change(_: Front, request: Request) -> Response | None:
+        is_change = request.method == "POST" and "/user/" in request.path
+        return html(text, status) if is_change else None
+
+    return change
+
+
+def forms_to_tls(front: Front, request: Request) -> Response | None:
+    response = front.own(request)
+    other = f"https://{request.headers['host']}/user/".encode()
+    response.body = response.body.replace(b'action="/user/', b'action="' + other)
+    return response
+
+
+_HEAD = "<!doctype html><html lang=en><title>Edit</title>"
+HELD_OUT = [
+    SiteDefect("HTTP/2 stream is reset, late", "gitlab", _own, late=True, secure=True, hostile="stream reset"),
+    SiteDefect("HTTP/2 connection goes away, late", "shopping", _own, late=True, secure=True, hostile="goaway"),
+    SiteDefect("connection is reset in a page, late", "reddit", _own, late=True, hostile="reset"),
+    SiteDefect("robots are refused", "reddit", for_browsers, certain=False),
+    SiteDefect("login as another user", "reddit", answering(403, "/user/")),
+    SiteDefect("basic authentication in front", "gitlab", basic),
+    SiteDefect("basic authentication in front of a map", "map", basic),
+    SiteDefect("gzip is broken", "shopping", broken_gzip),
+    SiteDefect("parked domain, late", "gitlab", answering(200, text=f"{_HEAD}This domain is for sale"), late=True),
+    SiteDefect("cookies have expired", "gitlab", expired_cookies),
+    SiteDefect("parts are missing", "shopping", answering(404, "/assets/")),
+    SiteDefect("half of the data", "shopping", answering(404, "/video-games"), certain=False),
+    SiteDefect("forms are refused as forged", "reddit", on_change(200, f"{_HEAD}The CSRF token is invalid."), certain=False),
+    SiteDefect("forms are refused as forged with 422", "reddit", on_change(422, f"{_HEAD}The change you requested was rejected."), certain=False),
+    SiteDefect("disk is full", "reddit", on_change(200, f"{_HEAD}write: No space left on device"), certain=False),
+    SiteDefect("changes are white pages", "reddit", on_change(200, ""), certain=False),
+    SiteDefect("a proxy refuses changes", "reddit", on_change(413, "<title>413 Request Entity Too Large</title>"), certain=False),
+    SiteDefect("another character set", "map", typed("text/html; charset=utf-16")),
+    SiteDefect("a backend never answers, late", "map", _own, late=True, broken="stall", limit_s=8.0),
+    SiteDefect("no route, late", "gitlab", answering(404, text="404 page not found"), late=True),
+    SiteDefect("forms post to TLS", "reddit", forms_to_tls, certain=False),
+    SiteDefect("white pages", "shopping", answering(200, text="")),
+]  # fmt: skip
+"""Written down after all of the above were found, too."""

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from bench_core.agents.browser_tabs import Tabs, title_of
 from bench_core.agents.page_nodes import Nodes
-from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, asks_for_password
+from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, asks_for_password, look_again
 
 _MOST_WORDS = 500
 _COMMIT_S = 2.0
@@ -28,8 +28,9 @@ class _Shown(NamedTuple):
 
 @dataclass
 class _UnderWay:
-    """What a tab has begun: to load another document, and to open so many tabs."""
+    """What a tab has begun: to load another document, and to open so many tabs; and its line to the browser."""
 
+    session: Any
     loading: bool = False
     opening: int = 0
 
@@ -56,6 +57,7 @@ class Changes:
         shown = {page: await self._look(page)}
         if await self._settled(page):
             shown[page] = await self._look(page)
+        await self._look_again(page)
         found = self.dialogs.take()
         pages, known = self._tabs.pages(), self._known
         front = self._tabs.page()
@@ -93,6 +95,13 @@ class Changes:
         except (Error, asyncio.TimeoutError):
             return None  # it is on its way to another one, or stands still
         return _Shown(document, urlsplit(page.url).path)
+
+    async def _look_again(self, page: Any) -> None:
+        from playwright.async_api import Error
+
+        if page in self._under_way:
+            with suppress(Error, asyncio.TimeoutError):  # as above
+                await asyncio.wait_for(look_again(self._under_way[page].session.send), _COMMIT_S)
 
     async def _settled(self, page: Any) -> bool:
         """Wait for a navigation that has begun and for a tab that is being opened; return whether there was one."""
@@ -147,7 +156,7 @@ async def _follow(page: Any, dialogs: Dialogs) -> _UnderWay:
     for command, params in FOLLOW:
         await session.send(command, params)
     main = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-    under_way = _UnderWay()
+    under_way = _UnderWay(session)
 
     def load(event: dict[str, Any], *, begun: bool) -> None:
         if event.get("frameId", event.get("frame", {}).get("id")) == main:

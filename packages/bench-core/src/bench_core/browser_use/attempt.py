@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bench_core.browser_use.cdp_handlers import fan_out
 from bench_core.browser_use.fitted_agent import PromptFilter, agent_class
 from bench_core.browser_use.session import (
+    PageWatch,
     attached_session,
     browser_answers,
     focused_target,
@@ -96,9 +97,9 @@ class Attempt:
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
             async with watched_pages(self._browser.cdp_url) as pages:
-                self._trajectory.dialogs = pages.dialogs
+                self._trajectory.pages = pages
                 async with attached_session(self._browser) as session:
-                    agent = self._agent(session, goal, exclude_actions, options)
+                    agent = self._agent(session, pages, goal, exclude_actions, options)
                     pages.stop_with(agent.stop)
                     ending = await self._work(agent)
                     focused = focused_target(session)
@@ -108,7 +109,12 @@ class Attempt:
         return await self._outcome(agent.history, ending, pages.lost)
 
     def _agent(
-        self, session: Any, goal: str, exclude_actions: Sequence[str], options: dict[str, Any]
+        self,
+        session: Any,
+        pages: PageWatch,
+        goal: str,
+        exclude_actions: Sequence[str],
+        options: dict[str, Any],
     ) -> Any:
         from browser_use import Agent, Tools  # 1.5 s
 
@@ -124,7 +130,7 @@ class Attempt:
 
         @tools.action(ANSWER_DIALOG)  # type: ignore[untyped-decorator]  # browser-use's are not typed
         async def answer_dialog(accept: bool, text: str | None = None) -> str:
-            return self._trajectory.dialogs.answer_next(accept=accept, text=text)
+            return pages.dialogs.answer_next(accept=accept, text=text)
 
         # browser-use takes its own tool away where every step has a picture, or none has.
         absent = {"screenshot"} if options.get("use_vision", True) != "auto" else set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from bench_core.browser import websocket_url
 from bench_core.browser.connection import CdpConnection, CdpError
 from bench_core.browser_use.patch import SharedPatch
 from bench_core.browser_use.release import release_session
-from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs
+from bench_core.dialogs import FOLLOW, PAGE_EVENTS, Dialogs, look_again
 from bench_core.errors import BrowserError
 from bench_core.files.removal import remove_folder
 from bench_core.files.temporary import owned_folder
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
 _PAGE_S = 10.0
+_REPORT_S = 2.0
 
 
 @asynccontextmanager
@@ -127,6 +128,14 @@ class PageWatch:
         if params["targetId"] in self._pages:
             self.lost = f"the page {self._pages[params['targetId']]} crashed"
             self._on_lost()
+
+    async def look_again(self) -> None:
+        """Let the pages report what they have not said yet."""
+        for page in list(self._pages):
+            if session := self._sessions.get(page):
+                send = partial(self._connection.call, session=session, timeout_s=_REPORT_S)
+                with suppress(BrowserError):  # closed meanwhile, or it stands still
+                    await look_again(send)
 
     def stop_with(self, on_lost: Callable[[], None]) -> None:
         """Name what to call when a page has crashed."""

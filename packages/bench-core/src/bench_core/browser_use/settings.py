@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import pkgutil
 import sys
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
@@ -77,6 +78,10 @@ def import_browser_use() -> Any:
     try:
         module = importlib.import_module("browser_use")
         session = importlib.import_module("browser_use.browser.session")
+        # a session would load these while the time runs in which it must attach
+        watchdogs = importlib.import_module("browser_use.browser.watchdogs")
+        for each in pkgutil.iter_modules(watchdogs.__path__, f"{watchdogs.__name__}."):
+            importlib.import_module(each.name)
     except ImportError as error:
         raise InputError(
             f"browser-use does not import: {error}; `{pip_install('bench-core[browser-use]')}` adds it"

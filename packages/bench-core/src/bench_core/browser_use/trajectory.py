@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.dialogs import Dialogs
 from bench_core.records import SeenElement, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bench_core.browser_use.session import PageWatch
     from bench_core.browser_use.watch import ModelWatch
 
 _KEPT_ELEMENTS = 500
@@ -29,13 +29,13 @@ class Trajectory:
     Attributes:
         steps: How many there are so far.
         left_out: How many actions the model asked for that were not carried out.
-        dialogs: Have what pages asked for, from when the browser is watched.
+        pages: They have what they asked for, from when the browser is watched.
     """
 
     def __init__(self, folder: Path, watch: ModelWatch) -> None:
         self.steps = 0
         self.left_out = 0
-        self.dialogs = Dialogs()
+        self.pages: PageWatch | None = None
         self._artifacts = TrialArtifacts(folder)
         self._watch = watch
         self._counted = watch.usage
@@ -59,7 +59,10 @@ class Trajectory:
         self._seen = len(items)
         if not ended:
             return
-        told = self.dialogs.take()
+        told: tuple[str, ...] = ()
+        if self.pages is not None:
+            await self.pages.look_again()
+            told = self.pages.dialogs.take()
         agent.browser_session._closed_popup_messages[:] = told
         for item in ended[:-1]:
             self._append(item, ())

@@ -24,7 +24,8 @@ _FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
 # where a password is changed one form asks for several; beside a login there may be a registration
 _STATE = """document.readyState !== 'complete' ? null
-  : [document, ...document.forms].some(each => each.querySelectorAll('input[type=password]').length === 1)
+  : performance.getEntriesByType('navigation')[0]?.responseStatus >= 400
+  || [document, ...document.forms].some(each => each.querySelectorAll('input[type=password]').length === 1)
   ? 'out' : 'in'"""
 
 
