@@ -825,6 +825,8 @@ def main() -> int:
     if options.cell:
         world, name, expected = options.cell
         return cell(world, name, json.loads(expected), briefly=options.briefly)
+    for each in (INT, HUP):  # which a shell's background job may ignore, and all that it starts
+        signal.signal(each, signal.SIG_DFL if each is HUP else signal.default_int_handler)
     places = CHEAPEST if options.cheapest else options.places
     cells = [(world, name) for world in options.worlds for name in places]
     counts: Counter[str] = Counter()

@@ -224,6 +224,7 @@ def group_that_raises(error: BaseException) -> click.Group:
         (ConnectionRefusedError(111, "Connection refused"), 1),
         (MemoryError(), 1),
         (RuntimeError("can't start new thread"), 1),
+        (RuntimeError("unable to start watchdog thread"), 1),
         (KeyboardInterrupt(), 130),
     ],
     ids=lambda value: type(value).__name__,

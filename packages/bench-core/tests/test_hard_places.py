@@ -271,6 +271,22 @@ def test_a_run_may_open_as_many_files_as_it_needs_or_is_refused(
     assert ends in (done.stdout + done.stderr).splitlines()[-1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+@pytest.mark.parametrize("kind", ["DATA", "AS"])
+@pytest.mark.parametrize(("most_mb", "refused"), [(511, True), (512, False)])
+def test_a_run_in_a_browser_is_refused_where_a_process_has_too_little_memory(
+    kind: str, most_mb: int, *, refused: bool
+) -> None:
+    code = (
+        "import resource; from bench_core.files.space import require_memory\n"
+        f"resource.setrlimit(resource.RLIMIT_{kind}, ({most_mb} << 20,) * 2)\n"
+        "require_memory(); print('it may begin')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ends = f"only {most_mb} MB of memory" if refused else "it may begin"
+    assert ends in (done.stdout + done.stderr).splitlines()[-1]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_disk_that_cannot_be_written_is_one_sentence_with_the_path() -> None:
     @runner_group("chatty", "1")

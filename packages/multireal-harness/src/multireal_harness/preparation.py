@@ -11,6 +11,7 @@ from typing import Any
 
 from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
+from bench_core.files import require_memory
 from bench_core.protocols import Judge
 from bench_core.records import Task
 from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
@@ -43,6 +44,8 @@ def prepared_run(
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
+    if purpose.checks:
+        require_memory()
     options = MultiRealRunOptions.from_mapping(given)
     built_in = options.world == "built-in"
     if options.faults and not built_in:

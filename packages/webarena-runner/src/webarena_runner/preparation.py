@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench_core.errors import InputError
+from bench_core.files import require_memory
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, Purpose, RunEnvironment, RunOptions
 from bench_core.scheduling import FileLocks, NoLocks
@@ -36,6 +37,8 @@ def prepared_run(
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
     """
+    if purpose.checks:
+        require_memory()
     chosen = WebArenaRunOptions.from_mapping(given).with_ids(load_tasks())
     chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
     on_sites = _on_built_in if chosen.world == "built-in" else _on_real

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    import asyncio
+from typing import NamedTuple
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F

@@ -11,17 +11,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_core.browser_use.patch import SharedPatch
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    Handler = Callable[[Any, str | None], Any]
-
+Handler = Callable[[Any, str | None], Any]
 LOG = logging.getLogger(__name__)
 
 SHARED_EVENTS = ("Page.lifecycleEvent", "Network.*")

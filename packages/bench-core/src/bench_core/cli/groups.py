@@ -18,6 +18,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.tables import echo_wrapped
 from bench_core.errors import BenchError, InputError
+from bench_core.files.space import is_exhausted
 from bench_core.scheduling.interrupts import SIGNALS, handlers_given_back
 from bench_core.terminal import plain_lines
 
@@ -128,7 +129,7 @@ class BenchGroup(click.Group):
             _interrupt_no_more()
             ctx.exit(exit_codes.INTERRUPTED)
         except Exception as error:  # the outermost border: Python would exit with 1
-            if str(error).startswith("can't start new thread"):
+            if is_exhausted(error):
                 raise CommandFailed(_NOTHING_LEFT) from error
             _show_traceback(error)
             ctx.exit(exit_codes.CRASHED)

@@ -6,7 +6,6 @@ trials that need the same thing wait, whether the run stops - is a row's. Whoeve
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from bench_core.errors import (
     causes,
 )
 from bench_core.faults.provider_errors import error_kind
+from bench_core.files.space import is_exhausted
 from bench_core.records import ErrorInfo, Status, TrialResult
 from bench_core.records.vocabulary import MEANINGS, FailureMode
 
@@ -224,19 +224,6 @@ class FaultEvidence:
     unserved: EnvironmentFaultError | None = None
 
 
-_EXHAUSTED = frozenset(
-    {
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.ENOMEM,
-        errno.EAGAIN,
-        errno.EROFS,
-    }
-)
-
-
 def fault_of(evidence: FaultEvidence) -> FaultKind:
     """Return the row of what happened.
 
@@ -255,7 +242,7 @@ def _name_of(evidence: FaultEvidence) -> str:
     if isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
-        ours = not evidence.own_process and _is_exhausted(error)
+        ours = not evidence.own_process and is_exhausted(error)
         name = "harness_fault" if ours else _agents_own(evidence)
     elif not fault and _ran_out(error):
         name = "harness_fault"
@@ -268,7 +255,7 @@ def _name_of(evidence: FaultEvidence) -> str:
     elif misused:
         name = "input"
     else:
-        ours = evidence.origin == "harness" or _is_exhausted(error)
+        ours = evidence.origin == "harness" or is_exhausted(error)
         name = "harness_fault" if ours else "harness_error"
     return name
 
@@ -298,20 +285,12 @@ def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:
     return error.fault
 
 
-def _is_exhausted(error: BaseException | None) -> bool:
-    """Return whether the system had no memory, thread, file or room left for the process."""
-    if isinstance(error, OSError):
-        return error.errno in _EXHAUSTED
-    text = str(error) if isinstance(error, RuntimeError) else ""
-    return isinstance(error, MemoryError) or text.startswith("can't start new thread")
-
-
 def _ran_out(error: BaseException | None) -> bool:
     """Return whether an error, however it was told, began where the system had no thread, file or room left.
 
     Memory may have been filled by what an agent left to be evaluated.
     """
-    return any(_is_exhausted(each) and not isinstance(each, MemoryError) for each in causes(error))
+    return any(is_exhausted(each) and not isinstance(each, MemoryError) for each in causes(error))
 
 
 def before_acting(result: TrialResult) -> FaultKind | None:

@@ -13,4 +13,5 @@ from .inside import plain_files as plain_files
 from .inside import read_inside as read_inside
 from .locks import FileLock as FileLock
 from .removal import remove_folder as remove_folder
+from .space import require_memory as require_memory
 from .temporary import sweep_leftovers as sweep_leftovers

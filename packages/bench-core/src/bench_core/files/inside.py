@@ -10,13 +10,11 @@ import contextlib
 import gzip
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from bench_core.errors import RefusedFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_FILE_BYTES = 2 << 30
 """The most that a file of a run folder may hold to be read at all."""

@@ -1,8 +1,9 @@
-"""Whether a disk has room, and a process files to open: asked before work that would fail without."""
+"""Whether a disk has room, and a process files and memory: asked before work that would fail without, and of errors."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,48 @@ TO_GO_ON = 20 * _MB
 """Bytes that must be free before each attempt: what is in flight can still be written down."""
 _FILES = 48
 """One trial on a simulated desktop ends with 28 and fails in odd places with 24."""
+_MEMORY_MB = 512
+"""One trial in a browser on simulated sites takes 462 in the run's own process."""
+_EXHAUSTED = frozenset(
+    {
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.EROFS,
+    }
+)
+_NO_THREAD = ("can't start new thread", "unable to start watchdog thread")
+
+
+def is_exhausted(error: BaseException | None) -> bool:
+    """Return whether the system had no memory, thread, file or room left for the process."""
+    if isinstance(error, OSError):
+        return error.errno in _EXHAUSTED
+    text = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, MemoryError) or text.startswith(_NO_THREAD)
+
+
+def require_memory() -> None:
+    """Raise where a process may not have as much memory as a run in a browser needs.
+
+    With less, what starts a thread waits for ever if it was given no memory, and libraries end the process.
+
+    Raises:
+        RunFolderError: Says how much it may have.
+    """
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        for kind, option in ((resource.RLIMIT_DATA, "-d"), (resource.RLIMIT_AS, "-v")):
+            most, _ = resource.getrlimit(kind)
+            if most != resource.RLIM_INFINITY and most < _MEMORY_MB << 20:
+                raise RunFolderError(
+                    f"a process may have only {most >> 20} MB of memory, and a run in a browser needs "
+                    f"{_MEMORY_MB}: allow more with `ulimit {option}`"
+                )
 
 
 def require_open_files() -> None:

@@ -42,7 +42,7 @@ from bench_core.run_folder.checked_log import CheckedLog, FileEnd
 from bench_core.run_folder.indexed import ResultsByTrial
 from bench_core.run_folder.jsonl import refuse_damage
 from bench_core.run_folder.provenance import current_session
-from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
+from bench_core.run_folder.same_run import refuse_to_continue
 from bench_core.run_folder.standings import TrialStandings
 from bench_core.run_folder.starting import prepare_to_resume, refuse_duplicates, write_plan
 from bench_core.run_folder.times import ForwardTime, utc_now
@@ -51,9 +51,7 @@ from bench_core.run_folder.view import (
     RunView,
     StoredResults,
     place_to_keep,
-    read_info,
     read_run,
-    read_tasks,
     trial_path,
 )
 
@@ -188,11 +186,8 @@ class RunFolder:
             RunFolderError: There is no run, it is another one, it is damaged, or its disk is full.
             SchemaVersionError: A newer bench-core wrote it.
         """
-        info, redactor = read_info(path), redactor or Redactor.from_environment()
-        if wanted is not None:
-            planned = read_tasks(path, info)
-            refuse_other_run(path, info, wanted, planned, tasks, redactor)
-        refuse_fewer_trials(path, info, trials)
+        refuse_to_continue(path, wanted, tasks, trials, redactor)
+        redactor = redactor or Redactor.from_environment()
         require_open_files()
         require_space(path, TO_BEGIN)
         for each in _WRITTEN:  # `read_info` has looked at what lies beside them

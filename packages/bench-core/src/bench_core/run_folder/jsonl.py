@@ -62,10 +62,6 @@ class Lines(Generic[R]):
     records: list[R] = field(default_factory=list)
     bad: list[BadLine] = field(default_factory=list)
 
-    def refuse_damage(self, run: Path) -> None:
-        """Do what the function of that name does for these lines."""
-        refuse_damage(run, self.bad)
-
 
 def refuse_damage(run: Path, bad: Iterable[BadLine]) -> None:
     """Raise for lines that are damaged, not merely torn.

@@ -23,7 +23,7 @@ from bench_core.run_folder.rescore_folder import rescore_problems
 from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
     changed_files,
-    kept_attempts,
+    kept_of_result,
     read_info,
     read_tasks,
     survey_run,
@@ -170,7 +170,7 @@ def _astray(lines: CheckedLines[Any]) -> Iterator[BadLine]:
 
 def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:
     """Yield which files of a result are not what it left; others may have come to them since."""
-    kept = kept_attempts(path, result.key) / f"result-{result.sequence}"
+    kept = kept_of_result(path, result.key, result.sequence)
     if not current and result.sequence is None:
         return
     # a later attempt without a result, whose process ended, lies where the last result's files were

@@ -44,14 +44,35 @@ def refuse_unusable_folder(
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(ENOTDIR, "it is a file, and a run needs a folder", str(path))
     if (path / "run.json").exists():
-        info, clean = read_info(path), redactor or Redactor.from_environment()
-        refuse_other_run(path, info, wanted, read_tasks(path, info), tasks, clean)
-        refuse_fewer_trials(path, info, wanted.trials)
+        refuse_to_continue(path, wanted, tasks, wanted.trials, redactor)
     elif path.exists():
         refuse_unusual(path)
         refuse_results_alone(path)
     require_open_files()
     require_space(path, TO_BEGIN)
+
+
+def refuse_to_continue(
+    path: Path,
+    wanted: RunInfo | None,
+    tasks: Sequence[Task],
+    trials: int | None,
+    redactor: Redactor | None,
+) -> None:
+    """Raise where the run in `path` cannot go on with what `RunFolder.resume` is given.
+
+    Raises:
+        RunFolderError: There is no run, it is another one, or has more trials.
+    """
+    info = read_info(path)
+    if wanted is not None:
+        clean = redactor or Redactor.from_environment()
+        _refuse_other_run(path, info, wanted, read_tasks(path, info), tasks, clean)
+    if trials is not None and trials < info.trials:
+        raise RunFolderError(
+            f"{path} was planned with {info.trials} trials per task; {trials} would drop some: "
+            f"use another folder"
+        )
 
 
 def refuse_results_alone(path: Path, info: str = "run.json") -> None:
@@ -64,7 +85,7 @@ def refuse_results_alone(path: Path, info: str = "run.json") -> None:
         raise RunFolderError(f"{path} holds results but no {info}: use another folder")
 
 
-def refuse_other_run(
+def _refuse_other_run(
     path: Path,
     stored: RunInfo,
     wanted: RunInfo,
@@ -72,19 +93,7 @@ def refuse_other_run(
     tasks: Sequence[Task],
     redactor: Redactor,
 ) -> None:
-    """Raise where the run in `path` was made with other options or tasks than are asked for now.
-
-    Args:
-        path: The run folder.
-        stored: Its `run.json`.
-        wanted: The run that is asked for.
-        planned: The tasks of the folder.
-        tasks: The tasks that are asked for.
-        redactor: Takes secrets out of what is asked for, as they were taken out of `run.json`.
-
-    Raises:
-        RunFolderError: Names each option with both values, or the tasks.
-    """
+    """Raise where options or tasks differ, naming each option with both values, or the tasks."""
     found = []
     if stored.config_hash != wanted.config_hash:
         found = list(_other_options(stored, wanted, redactor)) or [
@@ -96,19 +105,6 @@ def refuse_other_run(
         raise RunFolderError(
             f"{path} holds another run, {stored.run_id!r}: {'; '.join(found)}. Give what it was begun "
             f"with to continue it, or use another folder (--out)"
-        )
-
-
-def refuse_fewer_trials(path: Path, stored: RunInfo, trials: int | None) -> None:
-    """Raise where a command asks for fewer trials per task than the run in `path` has planned.
-
-    Raises:
-        RunFolderError: It does.
-    """
-    if trials is not None and trials < stored.trials:
-        raise RunFolderError(
-            f"{path} was planned with {stored.trials} trials per task; {trials} would drop some: "
-            f"use another folder"
         )
 
 

@@ -212,10 +212,7 @@ class RunView:
             RunFolderError: Tasks or results are damaged, or there is a result of a trial that was never
                 planned.
         """
-        if not (self.path / "tasks.jsonl").exists():
-            raise RunFolderError(f"{self.path} has no tasks.jsonl; restore it from a copy")
-        if self._bad_tasks:
-            raise RunFolderError(f"{self._bad_tasks[0]}; restore tasks.jsonl from a copy")
+        _refuse_bad_tasks(self.path, self._bad_tasks)
         refuse_damage(self.path, self._stored.log.bad)
         for key in self._stored.unplanned:
             # no writer of this run can have added it
@@ -286,7 +283,7 @@ def survey_run(path: Path, part: Callable[[bytes], ResultPart] = result_part) ->
     """
     files = _identities(path)
     info = read_info(path)
-    tasks = read_task_lines(path, info)
+    tasks = _read_task_lines(path, info)
     results = StoredResults(path, info, tasks.records, part)
     now = read_info(path)  # it is given more trials before the first of them has a result
     results.standings.extend(now.trials)
@@ -350,13 +347,16 @@ def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:
         RunFolderError: `tasks.jsonl` is missing or damaged.
         SchemaVersionError: A newer bench-core wrote it.
     """
-    file = path / "tasks.jsonl"
-    if not file.exists():
-        raise RunFolderError(f"{path} has no tasks.jsonl; restore it from a copy")
-    tasks = read_task_lines(path, info)
-    if tasks.bad:
-        raise RunFolderError(f"{tasks.bad[0]}; restore tasks.jsonl from a copy")
+    tasks = _read_task_lines(path, info)
+    _refuse_bad_tasks(path, tasks.bad)
     return tuple(tasks.records)
+
+
+def _refuse_bad_tasks(path: Path, bad: Sequence[BadLine]) -> None:
+    if not (path / "tasks.jsonl").exists():
+        raise RunFolderError(f"{path} has no tasks.jsonl; restore it from a copy")
+    if bad:
+        raise RunFolderError(f"{bad[0]}; restore tasks.jsonl from a copy")
 
 
 def changed_files(path: Path, info: RunInfo) -> list[str]:
@@ -372,13 +372,7 @@ def changed_files(path: Path, info: RunInfo) -> list[str]:
     return found
 
 
-def read_task_lines(path: Path, info: RunInfo) -> Lines[Task]:
-    """Read `tasks.jsonl` line by line; what is no task is among the bad lines.
-
-    Raises:
-        RunFolderError: A version in it was changed.
-        SchemaVersionError: A newer bench-core wrote it.
-    """
+def _read_task_lines(path: Path, info: RunInfo) -> Lines[Task]:
     try:
         return read_lines(path / "tasks.jsonl", Task, written_by=info.versions.get("bench-core"))
     except SchemaVersionError:
@@ -435,13 +429,17 @@ def kept_attempts(run: Path, key: TrialKey) -> Path:
     return run / "attempts" / str(key.trial) / folder_name(key.task_id)
 
 
+def kept_of_result(run: Path, key: TrialKey, sequence: int | None) -> Path:
+    """Return where what the result of that `sequence` left is, or will be, once another attempt has begun."""
+    return kept_attempts(run, key) / f"result-{sequence}"
+
+
 def place_to_keep(run: Path, key: TrialKey, sequence: int | None) -> Path:
     """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
-    archive = kept_attempts(run, key)
-    if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
+    if sequence is not None and not (kept := kept_of_result(run, key, sequence)).exists():
         return kept
     names = (f"unfinished-{n}" for n in itertools.count(1))
-    return next(p for name in names if not (p := archive / name).exists())
+    return next(p for name in names if not (p := kept_attempts(run, key) / name).exists())
 
 
 class _Left(msgspec.Struct, gc=False):
@@ -484,7 +482,7 @@ def _problem_of(run: Path, left: _Left | TrialResult) -> str | None:
     folder = trial_path(run, key)
     problem = _problem_in(folder, left.artifacts)
     # a later attempt without a result, whose process ended, lies there then
-    kept = kept_attempts(run, key) / f"result-{left.sequence}"
+    kept = kept_of_result(run, key, left.sequence)
     if problem is None or (kept.exists() and _problem_in(kept, left.artifacts) is None):
         return None
     return f"{folder.relative_to(run).as_posix()} {problem}: restore it from a copy"
