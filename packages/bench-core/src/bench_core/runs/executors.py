@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncIterator
+from typing import Protocol
 
 from bench_core.files.atomic import folder_name
+from bench_core.records import AgentCode
 from bench_core.redaction import Redactor, remembered_secrets
+from bench_core.run_folder.folder import RunFolder
 from bench_core.run_folder.stored import checked_url
-from bench_core.run_spec import plan_trials
+from bench_core.run_spec import RunSpec, plan_trials
+from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.opening import timeouts_of
+from bench_core.scheduling.machine_locks import MachineLocks
+from bench_core.scheduling.places import Places
 from bench_core.terminal import counted
 from bench_core.workers.files import keep_late
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bench_core.records import AgentCode
-    from bench_core.run_folder.folder import RunFolder
-    from bench_core.run_spec import RunSpec
-    from bench_core.runs.environment import RunEnvironment
-    from bench_core.scheduling.machine_locks import MachineLocks
-    from bench_core.scheduling.places import Places
 
 _BUILDER = "bench_core.runs.in_worker:opened_trials"
 _CANCEL_SHARE = 0.7

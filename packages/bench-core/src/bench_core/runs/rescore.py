@@ -5,31 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from bench_core.errors import BenchError, EvaluationError, InputError, RefusedFileError
 from bench_core.files.inside import refuse_unusual
-from bench_core.records import ErrorInfo, Record, Status, TrialResult
+from bench_core.records import ArtifactFile, ErrorInfo, Record, Status, Task, TrialKey, TrialResult
 from bench_core.records.codec import encode
 from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
-from bench_core.run_folder.folder import read_run
+from bench_core.run_folder.folder import RunView, read_run
 from bench_core.run_folder.rescore_folder import RescoreFolder, read_rescore
 from bench_core.run_folder.stored import trial_files
 from bench_core.run_spec import trial_seed
-from bench_core.trial import close_benchmark, rescore_trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from bench_core.records import ArtifactFile, Task, TrialKey
-    from bench_core.run_folder.folder import RunView
-    from bench_core.trial import Benchmark
+from bench_core.trial import Benchmark, close_benchmark, rescore_trial
 
 
 class Change(Record):

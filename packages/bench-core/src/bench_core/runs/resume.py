@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
 
 from bench_core.errors import InputError, RunFolderError
-from bench_core.run_spec import select_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from bench_core.records import AgentCode, AgentProgram, Task, TrialKey
-    from bench_core.run_folder.standings import Standing
-    from bench_core.run_folder.view import RunView
-    from bench_core.run_spec import RunSpec
+from bench_core.records import AgentCode, AgentProgram, Task, TrialKey
+from bench_core.run_folder.standings import Standing
+from bench_core.run_folder.view import RunView
+from bench_core.run_spec import RunSpec, select_tasks
 
 RERUN_WORDS: dict[str, Callable[[Standing], bool]] = {
     "failed": lambda trial: trial.success is False,

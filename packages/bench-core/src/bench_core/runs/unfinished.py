@@ -9,22 +9,18 @@ first time, is given up.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime  # msgspec reads the annotation
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
-from bench_core.records import Attempt, ErrorInfo, Status, TrialKey
+from bench_core.protocols import TrialContext
+from bench_core.records import Attempt, ErrorInfo, Status, Task, TrialKey, TrialResult
 from bench_core.records.vocabulary import FailureMode
+from bench_core.run_folder.view import RunView
 from bench_core.trial.results import RERUN, unscored_result
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from bench_core.protocols import TrialContext
-    from bench_core.records import Task, TrialResult
-    from bench_core.run_folder.view import RunView
 
 PROCESS_ENDED = "process_ended"
 """Flags results of trials that were given up because the process that ran them ended."""
