@@ -49,23 +49,20 @@ def rewards(seen: list[Any]) -> list[float | str]:
     return [each.kind if isinstance(each, sessions.EpisodeError) else each.reward for each in seen]
 
 
-@pytest.mark.parametrize(
-    ("program", "before"),
-    [("--remote-debugging-port", DONE), ("playwright/driver", CLICK)],
-    ids=["chromium-when-all-is-done", "driver-before-the-click"],
-)
-def test_a_killed_world_costs_only_its_own_session_its_reward(
-    program: str, before: dict[str, Any]
-) -> None:
+def test_a_killed_world_costs_only_its_own_session_its_reward() -> None:
+    """Chromium is killed when all is done, and Playwright's driver before the click; the same group goes on."""
     with sessions.open_many("webarena", 2) as group:
-        seen: list[Any] = group.reset([TASK] * 2)
-        for action in (CLICK, DONE):
-            if action is before:
-                kill_one(program)
-            alive = [isinstance(each, sessions.SessionStep) for each in seen]
-            done = group.step([action if each else None for each in alive])
-            seen = [new if each else old for old, new, each in zip(seen, done, alive, strict=True)]
-        assert sorted(map(str, rewards(seen))) == ["1.0", "environment_error"], seen
-        group.reset([TASK] * 2)  # each session has a world again
+        for program, before in (("--remote-debugging-port", DONE), ("playwright/driver", CLICK)):
+            seen: list[Any] = group.reset([TASK] * 2)  # each session has a world, also after a kill
+            for action in (CLICK, DONE):
+                if action is before:
+                    kill_one(program)
+                alive = [isinstance(each, sessions.SessionStep) for each in seen]
+                done = group.step([action if each else None for each in alive])
+                seen = [
+                    new if each else old for old, new, each in zip(seen, done, alive, strict=True)
+                ]
+            assert sorted(map(str, rewards(seen))) == ["1.0", "environment_error"], (program, seen)
+        group.reset([TASK] * 2)
         group.step([CLICK] * 2)
         assert rewards(group.step([DONE] * 2)) == [1.0, 1.0]
