@@ -8,19 +8,15 @@ flight stop at their own next call, and what was spent counts again when the run
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from bench_core.errors import BudgetExceededError, InputError, RunFolderError
-from bench_core.protocols import LatestCall
+from bench_core.protocols import LatestCall, Meter
 from bench_core.records import Dollars, Record, Spending, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench_core.protocols import Meter
 
 __all__ = ["Budget", "RunBudget", "Spent", "TrialMeter"]
 

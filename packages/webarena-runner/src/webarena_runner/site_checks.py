@@ -198,40 +198,32 @@ def _asked(
         return
     if why := _not_its_page(page, known):
         yield fault("page", f"{page.url} {why}")
-    if known.name == "search" and _FINDS_NOTHING.search(page.text):
-        empty = f"{page.url} finds nothing: its data may be missing"
-        yield SiteFault(site=name, request="data", concern="page", detail=empty)
     if took > _SLOW_S:
         yield fault("speed", f"{asked} took {took:.0f} s")
-    if known.name == "front page":
-        yield from _front_page(name, page)
-
-
-def _front_page(name: str, page: FetchedPage) -> Iterator[SiteFault]:
-    """Yield what a front page shows of its language, its parts and its server's clock."""
-
-    def fault(request: str, detail: str, fix: str | None = None) -> SiteFault:
-        return SiteFault(
+    for request, detail, fix in _shown(page, known):
+        yield SiteFault(
             site=name, request=request, concern="page", detail=f"{page.url} {detail}", fix=fix
         )
 
+
+def _shown(page: FetchedPage, known: KnownRequest) -> Iterator[tuple[str, str, str | None]]:
+    """Yield what a page shows of its data, or, a front page, of its language, its parts and its server's clock."""
+    if known.name == "search" and _FINDS_NOTHING.search(page.text):
+        yield "data", "finds nothing: its data may be missing", None
+    if known.name != "front page":
+        return
     language = _LANGUAGE.search(page.text)
     if language and language.group(1).lower().partition("-")[0] != "en":
-        yield fault(
-            "language", f"is in the language {language.group(1)!r}, and the tasks are in English"
-        )
+        said = f"is in the language {language.group(1)!r}, and the tasks are in English"
+        yield "language", said, None
     own = rf"(src|href|action)=[\"']?http://{re.escape(urlsplit(page.url).hostname or '')}\b"
     if page.url.startswith("https:") and re.search(own, page.text):
         refused = "loads parts of itself over http, which browsers refuse"
-        yield fault("mixed content", refused, "mend the site's own base URL")
+        yield "mixed content", refused, "mend the site's own base URL"
     off = _clock_error(page)
     if abs(off) > _CLOCK_S:
-        way = "ahead" if off > 0 else "behind"
-        yield fault(
-            "clock",
-            f"is served by a clock that is {abs(off) / 3600:.1f} h {way}",
-            "set it: cookies and dates of the site depend on it",
-        )
+        said = f"is served by a clock that is {abs(off) / 3600:.1f} h {'ahead' if off > 0 else 'behind'}"
+        yield "clock", said, "set it: cookies and dates of the site depend on it"
 
 
 def _not_its_page(page: FetchedPage, known: KnownRequest) -> str | None:

@@ -625,7 +625,6 @@ HELD_OUT = [
     SiteDefect("gzip is broken", "shopping", broken_gzip),
     SiteDefect("parked domain, late", "gitlab", answering(200, text=f"{_HEAD}This domain is for sale"), late=True),
     SiteDefect("cookies have expired", "gitlab", expired_cookies),
-    SiteDefect("parts are missing", "shopping", answering(404, "/assets/")),
     SiteDefect("half of the data", "shopping", answering(404, "/video-games"), certain=False),
     SiteDefect("forms are refused as forged", "reddit", on_change(200, f"{_HEAD}The CSRF token is invalid."), certain=False),
     SiteDefect("forms are refused as forged with 422", "reddit", on_change(422, f"{_HEAD}The change you requested was rejected."), certain=False),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import ray
 from ray.exceptions import RayError
@@ -13,13 +14,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from bench_core.errors import InputError
 from bench_core.ray.broker import BROKER, NAMESPACE
 from bench_core.ray.calls import in_thread, value_of
-from bench_core.ray.transport import RESOURCE
+from bench_core.ray.transport import RESOURCE, RayTransport
 from bench_core.workers.nodes import AskedNode, NodeFacts, NodeQuestions, facts_of_this_node
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bench_core.ray.transport import RayTransport
 
 _OF_RAY = ("CPU", "GPU", "TPU", "memory", "object_store_memory")
 _LOOK_S, _ANSWER_S = 10.0, 120.0
