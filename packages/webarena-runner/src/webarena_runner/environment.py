@@ -15,10 +15,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import JsonValue
 
+from bench_core.agents import BrowserEnvironment
 from bench_core.browser import (
     ChromiumOptions,
     Places,
@@ -29,9 +30,11 @@ from bench_core.browser import (
 from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import AgentEnding, IntegrityCode, Task
+from bench_core.redaction import Redactor
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
+from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, read_recording, write_answer
 from webarena_runner.extraction import Extraction, restated
 from webarena_runner.login.browser_login import inject_cookies, log_in_live
@@ -44,11 +47,6 @@ from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
 from webarena_runner.traffic_faults import note_health
 from webarena_runner.unserved import Served, unserved
-
-if TYPE_CHECKING:
-    from bench_core.agents import BrowserEnvironment
-    from bench_core.redaction import Redactor
-    from webarena_runner.config import EnvironmentConfig
 
 __all__ = [
     "CONTACT_PROBE",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench_core.errors import RecordError
 from bench_core.files import write_atomic
 from bench_core.records import Record, Task, TrialResult
+from bench_core.records.judge import Verdict
 from bench_core.run_folder import (
     FINISH_STATE,
     RunView,
@@ -19,15 +20,10 @@ from bench_core.run_folder import (
 )
 from multireal_harness.definitions import definition_of
 from multireal_harness.ground_truth.mutations import negatives_of
+from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.states.files import stem
 from multireal_harness.states.health import check_states
 from multireal_harness.stored_judgements import stored_judgement
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench_core.records.judge import Verdict
-    from multireal_harness.options import MultiRealRunOptions
 
 CONFIDENT = 0.8
 """The judge's confidence from which a state is kept."""
