@@ -140,6 +140,8 @@ class Connections:
     def take_over(self) -> None:
         """Let the front's server answer by these."""
         http = self.front.server._http
+        handler = type("AnyHost", (http.RequestHandlerClass,), {"any_host": True})
+        http.RequestHandlerClass = handler  # type: ignore[assignment]
         self._answer = http.finish_request
         self._http2 = self.front.defect is not None and self.front.defect.hostile not in {
             None,
