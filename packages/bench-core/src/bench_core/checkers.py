@@ -141,18 +141,22 @@ class Finding(Record):
     """What an audit found of the checker of one task.
 
     Attributes:
-        definition: A digest of the definition that was looked at.
         tried: Wrong end states that the checker decided.
         accepts: How those were made that it accepts: names of operators.
     """
 
-    definition: str
+    task_id: str
     tried: PositiveInt
     accepts: tuple[str, ...] = ()
 
 
 class Findings(Record):
-    """What an audit found, as it comes with a benchmark: task by task, without end states."""
+    """What audits found, as it comes with a benchmark: task by task, without end states.
+
+    Attributes:
+        tasks: What was found, by a digest of the definition that was looked at: a built-in world may define a task
+            of the same name in another way.
+    """
 
     schema_version: Literal[1] = 1
     checker: str
@@ -164,8 +168,8 @@ class Findings(Record):
         return [task.model_copy(update={"accepts": self._accepts(task)}) for task in tasks]
 
     def _accepts(self, task: Task) -> tuple[str, ...] | None:
-        found = self.tasks.get(task.task_id)
-        return found.accepts if found and found.definition == _definition(task) else None
+        found = self.tasks.get(_definition(task))
+        return found.accepts if found and found.task_id == task.task_id else None
 
 
 class CheckerAudit(Record):
@@ -194,8 +198,8 @@ class CheckerAudit(Record):
     def findings(self) -> Findings:
         """What later runs of these tasks say of their checkers."""
         found = {
-            task.task_id: Finding(
-                definition=task.definition,
+            task.definition: Finding(
+                task_id=task.task_id,
                 tried=len(wrong),
                 accepts=tuple(sorted({each.mutant.operator for each in task.wrong_accepted})),
             )

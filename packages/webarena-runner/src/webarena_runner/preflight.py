@@ -23,6 +23,7 @@ _MEANINGS: dict[Kind, str] = {
     "never": "cannot score 1.0 with any traffic",
     "no-browser": "cannot score 1.0 with an ordinary browser",
     "contact-probe": "cannot score 1.0 unless the shop reports unsent contact forms",
+    "asked-form": "refuse the right answer in the form that they ask for",
     "free": "score 1.0 for doing nothing",
 }
 

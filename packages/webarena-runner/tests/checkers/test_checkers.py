@@ -56,6 +56,7 @@ _FOUND_AS = {
     "never": {"reference"},
     "no-browser": {"reference", "as-browsers-send", "only-visited"},
     "contact-probe": {"as-browsers-send"},
+    "asked-form": {"reference"},
     "free": {"nothing-done"},
     "visit-only": {"only-visited"},
     "answer-only": {"only-answered"},

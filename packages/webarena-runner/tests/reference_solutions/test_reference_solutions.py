@@ -62,12 +62,13 @@ def test_tasks_that_cannot_score_are_known() -> None:
     }  # fmt: skip
     assert noted("free") == {356, 757, 758, *range(761, 768)}
     assert noted("contact-probe") == {528, 529, 530, *range(689, 694)}
+    assert noted("asked-form") == {34, 35}
     assert noted("answer-only") == {491, 790, 805, 807}
     assert noted("visit-only") >= {531, 532, *range(653, 658)}
 
 
 def test_notes_are_derived_from_definitions(tmp_path: Path) -> None:
-    some = [TASKS[each] for each in ("44", "319", "356", "423", "562", "690", "805")]
+    some = [TASKS[each] for each in ("34", "44", "319", "356", "423", "562", "690", "805")]
     derived = derive_notes(some)
     assert derived.notes == tuple(
         note for task in some for note in shipped_notes().of(task.task_id)

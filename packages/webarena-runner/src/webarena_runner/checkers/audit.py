@@ -18,7 +18,7 @@ from webarena_runner.checkers.traffic import traffic_changes
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.reference_solutions.traffic import traffic_for
-from webarena_runner.reference_solutions.trials import answer_for, write_trial
+from webarena_runner.reference_solutions.trials import answer_as_asked, write_trial
 from webarena_runner.tasks import BENCHMARK, load_tasks, start_urls
 
 
@@ -41,9 +41,11 @@ class OfficialChecker:
             NoMutantsError: The definition has a pattern that no text is found for.
         """
         try:
-            right = EndState(answer_for(task), tuple(traffic_for(task, self._config)))
+            right = EndState(answer_as_asked(task), tuple(traffic_for(task, self._config)))
             others = [
-                answer_for(each) for each in self._siblings[task.template or ""] if each != task
+                answer_as_asked(each)
+                for each in self._siblings[task.template or ""]
+                if each != task
             ]
         except ValueError as error:
             raise NoMutantsError(

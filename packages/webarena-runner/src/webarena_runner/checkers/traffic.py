@@ -232,7 +232,12 @@ class _Changes:
         parts = urlsplit(last["request"]["url"])
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         asked = [name for each in self._expected for name in each.get("query_params") or {}]
-        named = [i for i, (name, _) in enumerate(pairs) if name in asked]
+        # a switch with another text may mean the same
+        named = [
+            i
+            for i, (name, value) in enumerate(pairs)
+            if name in asked and value not in {"true", "false"}
+        ]
         if named:
             chosen = self._draw.choice(named)
             name, value = pairs[chosen]

@@ -54,14 +54,15 @@ class _ExampleWriter:
         return ""  # AT, ASSERT_NOT: nothing is written
 
     def _repeated(self, least: int, _most: int, body: Any) -> str:
-        anything = len(body) == 1 and str(body[0][0]) == "ANY"
-        return self._filler if anything and not least else self.all(body) * least
+        if len(body) == 1 and str(body[0][0]) == "ANY":
+            return _LIKELY[0] * least or self._filler
+        return self.all(body) * least
 
 
 def _one_of(kind: str, argument: Any) -> str:
     """Return the first likely character that the class matches."""
     if kind == "ANY":
-        return _LIKELY[0]
+        return "."  # a point that was meant, and not escaped
     if kind == "NOT_LITERAL":
         return next(each for each in _LIKELY if ord(each) != argument)
     (first_kind, first), *_ = argument

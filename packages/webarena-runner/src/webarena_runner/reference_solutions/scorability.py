@@ -7,6 +7,7 @@ shown beside official scores and never change one.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tempfile
 from collections.abc import Iterable
@@ -19,15 +20,23 @@ from pydantic import JsonValue, TypeAdapter
 from bench_core.records import Record, Task
 from webarena_runner.config import EnvironmentConfig, default_config
 from webarena_runner.reference_solutions.traffic import traffic_for
-from webarena_runner.reference_solutions.trials import write_trial
+from webarena_runner.reference_solutions.trials import answer_as_asked, answer_for, write_trial
 from webarena_runner.tasks import dataset_path, load_tasks, task_type
 
 Kind = Literal[
-    "never", "no-browser", "contact-probe", "free", "visit-only", "answer-only", "reported"
+    "never",
+    "no-browser",
+    "contact-probe",
+    "asked-form",
+    "free",
+    "visit-only",
+    "answer-only",
+    "reported",
 ]
 """`never`: no traffic and no answer satisfy the definition (13 tasks of webarena-verified 1.2.3);
 `no-browser`: only traffic that no ordinary browser sends does; `contact-probe`: needs a script that
-current images do not contain; `free`: passes without any action; `visit-only`: a change is asked for, a
+current images do not contain; `asked-form`: the right date or duration is refused in the form that the task asks
+for; `free`: passes without any action; `visit-only`: a change is asked for, a
 visit is enough; `answer-only`: only the declared type and status are checked; `reported`: right traffic may
 fail, as a report to the project says whose source the note names."""
 
@@ -122,6 +131,7 @@ def _notes(task: Task, config: EnvironmentConfig, folder: Path) -> list[Note]:
     found = [
         _unreachable(task, config, folder),
         script if probed else None,
+        _refused_form(task, config, folder),
         _free(task, config, folder),
         _cheap(task),
     ]
@@ -166,6 +176,17 @@ def _fault(folder: Path, task: Task) -> str | None:
     failed = next((each for each in found.checks if each.passed is not True), None)
     why = failed.reason if failed else found.problem
     return f"{failed.criterion if failed else 'evaluator'}: {why}"
+
+
+def _refused_form(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[Kind, str] | None:
+    asked, own = answer_as_asked(task), answer_for(task)
+    if (
+        asked == own
+        or _fault(write_trial(folder / "asked", task, config, answer=asked), task) is None
+    ):
+        return None
+    data = [json.dumps(each["retrieved_data"]) for each in (asked, own)]
+    return "asked-form", f"{data[0]}, as the task asks, is refused; {data[1]} is taken"
 
 
 def _free(task: Task, config: EnvironmentConfig, folder: Path) -> tuple[Kind, str] | None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,9 @@ from webarena_runner.evaluation import HAR_FILE, write_answer, write_config
 from webarena_runner.patterns import is_pattern
 from webarena_runner.reference_solutions.examples import example
 from webarena_runner.reference_solutions.traffic import traffic_for
+
+_DURATION = re.compile(r"(?=\d)(?:(?P<hours>\d+)hr?)?\s*(?:(?P<minutes>\d+)min)?")
+_DATES = ("%B %d, %Y", "%B %d %Y", "%m/%d/%Y")
 
 
 def answer_for(task: Task) -> dict[str, JsonValue]:
@@ -35,6 +42,16 @@ def answer_for(task: Task) -> dict[str, JsonValue]:
         "retrieved_data": None if data is None else [_plain(each, items) for each in data],
         "error_details": None,
     }
+
+
+def answer_as_asked(task: Task) -> dict[str, JsonValue]:
+    """Return that answer with dates and durations in the form that the task asks for; definitions may have another.
+
+    Raises:
+        ValueError: As `answer_for`.
+    """
+    answer = answer_for(task)
+    return {**answer, "retrieved_data": _as_asked(answer["retrieved_data"], task.goal)}
 
 
 def write_trial(
@@ -73,3 +90,20 @@ def _plain(value: Any, schema: Any) -> Any:
             return [_plain(each, schema.get("items", {})) for each in value]
         return _plain(value[0], schema)
     return example(value) if is_pattern(value) else value
+
+
+def _as_asked(value: Any, goal: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_asked(each, goal) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_asked(each, goal) for each in value]
+    if not isinstance(value, str):
+        return value
+    if "HH:MM:SS" in goal and (found := _DURATION.fullmatch(value)):
+        hours, minutes = divmod(60 * int(found["hours"] or 0) + int(found["minutes"] or 0), 60)
+        return f"{hours:02}:{minutes:02}:00"
+    if "YYYY-MM-DD" in goal:
+        for form in _DATES:
+            with suppress(ValueError):
+                return date(*time.strptime(value, form)[:3]).isoformat()
+    return value
