@@ -337,9 +337,12 @@ class _Changes:
                 "the address still names the right one" if twice else "the definition expects another value",
                 *self._swapped(index, _with_form(act, [*{**fields, name: value}.items()])),
             )  # fmt: skip
+        # of two fields that say the same, the site may derive one
         said = [
-            n for n in wanted if len(fields[n]) > 3 and fields[n].lower() in self._task.goal.lower()
-        ]
+            n for n in wanted
+            if len(fields[n]) > 3 and fields[n].lower() in self._task.goal.lower()
+            and [*fields.values()].count(fields[n]) == 1
+        ]  # fmt: skip
         if said:
             name = self._draw.choice(said)
             rest = [pair for pair in form if pair[0] != name]
