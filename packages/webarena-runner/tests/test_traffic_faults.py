@@ -140,21 +140,29 @@ def test_a_form_for_one_password_away_from_the_login_page_is_a_lost_login(
 
 
 @pytest.mark.parametrize(
-    ("method", "status", "text", "refused"),
+    ("method", "posted", "status", "text", "refused"),
     [
-        ("POST", 200, "SQLSTATE[25006]: Read only sql transaction", True),
-        ("GET", 200, "SQLSTATE[25006]: Read only sql transaction", False),
-        ("POST", 422, "The change you requested was rejected.", True),
-        ("POST", 422, "The name is too long.", False),
-        ("POST", 413, "", True),
-        ("POST", 400, "", False),
+        ("POST", "a=1", 200, "SQLSTATE[25006]: Read only sql transaction", True),
+        ("GET", "", 200, "SQLSTATE[25006]: Read only sql transaction", False),
+        ("POST", "_token=x&a=1", 422, "The change you requested was rejected.", True),
+        (
+            "POST",
+            "a=1",
+            422,
+            "The change you requested was rejected.",
+            False,
+        ),  # sent without a token
+        ("POST", "_token=x&a=1", 422, "The name is too long.", False),
+        ("POST", "a=1", 413, "", True),
+        ("POST", "a" * 2_000_000, 413, "", False),
+        ("POST", "a=1", 400, "", False),
     ],
 )
 def test_a_change_that_its_site_refused_whatever_it_was_is_the_sites_fault(
-    method: str, status: int, text: str, refused: bool
+    method: str, posted: str, status: int, text: str, refused: bool
 ) -> None:
     shown = navigation(f"{CONFIG.site('reddit').url}/user/me/edit_biography")
-    shown["request"]["method"] = method
+    shown["request"] |= {"method": method, "postData": {"text": posted}}
     shown["response"] |= {"status": status, "content": {"mimeType": "text/html", "text": text}}
     found = decisive_fault(recorded_requests([shown], CONFIG, ["reddit"]), [])
     assert (found is not None and found.kind == "site_error") == refused
@@ -165,6 +173,9 @@ def test_page_that_the_task_expects_and_its_site_does_not_have_lacks_data() -> N
     found = fault_of(START, gone, wanted=[expected()])
     assert (found.kind, found.on) == ("wrong_page", "expected")
     assert fault_of(START, answered("/f/nowhere", 404), wanted=[expected()]) is None
+    deleted = answered("/f/space/delete", 302)
+    deleted["request"]["method"] = "POST"
+    assert fault_of(START, deleted, gone, wanted=[expected()]) is None  # perhaps its own doing
     guessed = ExpectedRequest("GET", ("^__REDDIT__/f/.*$",), {}, passed=False)
     assert fault_of(START, gone, wanted=[guessed]) is None
 

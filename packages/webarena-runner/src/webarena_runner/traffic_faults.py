@@ -39,9 +39,11 @@ _KIND_OF: dict[Concern, Kind] = {
 HEALTH_FILE = "site_health.json"
 """What was wrong with the sites of a trial before it or after it; absent if nothing was."""
 _REFUSAL, _UNAUTHORIZED, _SITE_ERROR = 400, 401, 500
-# A server or proxy refuses with these, whatever the request is: late, too large, for another host, too many.
-_BY_THE_SERVER = (408, 413, 421, 429, 431)
+# A server or proxy refuses with these, whatever the request is: late, for another host, too many.
+_BY_THE_SERVER = (408, 421, 429)
+_TOO_LARGE, _SMALL = 413, 100_000
 _GONE = (404, 410)
+_READS = ("GET", "HEAD", "OPTIONS")
 # They count as a lost login only where the site also asks for a login elsewhere.
 _REFUSALS = (403, 419, 422)
 # A page that is left sooner than this aborts its requests without any fault of the site.
@@ -50,9 +52,14 @@ _STALLED_MS = 10_000
 _LEFT = ("ERR_ABORTED", "was left before")
 _HEALTH = TypeAdapter(list[SiteFault])
 _REFUSED_CHANGE = re.compile(
-    r"SQLSTATE\[\w+\]|(?i:read.?only (sql )?(database|transaction)|no space left on device"
-    r"|csrf token is invalid|invalid form key|page expired|the change you requested was rejected)"
+    r"SQLSTATE\[\w+\]|(?i:read.?only (sql )?(database|transaction)|no space left on device)"
 )
+_CALLED_FORGED = re.compile(
+    r"csrf token is invalid|invalid form key|page expired|the change you requested was rejected",
+    re.IGNORECASE,
+)
+# Who sends no token is refused by right.
+_TOKEN = re.compile(r"form_key|csrf|token", re.IGNORECASE)
 _REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
 
 
@@ -199,7 +206,10 @@ def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> Traf
     if not asked or (expected.passed and expected.is_any and any(not e.fault for e in asked)):
         return None
     last = asked[-1]
-    if last.fault is None and last.status in _GONE and not any(map(is_pattern, expected.urls)):
+    # what is gone after a change may be gone by it
+    unchanged = all(e.method in _READS for e in requests if e.site == last.site)
+    named = unchanged and not any(map(is_pattern, expected.urls))
+    if last.fault is None and last.status in _GONE and named:
         gone = f"{last.method} {last.url} was answered with status {last.status}, and the task expects it"
         return TrafficFault(kind="wrong_page", evidence=f"{gone}: data of the site may be missing")
     if last.fault is None and last.status in _REFUSALS:
@@ -318,7 +328,8 @@ class _Reader:
 
 def _site_error(entry: dict[str, Any]) -> TrafficFault | None:
     status = entry["response"]["status"]
-    if status < _SITE_ERROR and status not in _BY_THE_SERVER:
+    refused = status in _BY_THE_SERVER or (status == _TOO_LARGE and len(_posted(entry)) < _SMALL)
+    if status < _SITE_ERROR and not refused:
         return None
     return _fault("site_error", entry, f"was answered with status {status}")
 
@@ -358,8 +369,10 @@ def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
         return _fault("wrong_page", entry, "was answered with an empty page")
     if kind == "application/octet-stream":
         return _fault("wrong_page", entry, f"was answered as {kind} instead of a page")
-    if entry["request"]["method"] == "POST" and (refused := _REFUSED_CHANGE.search(text)):
-        return _fault("site_error", entry, f"was answered with {refused.group()!r}")
+    if entry["request"]["method"] == "POST":
+        forged = _CALLED_FORGED.search(text) if _TOKEN.search(_posted(entry)) else None
+        if refused := _REFUSED_CHANGE.search(text) or forged:
+            return _fault("site_error", entry, f"was answered with {refused.group()!r}")
     title = foreign_page(text)
     return None if title is None else _fault("wrong_page", entry, f"shows a page titled {title!r}")
 
@@ -398,6 +411,10 @@ def _is_page(request: dict[str, Any]) -> bool:
     return headers.get("sec-fetch-dest", "document") == "document" and headers.get(
         "accept", ""
     ).startswith("text/html")
+
+
+def _posted(entry: dict[str, Any]) -> str:
+    return str((entry["request"].get("postData") or {}).get("text") or "")
 
 
 def _headers(message: dict[str, Any]) -> dict[str, str]:
