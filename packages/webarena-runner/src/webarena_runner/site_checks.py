@@ -29,6 +29,7 @@ _LANGUAGE = re.compile(r"<html\b[^>]*?\blang\s*=\s*[\"']?([\w-]+)", re.IGNORECAS
 _REFRESH = re.compile(
     r"<meta\b[^>]*http-equiv=[\"']?refresh\b[^>]*\burl=[\"']?([^\"'>\s]+)", re.IGNORECASE
 )
+_LOADS_NOTHING = re.compile(r"\b(script|connect)-src 'none'", re.IGNORECASE)
 _TITLE = re.compile(r"<title\b[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # Pages that stand in the way of a site, and not about the thing that they name.
 _IN_THE_WAY = re.compile(
@@ -220,6 +221,9 @@ def _shown(page: FetchedPage, known: KnownRequest) -> Iterator[tuple[str, str, s
     if page.url.startswith("https:") and re.search(own, page.text):
         refused = "loads parts of itself over http, which browsers refuse"
         yield "mixed content", refused, "mend the site's own base URL"
+    if policy := _LOADS_NOTHING.search(page.header("content-security-policy")):
+        said = f"is sent with the policy {policy.group()!r}, by which browsers refuse what it needs"
+        yield "policy", said, "let the server or the proxy before it send no such header"
     off = _clock_error(page)
     if abs(off) > _CLOCK_S:
         said = f"is served by a clock that is {abs(off) / 3600:.1f} h {'ahead' if off > 0 else 'behind'}"

@@ -451,6 +451,7 @@ DEFECTS = [
     SiteDefect("maintenance with 200, late", "gitlab", answering(200, text=_MAINTENANCE), late=True),
     SiteDefect("another language", "shopping", rewritten(b'lang="en"', b'lang="de"')),
     SiteDefect("clock", "map", headed("Date", _clock)),
+    SiteDefect("scripts may load nothing", "map", headed("Content-Security-Policy", lambda: "connect-src 'none'")),
     SiteDefect("search is dead", "shopping", answering(500, "/catalogsearch/")),
     SiteDefect("repositories are dead", "gitlab", answering(500, "/a11yproject/")),
     SiteDefect("tiles are dead", "map", answering(500, "/tile/")),
