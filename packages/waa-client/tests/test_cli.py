@@ -355,3 +355,23 @@ def test_a_run_is_rescored_by_command(
            "--agent", "do-nothing", "--out", out)  # fmt: skip
     found = invoke("rescore", out, "--evaluate", evaluator.url)
     assert "2 trials scored again" in found.output
+
+
+def test_a_run_is_not_rescored_for_long_by_an_evaluator_that_is_not_there(
+    tmp_path: Path,
+    folder: Path,
+    vm: FakeVm,
+    evaluator: FakeEvaluator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, pauses = tmp_path / "run", []
+    invoke("run", "--tasks-dir", folder, "--vm", vm.url, "--evaluate", evaluator.url,
+           "--agent", "do-nothing", "--out", out)  # fmt: skip
+
+    async def passed(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("waa_client.evaluation.asyncio.sleep", passed)
+    found = invoke("rescore", out, "--evaluate", "http://127.0.0.1:9")
+    assert "http://127.0.0.1:9: does not answer" in found.output
+    assert 0 < len(pauses) < 10

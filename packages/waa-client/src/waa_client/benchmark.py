@@ -42,6 +42,9 @@ from waa_client.vm import VmOptions
 
 __all__ = ["WaaBenchmark"]
 
+_TRIES = 4
+"""Of a stored trial nothing is lost where the evaluator does not answer: whoever asked starts it, and asks again."""
+
 
 class WaaBenchmark:
     """The tasks of Windows Agent Arena on a pool of VMs.
@@ -194,7 +197,7 @@ class WaaBenchmark:
         looks = kept_looks(folder)
         history, transcript = kept_transcript(folder)
         found: list[bool | None] = []
-        async with EvaluationClient(self._evaluator_url()) as evaluator:
+        async with EvaluationClient(self._evaluator_url(), tries=_TRIES) as evaluator:
 
             async def passes(actions: int, calls: Sequence[Any]) -> bool | None:
                 try:
@@ -224,5 +227,5 @@ class WaaBenchmark:
     async def _asked_again(self, evidence: Evidence) -> Verdict:
         """Have the transcript evaluated, without any VM."""
         history, transcript = kept_transcript(evidence.folder)
-        async with EvaluationClient(self._evaluator_url()) as evaluator:
+        async with EvaluationClient(self._evaluator_url(), tries=_TRIES) as evaluator:
             return await evaluator.rescore(evidence.task.config, history, transcript)
