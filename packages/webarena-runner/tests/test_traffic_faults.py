@@ -168,18 +168,6 @@ def test_a_change_that_its_site_refused_whatever_it_was_is_the_sites_fault(
     assert (found is not None and found.kind == "site_error") == refused
 
 
-def test_page_that_the_task_expects_and_its_site_does_not_have_lacks_data() -> None:
-    gone = answered("/f/space", 404)
-    found = fault_of(START, gone, wanted=[expected()])
-    assert (found.kind, found.on) == ("wrong_page", "expected")
-    assert fault_of(START, answered("/f/nowhere", 404), wanted=[expected()]) is None
-    deleted = answered("/f/space/delete", 302)
-    deleted["request"]["method"] = "POST"
-    assert fault_of(START, deleted, gone, wanted=[expected()]) is None  # perhaps its own doing
-    guessed = ExpectedRequest("GET", ("^__REDDIT__/f/.*$",), {}, passed=False)
-    assert fault_of(START, gone, wanted=[guessed]) is None
-
-
 def test_page_without_anything_is_not_the_sites() -> None:
     def page(length: str) -> dict[str, Any]:
         return answered("/f/space", 200, headers=[{"name": "Content-Length", "value": length}])

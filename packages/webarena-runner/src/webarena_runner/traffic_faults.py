@@ -23,7 +23,6 @@ from bench_core.serving import address_of
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.login.http_login import shows_login
-from webarena_runner.patterns import is_pattern
 from webarena_runner.recording.entries import UNFINISHED
 from webarena_runner.site_checks import Concern, SiteFault, foreign_page, told, unlisted_root
 from webarena_runner.site_facts import SITE_FACTS, SiteFacts
@@ -42,8 +41,6 @@ _REFUSAL, _UNAUTHORIZED, _SITE_ERROR = 400, 401, 500
 # A server or proxy refuses with these, whatever the request is: late, for another host, too many.
 _BY_THE_SERVER = (408, 421, 429)
 _TOO_LARGE, _SMALL = 413, 100_000
-_GONE = (404, 410)
-_READS = ("GET", "HEAD", "OPTIONS")
 # They count as a lost login only where the site also asks for a login elsewhere.
 _REFUSALS = (403, 419, 422)
 # A page that is left sooner than this aborts its requests without any fault of the site.
@@ -206,12 +203,6 @@ def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> Traf
     if not asked or (expected.passed and expected.is_any and any(not e.fault for e in asked)):
         return None
     last = asked[-1]
-    # what is gone after a change may be gone by it
-    unchanged = all(e.method in _READS for e in requests if e.site == last.site)
-    named = unchanged and not any(map(is_pattern, expected.urls))
-    if last.fault is None and last.status in _GONE and named:
-        gone = f"{last.method} {last.url} was answered with status {last.status}, and the task expects it"
-        return TrafficFault(kind="wrong_page", evidence=f"{gone}: data of the site may be missing")
     if last.fault is None and last.status in _REFUSALS:
         lost = (each.fault for each in requests if each.site == last.site and each.fault)
         return next((each for each in lost if each.kind == "login_lost"), None)

@@ -628,7 +628,6 @@ HELD_OUT = [
     SiteDefect("gzip is broken", "shopping", broken_gzip),
     SiteDefect("parked domain, late", "gitlab", answering(200, text=f"{_HEAD}This domain is for sale"), late=True),
     SiteDefect("cookies have expired", "gitlab", expired_cookies),
-    SiteDefect("half of the data", "shopping", answering(404, "/video-games"), certain=False),
     SiteDefect("forms are refused as forged", "reddit", on_change(200, f"{_HEAD}The CSRF token is invalid."), certain=False),
     SiteDefect("forms are refused as forged with 422", "reddit", on_change(422, f"{_HEAD}The change you requested was rejected."), certain=False),
     SiteDefect("disk is full", "reddit", on_change(200, f"{_HEAD}write: No space left on device"), certain=False),
@@ -636,7 +635,6 @@ HELD_OUT = [
     SiteDefect("a proxy refuses changes", "reddit", on_change(413, "<title>413 Request Entity Too Large</title>"), certain=False),
     SiteDefect("another character set", "map", typed("text/html; charset=utf-16")),
     SiteDefect("a backend never answers, late", "map", _own, late=True, broken="stall", limit_s=8.0),
-    SiteDefect("no route, late", "gitlab", answering(404, text="404 page not found"), late=True),
     SiteDefect("forms post to TLS", "reddit", forms_to_tls, certain=False),
     SiteDefect("white pages", "shopping", answering(200, text="")),
 ]  # fmt: skip
