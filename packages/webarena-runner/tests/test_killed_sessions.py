@@ -37,10 +37,13 @@ def is_ours(pid: int) -> bool:
     return bool(fields) and (int(fields[1]) == os.getpid() or is_ours(int(fields[1])))
 
 
-def kill_one(program: str) -> None:
-    """Kill the first process of ours that runs `program`, and none that Chromium has started."""
-    running = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
-    lines = {pid: of_proc(pid, "cmdline") for pid in running if is_ours(pid)}
+def running() -> set[int]:
+    return {int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()}
+
+
+def kill_one(program: str, others: set[int]) -> None:
+    """Kill the first process of ours that runs `program`, none of `others` and none that Chromium has started."""
+    lines = {pid: of_proc(pid, "cmdline") for pid in running() - others if is_ours(pid)}
     fits = [pid for pid, line in lines.items() if program in line and "--type=" not in line]
     os.kill(min(fits), signal.SIGKILL)
 
@@ -51,12 +54,13 @@ def rewards(seen: list[Any]) -> list[float | str]:
 
 def test_a_killed_world_costs_only_its_own_session_its_reward() -> None:
     """Chromium is killed when all is done, and Playwright's driver before the click; the same group goes on."""
+    others = running()  # a browser of earlier tests may still run
     with sessions.open_many("webarena", 2) as group:
         for program, before in (("--remote-debugging-port", DONE), ("playwright/driver", CLICK)):
             seen: list[Any] = group.reset([TASK] * 2)  # each session has a world, also after a kill
             for action in (CLICK, DONE):
                 if action is before:
-                    kill_one(program)
+                    kill_one(program, others)
                 alive = [isinstance(each, sessions.SessionStep) for each in seen]
                 done = group.step([action if each else None for each in alive])
                 seen = [
