@@ -42,10 +42,10 @@ def running() -> set[int]:
 
 
 def kill_one(program: str, others: set[int]) -> None:
-    """Kill the first process of ours that runs `program`, none of `others` and none that Chromium has started."""
-    lines = {pid: of_proc(pid, "cmdline") for pid in running() - others if is_ours(pid)}
+    """Kill the first process of ours that runs `program`, `others` last, and none that Chromium has started."""
+    lines = {pid: of_proc(pid, "cmdline") for pid in running() if is_ours(pid)}
     fits = [pid for pid, line in lines.items() if program in line and "--type=" not in line]
-    os.kill(min(fits), signal.SIGKILL)
+    os.kill(min(fits, key=lambda pid: (pid in others, pid)), signal.SIGKILL)
 
 
 def rewards(seen: list[Any]) -> list[float | str]:
