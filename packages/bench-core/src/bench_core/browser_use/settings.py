@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from bench_core.errors import InputError, pip_install
@@ -78,14 +79,15 @@ def import_browser_use() -> Any:
     try:
         module = importlib.import_module("browser_use")
         session = importlib.import_module("browser_use.browser.session")
-        # a session would load these while the time runs in which it must attach
-        watchdogs = importlib.import_module("browser_use.browser.watchdogs")
-        for each in pkgutil.iter_modules(watchdogs.__path__, f"{watchdogs.__name__}."):
-            importlib.import_module(each.name)
     except ImportError as error:
         raise InputError(
             f"browser-use does not import: {error}; `{pip_install('bench-core[browser-use]')}` adds it"
         ) from error
+    # A session would load these while the time runs in which it must attach; a version may have others.
+    with suppress(ImportError):
+        watchdogs = importlib.import_module("browser_use.browser.watchdogs")
+        for each in pkgutil.iter_modules(watchdogs.__path__, f"{watchdogs.__name__}."):
+            importlib.import_module(each.name)
     # browser-use makes these folders when it is imported, whether or not a browser follows.
     unused = session.DEFAULT_BROWSER_PROFILE
     for folder in (unused.user_data_dir, unused.downloads_path):
