@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bench_core.errors import RunFolderError
 from bench_report.cli import main
+from bench_report.live.page_view import shown_progress
 from bench_report.live.progress import ProgressReader, Snapshot, changes, snapshots
 from bench_report.live.terminal_view import headline, show_lines, show_live
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from conftest import Growing
+    from conftest import Growing, Runs
+
+NOW = datetime(2026, 3, 1, 10, 0, tzinfo=timezone.utc)
 
 
 def test_a_watch_counts_what_has_ended(growing: Growing, reader: ProgressReader) -> None:
@@ -228,7 +231,7 @@ def test_watch_as_a_command(growing: Growing) -> None:
     record = CliRunner().invoke(main, ["watch", str(growing.folder), "--json"]).stdout
 
     assert line.startswith("3/20 trials")
-    assert line.rstrip().endswith("finished")
+    assert " · finished" in line  # and damaged: no writer closed this folder
     assert json.loads(record)["ended"] == 3
     assert len(json.loads(record)["recent"]) == 3
     assert len(record) < 4_000
@@ -270,3 +273,46 @@ def test_no_time_left_is_told_from_results_that_an_earlier_process_may_have_left
     growing.resume("2026-03-01T09:40:00Z")
 
     assert reader.read().eta_s is None
+
+
+def shown_lines(found: Snapshot) -> str:
+    lines: list[str] = []
+    show_lines([found], lines.append)
+    return lines[0]
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "events.jsonl"])
+def test_a_line_that_changed_while_the_run_goes_on_is_told_and_does_not_count(
+    run: Runs, name: str
+) -> None:
+    folder = run(tasks=10, trials=2)
+    info = json.loads((folder / "run.json").read_text())
+    info["sessions"][0] |= {"outcome": "running", "finished": None}
+    (folder / "run.json").write_text(json.dumps(info))
+    reader = ProgressReader(folder, now=lambda: NOW)
+    before = reader.read()
+    assert before.damage == ()
+    assert "DAMAGED" not in shown_lines(before)
+
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    lines[0] = lines[0].replace(b'"trial":1', b'"trial":2')
+    (folder / name).write_bytes(b"".join(lines))
+    found = ProgressReader(folder, now=lambda: NOW).read()
+
+    assert found.damage == (f"{name} has 1 damaged line",)
+    assert f"DAMAGED: {name} has 1 damaged line: see `bench-core check`" in shown_lines(found)
+    if name == "results.jsonl":
+        assert found.ended == before.ended - 1
+
+
+def test_lines_that_are_gone_are_told_once_the_run_is_over(run: Runs) -> None:
+    folder = run(tasks=10, trials=2)
+    lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "results.jsonl").write_bytes(b"".join(lines[:-4]))
+
+    found = ProgressReader(folder).read()
+
+    assert "results.jsonl has fewer lines than the 20 that session 1 left" in found.damage[0]
+    assert "DAMAGED" in shown_lines(found)
+    shown = shown_progress(found, ["a"], 0)["facts"]
+    assert "fewer lines" in dict(shown)["Damage"]

@@ -20,6 +20,7 @@ from .indexed import StoredRecords as StoredRecords
 from .jsonl import BadLine as BadLine
 from .jsonl import Lines as Lines
 from .jsonl import collector_paused as collector_paused
+from .jsonl import is_intact as is_intact
 from .jsonl import read_lines as read_lines
 from .jsonl import set_aside_torn as set_aside_torn
 from .maintenance import RunCheck as RunCheck

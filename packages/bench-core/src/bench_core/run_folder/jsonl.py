@@ -126,7 +126,7 @@ def walk_lines(
     for number, start, line in _numbered(path):
         try:
             found = read(line)
-            if not sealed or number <= trusted or _intact(found, line):
+            if not sealed or number <= trusted or is_intact(found, line):
                 yield number, start, found
                 continue
             bad.append(_changed(path, number, start, line))
@@ -160,7 +160,7 @@ def _record_or_problem(
         return None
     try:
         record = decode(model, line, written_by=written_by)
-        if _intact(record, line):
+        if is_intact(record, line):
             return record
         bad.append(_changed(path, number, start, line))
     except SchemaVersionError as error:
@@ -173,8 +173,13 @@ def _record_or_problem(
     return None
 
 
-def _intact(record: object, line: bytes) -> bool:
-    """Whether the line still is what was written; those of other programs, which have no checksum, count as such."""
+def is_intact(record: object, line: bytes) -> bool:
+    """Whether a line is still what was written; those of other programs, which have no checksum, count as such.
+
+    Args:
+        record: What was read of the line, by a model or a decoder.
+        line: The line.
+    """
     unsealed = (
         getattr(record, "checksum", None) is None and getattr(record, "sequence", None) is None
     )

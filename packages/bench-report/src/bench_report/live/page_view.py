@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.terminal import duration
 from bench_report.html_page.table_data import trial_address
-from bench_report.live.terminal_view import budget_words, look_words
+from bench_report.live.terminal_view import budget_words, damage_words, look_words
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def shown_progress(found: Snapshot, names: Sequence[str], run: int) -> dict[str,
     ]
     if found.budget:
         facts.append(["Budget", "; ".join(budget_words(found.budget))])
+    facts += [["Damage", inline(each, _REASON)] for each in damage_words(found)]
     failures = []
     for result in found.failures:
         why = (result.failure_mode or result.status.value).replace("_", " ")

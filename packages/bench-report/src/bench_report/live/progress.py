@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -25,8 +26,9 @@ from bench_core.records import (
     TrialKey,
     TrialResult,
 )
-from bench_core.run_folder import read_info, read_tasks
+from bench_core.run_folder import is_intact, read_info, read_run, read_tasks
 from bench_core.statistics import Interval, Look, success_rate_interval
+from bench_core.terminal import counted
 
 R = TypeVar("R", bound=Record)
 _MOST_BAD = 10_000
@@ -77,6 +79,7 @@ class Snapshot(Record):
         failures: Those of them that ended last without success, the newest first.
         elapsed_s: Since the last process started.
         eta_s: Until the end at the speed of that process; `None` before it has finished a trial.
+        damage: What is not as it was written, a sentence each; no number above has anything of it.
     """
 
     run_id: str
@@ -101,6 +104,7 @@ class Snapshot(Record):
     failures: tuple[TrialResult, ...] = ()
     elapsed_s: float
     eta_s: float | None = None
+    damage: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -114,7 +118,7 @@ class _Tail(Generic[R]):
     def __init__(self, path: Path, model: type[R]) -> None:
         self._path, self._model = path, model
         self._offset = 0
-        self._bad = 0
+        self.bad = 0
 
     def new(self) -> tuple[list[R], bool]:
         """Return the new records, and whether the file was replaced so that all begin again."""
@@ -133,20 +137,26 @@ class _Tail(Generic[R]):
         return [each for line in whole.splitlines() for each in self._record(line)], again
 
     def _record(self, line: bytes) -> Iterator[R]:
-        try:
-            yield self._model.model_validate_json(line)
-        except ValidationError:
-            self._bad += 1
-            if self._bad > _MOST_BAD:
-                raise RunFolderError(
-                    f"{self._path} has more than {_MOST_BAD:,} lines that are no records: see "
-                    f"`bench-core check {self._path.parent}`"
-                ) from None
-            return  # `build` reports damaged lines; following the run goes on
+        with contextlib.suppress(ValidationError):
+            record = self._model.model_validate_json(line)
+            if is_intact(record, line):
+                yield record
+                return
+        self.bad += 1
+        if self.bad > _MOST_BAD:
+            raise RunFolderError(
+                f"{self._path} has more than {_MOST_BAD:,} lines that are no records: see "
+                f"`bench-core check {self._path.parent}`"
+            )
 
     def _restart(self) -> bool:
-        begun, self._offset = self._offset > 0, 0
+        begun, self._offset, self.bad = self._offset > 0, 0, 0
         return begun
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """Return in a sentence how many lines could not be read."""
+        return (f"{self._path.name} has {counted(self.bad, 'damaged line')}",) if self.bad else ()
 
 
 class ProgressReader:
@@ -173,6 +183,7 @@ class ProgressReader:
         self._limits: tuple[datetime, Budget] | None = None
         self._last_events: dict[int, datetime] = {}
         self._metered: defaultdict[TrialKey | None, Spent] = defaultdict(Spent)
+        self._whole_damage: tuple[int, tuple[str, ...]] | None = None
 
     def read(self) -> Snapshot:
         """Read what is new and return how far the run is."""
@@ -267,7 +278,16 @@ class ProgressReader:
             eta_s=None
             if over
             else self._eta(began, planned - len(results), only=len(info.sessions) == 1),
+            damage=self._damage(len(info.sessions), over=over),
         )
+
+    def _damage(self, sessions: int, *, over: bool) -> tuple[str, ...]:
+        """Return what single lines tell while they are written, and after a session's end what the whole folder does."""
+        if not over:
+            return (*self._result_tail.damage, *self._event_tail.damage)
+        if self._whole_damage is None or self._whole_damage[0] != sessions:
+            self._whole_damage = sessions, read_run(self._path).damage
+        return self._whole_damage[1]
 
     def _rate(self) -> Interval | None:
         scores: defaultdict[str, list[float]] = defaultdict(list)

@@ -43,6 +43,14 @@ def headline(found: Snapshot) -> str:
     return " · ".join(words)
 
 
+def damage_words(found: Snapshot) -> list[str]:
+    """Return what is not as it was written, and who tells more."""
+    if not found.damage:
+        return []
+    more = f", and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
+    return [f"DAMAGED: {plain_text(found.damage[0])}{more}: see `bench-core check`"]
+
+
 def look_words(found: Look) -> str:
     """Return what a look found: its interval is valid while the run goes on."""
     ends = numbers.points_interval(found.low, found.high)
@@ -64,12 +72,12 @@ def budget_words(found: LiveBudget) -> list[str]:
 
 
 def show_lines(found: Iterable[Snapshot], write: Callable[[str], object]) -> None:
-    """Write a line whenever something has ended."""
-    seen: tuple[int, bool] | None = None
+    """Write a line whenever something has ended or is found damaged."""
+    seen: tuple[object, ...] | None = None
     for each in found:
-        if (each.ended, each.over) != seen:
-            seen = each.ended, each.over
-            write(headline(each))
+        if (each.ended, each.over, each.damage) != seen:
+            seen = each.ended, each.over, each.damage
+            write(" · ".join([headline(each), *damage_words(each)]))
 
 
 def show_live(found: Iterable[Snapshot], stream: TextIO, *, console: Console | None = None) -> None:
@@ -98,6 +106,7 @@ def _rendered(found: Snapshot) -> RenderableType:
     ]
     parts = [_counts("ended by", found.statuses), _counts("failed by", found.failure_modes)]
     lines += [Text(part, style="dim", overflow="ellipsis", no_wrap=True) for part in parts if part]
+    lines += [Text(each, style="bold red") for each in damage_words(found)]
     lines += [_recent(each) for each in found.recent]
     for each in found.in_flight[:_IN_FLIGHT]:
         again = f"  attempt {each.attempt}" if each.attempt > 1 else ""
