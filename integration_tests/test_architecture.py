@@ -309,7 +309,7 @@ def test_requiring_a_sibling_is_noticed(tree: Path, requirement: str, violation:
 def test_a_range_that_refuses_the_bench_core_here_is_noticed(tree: Path) -> None:
     pyproject = tree / "packages/llm-judge/pyproject.toml"
     text = pyproject.read_text(encoding="utf-8")
-    pyproject.write_text(text.replace(">=0.1,<0.2", ">=7,<8", 1), encoding="utf-8")
+    pyproject.write_text(text.replace("==0.1.0", ">=7,<8", 1), encoding="utf-8")
     assert list(metadata.violations(tree)) == [
         "llm-judge refuses the bench-core of this repository"
     ]

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 OURS = {each.name: each for each in packages()}
-THEIRS = "99.0"
+THEIRS = ("99.0", "0.1.9")
+"""Another's versions: higher than all of ours, and one that looks like our next."""
 _PIP = re.compile(r"\bpip3?\s+(?:install|download)\b")
 _FENCED = re.compile(r"^ *```[^\n`]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(rf"{_PIP.pattern}[^\S\n]+([^\n]*?)(?=$|\s+(?:&&|#)|`)", re.MULTILINE)
@@ -133,7 +134,8 @@ def fill(index: Path, dist: Path, lines: list[list[str]]) -> None:
         extras = [f"Provides-Extra: {e}\n" for e in found.metadata.get_all("Provides-Extra", [])]
         required = [f"Requires-Dist: {e}\n" for e in found.requires or () if names_ours([e])]
         write_wheel(dist, name, found.version, "".join([*extras, *required]))
-        write_wheel(index / name, name, THEIRS, "".join(extras))
+        for version in THEIRS:
+            write_wheel(index / name, name, version, "".join(extras))
     for word in {word for line in lines for word in line}:
         try:
             wanted = Requirement(word)
@@ -201,7 +203,7 @@ def test_each_line_installs_ours_though_an_index_has_a_higher_version(tmp_path: 
     lines = {line: words(line, project, with_tests) for line in sorted(shown())}
     ours = {line: each for line, each in lines.items() if names_ours(each)}
     (taken, *found) = installed([["bench-core"], *ours.values()], tmp_path)
-    assert taken == {"bench-core": THEIRS}  # without its version it would be another's
+    assert taken == {"bench-core": THEIRS[0]}  # without its version it would be another's
     versions = {name: metadata.version(name) for name in OURS}
     rows = dict(zip(ours, found, strict=True))
     assert {

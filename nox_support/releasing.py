@@ -36,7 +36,7 @@ ALL = "all"
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _PARTS = ("major", "minor", "patch")
-_CORE_RANGE = re.compile(rf'("{CORE}(?:\[[^\]]*\])?)>=[^"]*"')
+_CORE_RANGE = re.compile(rf'("{CORE}(?:\[[^\]]*\])?)[=>]=[^"]*"')
 
 
 class ReleaseError(Exception):

@@ -107,7 +107,14 @@ def test_a_version_without_a_changelog_section_is_refused(root: Path) -> None:
         check_tag("waa-client-v0.1.7", root)
 
 
-def test_a_release_of_all_bumps_each_and_asks_for_the_new_bench_core(root: Path) -> None:
+@pytest.mark.parametrize("asked", [">=0.1,<0.2", "==0.1.0"])
+def test_a_release_of_all_bumps_each_and_asks_for_the_new_bench_core(
+    root: Path, asked: str
+) -> None:
+    pyproject = root / "packages" / "waa-client" / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace(">=0.1,<0.2", asked))
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c"]
+    git(root, *who, "commit", "-qam", "Ask", "--allow-empty")
     released = prepare_all("minor", root)
     assert [each.version for each in released] == ["0.2.0", "0.2.0"]
     assert package("waa-client", root).project["dependencies"] == ["bench-core>=0.2.0,<0.3"]

@@ -69,7 +69,6 @@ def write_project(
 
 def _texts(kind: ProjectKind, name: str, *, with_model: bool) -> dict[str, str]:
     module = name.replace("-", "_")
-    major, minor, *_ = __version__.split(".")
     extra = "" if kind != "agent" else "[agents,openai]" if with_model else "[agents]"
     values = {
         "name": name,
@@ -78,7 +77,8 @@ def _texts(kind: ProjectKind, name: str, *, with_model: bool) -> dict[str, str]:
         "Class": "".join(each.capitalize() for each in module.split("_")),
         "kind": kind,
         "description": _DESCRIPTIONS[kind],
-        "core": f"bench-core{extra}>={major}.{minor},<{major}.{int(minor) + 1}",
+        # exactly, as the packages do: an index may have another's under a version that a range admits
+        "core": f"bench-core{extra}=={__version__}",
     }
     folder = f"{kind}-with-model" if with_model else kind
     templates = resources.files("bench_core").joinpath("project_templates")
