@@ -83,7 +83,9 @@ def test_a_gate_calls_a_clear_drop_a_regression(scored_run: Runs) -> None:
     code, out, _ = invoke("gate", bad, "--against", good)
 
     assert code == 1
-    assert out.startswith("REGRESSION: not the same agent on these tasks, and worse: all -75.0")
+    assert out.startswith(
+        "REGRESSION: not the same agent on these tasks, and worse: all \u221275.0"
+    )
 
 
 @pytest.mark.parametrize("damage", ["no tasks", "unplanned"])
@@ -118,7 +120,7 @@ def test_a_gate_without_evidence_ends_with_three_and_prints_its_power(run: Runs)
     code, out, _ = invoke("gate", new, "--against", old, "--slices", "site")
 
     assert code == 3
-    assert "a true -5.0 points would be found in" in out
+    assert "a true \u22125.0 pp would be found in" in out
     assert "takes at least 59 pairs of trials without a loss, there are" in out
 
 
@@ -135,7 +137,7 @@ def test_a_gate_says_of_which_tasks_it_is_fine(scored_run: Runs) -> None:
 
     code, out, _ = invoke("gate", *folders, "--fine-for", "new-tasks")
     assert code == 3
-    assert "at worst -7.2 points on new tasks of this kind" in out
+    assert "at worst \u22127.2 pp on new tasks of this kind" in out
 
 
 def test_a_broken_task_fails_the_gate_where_asked_for(scored_run: Runs) -> None:

@@ -167,13 +167,13 @@ def test_all_154_tasks_give_both_averages(tmp_path: Path, data: Path) -> None:
     assert found.v2 == pytest.approx(32 / 144)
     assert found.planned == pytest.approx(32 / 154)
     text = imported_text(imported)
-    assert "average over tasks with a result (upstream's): 24.62 % of 130" in text
-    assert "average over tasks with a trajectory (V2's):   22.22 % of 144" in text
-    assert "average over all planned tasks:                20.78 % of 154" in text
+    assert "average over tasks with a result (upstream's): 24.62% of 130" in text
+    assert "average over tasks with a trajectory (V2's):   22.22% of 144" in text
+    assert "average over all planned tasks:                20.78% of 154" in text
     shown = comparison_text(compare_runs(tmp_path / "run", tmp_path / "run"))
     assert "average, upstream's denominator" in shown
-    assert "24.62 % of 130" in shown
-    assert "22.22 % of 144" in shown
+    assert "24.62% of 130" in shown
+    assert "22.22% of 144" in shown
 
 
 def test_nothing_has_no_average() -> None:
@@ -217,8 +217,7 @@ def test_a_run_of_twenty_tasks_cannot_be_shown_to_match_itself_within_ten_points
     found = compare_runs(pair[0], pair[0])
     assert found.verdict == "undecided"
     assert found.criteria[0].found == (
-        "+0.0 points [-13.9, +13.9], 95 % at each end; "
-        "takes 29 pairs of trials or more, there are 20"
+        "+0.0 pp [-13.9, +13.9], 95% at each end; takes 29 pairs of trials or more, there are 20"
     )
     assert compare_runs(pair[0], pair[0], tolerance=0.15).verdict == "matches"
 
@@ -243,11 +242,11 @@ def test_the_agreement_table_counts_every_task(pair: tuple[Path, Path]) -> None:
 def test_published_numbers_stand_beside_runs_of_all_tasks_only(
     tmp_path: Path, pair: tuple[Path, Path]
 ) -> None:
-    assert "19.5 %" not in comparison_text(compare_runs(*pair))
+    assert "19.5%" not in comparison_text(compare_runs(*pair))
     tasks = [make_task(f"{number:03d}") for number in range(154)]
     for task in tasks:
         leave(tmp_path / "all", task, 0.0)
     import_results(tmp_path / "all", tmp_path / "run-all", tasks)
     text = comparison_text(compare_runs(tmp_path / "run-all", tmp_path / "run-all"))
-    assert "19.5 %" in text
+    assert "19.5%" in text
     assert "arXiv 2409.08264" in text

@@ -478,6 +478,20 @@ def test_a_provider_without_a_key_or_an_api_is_refused(monkeypatch: pytest.Monke
         pass
 
 
+@pytest.mark.parametrize("model", ["openai-chat:m", None])
+def test_a_server_that_the_environment_names_needs_no_key(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, model: str | None
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url("openai"))
+    server.say(HELLO)
+    with open_model_proxy(model) as proxy:
+        own = Session(proxy, server, Budget())
+        assert own.post("openai")[0] == 200
+        own.close()
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("provider", APIS)
 def test_what_went_through_is_kept_in_the_trial_s_folder(

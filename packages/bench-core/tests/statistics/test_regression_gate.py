@@ -17,14 +17,14 @@ def test_a_clear_drop_is_a_regression(before: Scores) -> None:
     now = {n: [1.0, float(n % 3 > 0), 0.0] for n in before}
     result = gate(now, before)
     assert (result.verdict, result.exit_code) == ("regression", 1)
-    assert result.reason == "not the same agent on these tasks, and worse: all -27.8 points"
+    assert result.reason == "not the same agent on these tasks, and worse: all \u221227.8 pp"
 
 
 def test_the_same_scores_are_fine_when_there_are_enough_tasks(before: Scores) -> None:
     result = gate(before, before)
     assert (result.verdict, result.exit_code) == ("fine", 0)
     assert result.reason == (
-        "at worst -0.5 points on these tasks, run again, within the tolerance of -5.0 points"
+        "at worst \u22120.5 pp on these tasks, run again, within the tolerance of \u22125.0 pp"
     )
 
 
@@ -41,7 +41,7 @@ def test_the_same_scores_on_seven_tasks_are_not_enough_evidence(before: Scores) 
     assert (result.verdict, result.exit_code) == ("not_enough_evidence", 3)
     assert "no drop beyond chance" in result.reason
     assert (
-        "ruling out -5.0 points takes at least 59 pairs of trials without a loss, there are 21"
+        "ruling out \u22125.0 pp takes at least 59 pairs of trials without a loss, there are 21"
         in result.reason
     )
     assert result.needed == 59
@@ -53,7 +53,7 @@ def test_an_agent_that_always_succeeds_is_not_said_to_leave_every_drop_unseen() 
     assert gate(same, same).checks[0].power == pytest.approx(0.96, abs=0.02)
     assert gate(same, same, slices=halves).checks[0].power == pytest.approx(0.94, abs=0.02)
     small = {n: [1] for n in range(9)}
-    assert "a true -5.0 points would be found in 0% of runs" in gate(small, small).reason
+    assert "a true \u22125.0 pp would be found in 0% of runs" in gate(small, small).reason
 
 
 def test_a_small_benchmark_prints_the_power_it_has() -> None:
@@ -146,8 +146,8 @@ def test_fine_says_of_what() -> None:
     assert (same.verdict, same.checks[0].pairs, same.estimand) == ("fine", 90, "same_tasks")
     assert (new.verdict, new.checks[0].clusters) == ("not_enough_evidence", 30)
     assert new.reason.startswith(
-        "no drop beyond chance, but at worst -9.5 points on new tasks of this kind; ruling out "
-        "-5.0 points takes at least 59 independent tasks or templates without a loss, there are 30"
+        "no drop beyond chance, but at worst \u22129.5 pp on new tasks of this kind; ruling out "
+        "\u22125.0 pp takes at least 59 independent tasks or templates without a loss, there are 30"
     )
 
 

@@ -222,7 +222,7 @@ def comparison_text(found: BaselineComparison) -> str:
         render_table(("criterion", "holds", "found"), [_criterion_row(c) for c in found.criteria]),
     ]
     if found.published:
-        rows = [(p.name, f"{100 * p.rate:.1f} %", p.source) for p in found.published]
+        rows = [(p.name, f"{p.rate:.1%}", p.source) for p in found.published]
         parts.append(render_table((f"published (all {_ALL_TASKS} tasks)", "rate", "source"), rows))
     parts.append(f"Verdict: {found.verdict}")
     return "\n\n".join(parts)
@@ -320,7 +320,7 @@ def _criteria(
     baseline, new = sides
     return (
         BaselineCriterion(
-            name=f"success rates within {100 * tolerance:g} points on the tasks scored in both",
+            name=f"success rates within {100 * tolerance:g} pp on the tasks scored in both",
             holds=None if limits is None else limits.within(tolerance),
             found="no task is scored in both" if limits is None else _points(limits, tolerance),
         ),
@@ -335,7 +335,7 @@ def _criteria(
             found="every score names its method" if new.real_evaluator else "some scores do not",
         ),
         BaselineCriterion(
-            name=f"steps within {100 * tolerance:g} % of the baseline's",
+            name=f"steps within {100 * tolerance:g}% of the baseline's",
             holds=None if ratio is None else abs(ratio - 1.0) <= tolerance,
             found="no steps are known" if ratio is None else f"{ratio:.2f} times as many",
         ),
@@ -345,7 +345,7 @@ def _criteria(
 def _points(limits: Interval, tolerance: float) -> str:
     """Return difference and limits as text, and the number of pairs needed where there are too few."""
     ends = f"[{100 * limits.low:+.1f}, {100 * limits.high:+.1f}]"
-    found = f"{100 * limits.estimate:+.1f} points {ends}, 95 % at each end"
+    found = f"{100 * limits.estimate:+.1f} pp {ends}, 95% at each end"
     # 10 points take at least 29 pairs of trials, even if none of them differs
     if tolerance and limits.n < (needed := units_needed(tolerance)):
         found += f"; takes {needed} pairs of trials or more, there are {limits.n}"
@@ -362,7 +362,7 @@ def _verdict(criteria: Sequence[BaselineCriterion]) -> Literal["matches", "diffe
 def _rate(rate: Interval | None) -> str:
     if rate is None:
         return "-"
-    return f"{100 * rate.estimate:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return f"{rate.estimate:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
 def _average(found: VanillaAverages, name: str) -> str:
@@ -370,7 +370,7 @@ def _average(found: VanillaAverages, name: str) -> str:
     over = {"upstream": found.with_result, "v2": found.with_trajectory, "planned": found.tasks}[
         name
     ]
-    return "-" if value is None else f"{100 * value:.2f} % of {over}"
+    return "-" if value is None else f"{value:.2%} of {over}"
 
 
 def _outcome(value: float | None) -> str:

@@ -110,7 +110,7 @@ def _screenshot(vm: SyncVmClient) -> CheckResult:
     found = f"{picture.size[0]} x {picture.size[1]}, {len(picture.data) // 1024} KiB"
     if picture.size != size:
         scaled = f"{found}, while the screen is {size[0]} x {size[1]}"
-        return warned(scaled, "set Windows' display scaling to 100 %; clicks are converted")
+        return warned(scaled, "set Windows' display scaling to 100%; clicks are converted")
     return ok(found)
 
 

@@ -180,7 +180,7 @@ def imported_text(imported: Imported) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f} %"
+    return "-" if value is None else f"{value:.2%}"
 
 
 class _Tree:

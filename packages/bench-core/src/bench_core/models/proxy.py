@@ -63,12 +63,12 @@ def open_model_proxy(
 
     Args:
         model: The run's, `provider:name`: only its provider's APIs are there. Without one those are
-            whose keys the environment has.
+            whose keys or servers the environment names.
         upstream: Address, key and prices of that model, where they are not the usual ones.
         drain_s: Seconds that a call is read on for after its agent has gone.
 
     Raises:
-        MissingKeyError: The environment has no key of the model's provider.
+        MissingKeyError: The environment has no key of the model's provider, and no server of one's own.
         InputError: The provider is none whose API is passed on, httpx is not installed, or no port can
             be opened.
     """
@@ -100,14 +100,17 @@ def _servers(model: str | None, upstream: Upstream | None) -> dict[str, Server]:
     base_url = getattr(upstream, "base_url", None)
     key = getattr(upstream, "key", None) or key or (_NO_KEY if base_url else None)
     if key is None:
-        raise MissingKeyError(vendor, APIS[vendor].key_names[0])
+        raise MissingKeyError(vendor, APIS[vendor].key_names[0], own_server=True)
     return {vendor: Server(base_url or address, key)}
 
 
 def _environment(vendor: str) -> tuple[str, str | None]:
     api = APIS[vendor]
-    address = next((os.environ[n] for n in api.url_names if os.environ.get(n)), api.home)
-    return address, next((os.environ[n] for n in api.key_names if os.environ.get(n)), None)
+    own = next((os.environ[n] for n in api.url_names if os.environ.get(n)), None)
+    key = next(
+        (os.environ[n] for n in api.key_names if os.environ.get(n)), _NO_KEY if own else None
+    )
+    return own or api.home, key
 
 
 class TrialProxy:

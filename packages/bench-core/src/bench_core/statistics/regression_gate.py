@@ -263,4 +263,5 @@ def _regressed(check: GateCheck, tolerance: float, alpha: float) -> bool:
 
 
 def _points(difference: float | None) -> str:
-    return "?" if difference is None else f"{100.0 * difference:+.1f} points"
+    # as tables write it, U+2212 included
+    return "?" if difference is None else f"{100.0 * difference:+.1f} pp".replace("-", "\u2212")
