@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -189,9 +191,72 @@ def _unreachable() -> Callable[[], object]:
     return lambda: None
 
 
-def faults(temporary: Path, out: Path) -> dict[str, Callable[[], Callable[[], object]]]:
+CALLS: dict[str, tuple[int, ...]] = {
+    "openat": (errno.ENOSPC, errno.EMFILE, errno.EACCES, errno.EIO, errno.ENOENT, errno.ELOOP),
+    "mkdir": (errno.ENOSPC, errno.EACCES),
+    "write": (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT),
+    "read": (errno.EIO, errno.ECONNRESET),
+    "rename": (errno.EIO, errno.EXDEV),
+    "unlink": (errno.EBUSY, errno.EROFS),
+    "unlinkat": (errno.EBUSY,),
+    "fsync": (errno.EIO,),
+    "fdatasync": (errno.EIO,),
+    "flock": (errno.ENOLCK,),
+    "fchmod": (errno.EPERM,),
+    "newfstatat": (errno.EIO, errno.ESTALE, errno.EACCES),
+    "getdents64": (errno.EIO,),
+    "readlink": (errno.EINVAL,),
+    "socketpair": (errno.EMFILE,),
+    "socket": (errno.EMFILE,),
+    "sendmsg": (errno.EPIPE, errno.ECONNRESET, errno.ENOBUFS),
+    "sendto": (errno.EPIPE,),
+    "recvmsg": (errno.ECONNRESET,),
+    "recvfrom": (errno.ECONNRESET,),
+    "pipe2": (errno.EMFILE,),
+    "clone": (errno.EAGAIN,),
+    "clone3": (errno.EAGAIN, errno.ENOMEM),
+    "vfork": (errno.EAGAIN,),
+    "execve": (errno.ENOMEM,),
+    "mmap": (errno.ENOMEM,),
+    "brk": (errno.ENOMEM,),
+    "kill": (errno.EPERM, errno.ESRCH),
+    "wait4": (errno.ECHILD,),
+    "waitid": (errno.ECHILD,),
+    "epoll_wait": (errno.EINTR, errno.EBADF),
+    "getrandom": (errno.EINTR,),
+}
+"""Calls of the system that a run, its threads and its agents' processes make, and how each may fail."""
+_LATEST_CALL = 40
+
+
+def _one_call(call: str, error: int, nth: int) -> Callable[[], object]:
+    """Fail one call of each thread of this process and of its children: the nth from now on."""
+    name = errno.errorcode[error]
+    tracer = subprocess.Popen(
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(os.getpid()),
+         "-e", f"trace={call}", "-e", f"inject={call}:error={name}:when={nth}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def let_go() -> None:
+        tracer.terminate()
+        tracer.wait()
+
+    return let_go
+
+
+def faults(
+    temporary: Path, out: Path, seed: int = 0
+) -> dict[str, Callable[[], Callable[[], object]]]:
     """Return what may fail, by name; each makes it fail and returns what mends it."""
+    nth = random.Random(f"call {seed}").randint(1, _LATEST_CALL)  # noqa: S311  # no secret
+    calls = {
+        f"{call}-{errno.errorcode[error]}": partial(_one_call, call, error, nth)
+        for call, errors in CALLS.items()
+        for error in errors
+    }
     return {
+        **calls,
         "temporary-removed": lambda: _removed(temporary),
         "temporary-replaced": lambda: _replaced(temporary),
         "temporary-read-only": lambda: _read_only(temporary),
@@ -224,7 +289,7 @@ def main() -> None:
     out, temporary = Path(order["out"]), Path(order["temporary"])
     temporary.mkdir(exist_ok=True)
     tempfile.tempdir = str(temporary)
-    fault = faults(temporary, out).get(order["fault"])
+    fault = faults(temporary, out, order["seed"]).get(order["fault"])
     spec = RunSpec(
         agent="integration_tests.own_faults:Worker", attempts=2, workers=2,
         agent_process=AgentProcessSpec(process=order["process"]),
@@ -238,6 +303,8 @@ def can_fail(fault: str) -> bool:
     """Whether this system lets a program make that fail."""
     if fault in NO_ROOT:
         return os.geteuid() != 0
+    if fault.partition("-")[0] in CALLS:
+        return shutil.which("strace") is not None
     if fault not in NEEDS_MOUNTS:
         return True
     with tempfile.TemporaryDirectory() as folder:
@@ -280,7 +347,8 @@ def _breaches(result: TrialResult, *, last: bool) -> Iterator[str]:
     right = (Status.AGENT_ERROR, 0.0) if fails else (Status.COMPLETED, 1.0)
     if result.status.scored and (result.status, result.score) != right:
         yield f"scored although it was not the agent's: {name}"
-    if last and not result.status.scored:
+    # what only evaluating failed at is kept, and `rescore` evaluates it
+    if last and not result.status.scored and result.status is not Status.EVALUATION_ERROR:
         yield f"no score although all was well: {name}"
     own = [(each.usage, each.cost_usd) for each in result.spent if each.source == AGENT]
     if result.status.scored and own != [(CALL, CALL_USD)]:

@@ -1,7 +1,8 @@
 """Whether a fault of the run itself - its folders, limits, processes - is ever taken for an agent's, drawn by seed.
 
-Runs of six trials, half of whose agents fail, meet a fault at a moment that is drawn, and go on when all is well. The
-law: no trial is scored for what was not its agent's, each agent's failure is scored in the end, and money is
+Runs of six trials, half of whose agents fail, meet a fault at a moment that is drawn, and go on when all is well.
+Besides folders, limits and processes, single calls of the system fail (`strace` injects their errors), so that each
+error that our own code can meet comes from where it would come from. The law: no trial is scored for what was not its agent's, each agent's failure is scored in the end, and money is
 counted once.
 """
 
