@@ -87,7 +87,7 @@ _OF_RUN_AND_TASK = {"run_id": _TEXT, "template": _TEXT, "groups": "texts by name
 
 
 def write_results(
-    runs: Sequence[Source], out: Path, *, at_once: int = 1_000, group: int = 100
+    runs: Sequence[Source], out: Path, *, at_once: int = 1_000, group: int = 25
 ) -> Path:
     """Write the last result of each trial of `runs` to the Parquet file `out` (zstd), and return it.
 
