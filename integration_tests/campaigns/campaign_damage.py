@@ -72,6 +72,11 @@ def exported(run: Path) -> str:
     return printed("export", "eval-results", run, *out)
 
 
+def watched(run: Path) -> str:
+    """Look how far it is."""
+    return printed("watch", "--once", "--json", run)
+
+
 def main() -> int:
     """Run the campaign and return the exit code: 1 where something went unseen."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -85,6 +90,7 @@ def main() -> int:
         "compare": compared,
         "gate": gated,
         "export": exported,
+        "watch": watched,
         **READERS,
     }
     table: dict[tuple[str, str], Counter[str]] = {}
