@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Growing, Runs
-
-NOW = datetime(2026, 3, 1, 10, 0, tzinfo=timezone.utc)
 
 
 def test_a_watch_counts_what_has_ended(growing: Growing, reader: ProgressReader) -> None:
@@ -282,27 +280,38 @@ def shown_lines(found: Snapshot) -> str:
 
 
 @pytest.mark.parametrize("name", ["results.jsonl", "events.jsonl"])
-def test_a_line_that_changed_while_the_run_goes_on_is_told_and_does_not_count(
-    run: Runs, name: str
+@pytest.mark.parametrize(
+    "line", [b"{}\n", b'{"checksum":"0","kind":"look","time":"2026-03-01T10:00:00Z"}\n']
+)
+def test_lines_that_are_damaged_while_the_run_goes_on_are_told_and_do_not_count(
+    growing: Growing, reader: ProgressReader, name: str, line: bytes
 ) -> None:
-    folder = run(tasks=10, trials=2)
-    info = json.loads((folder / "run.json").read_text())
-    info["sessions"][0] |= {"outcome": "running", "finished": None}
-    (folder / "run.json").write_text(json.dumps(info))
-    reader = ProgressReader(folder, now=lambda: NOW)
-    before = reader.read()
-    assert before.damage == ()
-    assert "DAMAGED" not in shown_lines(before)
+    growing.end(2)
+    before = reader.read()  # whose folder no writer of ours began
 
+    with (growing.folder / name).open("ab") as file:
+        file.write(line)
+    found = reader.read()
+
+    assert found.damage == (*before.damage, f"{name} has 1 more damaged line")
+    assert found.ended == before.ended
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "events.jsonl"])
+def test_damage_from_before_the_watch_is_told(run: Runs, name: str) -> None:
+    folder = run(tasks=10, trials=2)
+    whole = ProgressReader(folder).read()
+    assert whole.damage == ()
+    assert "DAMAGED" not in shown_lines(whole)
     lines = (folder / name).read_bytes().splitlines(keepends=True)
     lines[0] = lines[0].replace(b'"trial":1', b'"trial":2')
     (folder / name).write_bytes(b"".join(lines))
-    found = ProgressReader(folder, now=lambda: NOW).read()
 
-    assert found.damage == (f"{name} has 1 damaged line",)
-    assert f"DAMAGED: {name} has 1 damaged line: see `bench-core check`" in shown_lines(found)
-    if name == "results.jsonl":
-        assert found.ended == before.ended - 1
+    found = ProgressReader(folder).read()
+
+    assert f"{name}, line 1 is damaged" in found.damage[0]
+    assert "DAMAGED: " in shown_lines(found)
+    assert found.ended == (19 if name == "results.jsonl" else 20)
 
 
 def test_lines_that_are_gone_are_told_once_the_run_is_over(run: Runs) -> None:

@@ -183,7 +183,8 @@ class ProgressReader:
         self._limits: tuple[datetime, Budget] | None = None
         self._last_events: dict[int, datetime] = {}
         self._metered: defaultdict[TrialKey | None, Spent] = defaultdict(Spent)
-        self._whole_damage: tuple[int, tuple[str, ...]] | None = None
+        self._whole: tuple[int, bool] | None = None
+        self._whole_damage: tuple[str, ...] = ()
 
     def read(self) -> Snapshot:
         """Read what is new and return how far the run is."""
@@ -282,12 +283,15 @@ class ProgressReader:
         )
 
     def _damage(self, sessions: int, *, over: bool) -> tuple[str, ...]:
-        """Return what single lines tell while they are written, and after a session's end what the whole folder does."""
-        if not over:
-            return (*self._result_tail.damage, *self._event_tail.damage)
-        if self._whole_damage is None or self._whole_damage[0] != sessions:
-            self._whole_damage = sessions, read_run(self._path).damage
-        return self._whole_damage[1]
+        """Return what the folder told when it was first read and after a session's end, and what later lines tell."""
+        if self._whole != (sessions, over):
+            self._whole = sessions, over
+            try:
+                self._whole_damage = read_run(self._path).damage
+            except RunFolderError as error:  # whose sentence tells it
+                self._whole_damage = (str(error),)
+            self._result_tail.bad = self._event_tail.bad = 0
+        return (*self._whole_damage, *self._result_tail.damage, *self._event_tail.damage)
 
     def _rate(self) -> Interval | None:
         scores: defaultdict[str, list[float]] = defaultdict(list)
