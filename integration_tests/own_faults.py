@@ -194,8 +194,8 @@ def _unreachable() -> Callable[[], object]:
 CALLS: dict[str, tuple[int, ...]] = {
     "openat": (errno.ENOSPC, errno.EMFILE, errno.EACCES, errno.EIO, errno.ENOENT, errno.ELOOP),
     "mkdir": (errno.ENOSPC, errno.EACCES),
-    "write": (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT),
-    "read": (errno.EIO, errno.ECONNRESET),
+    "write": (errno.ENOSPC, errno.EIO, errno.EDQUOT),
+    "read": (errno.EIO,),
     "rename": (errno.EIO, errno.EXDEV),
     "unlink": (errno.EBUSY, errno.EROFS),
     "unlinkat": (errno.EBUSY,),
@@ -208,10 +208,10 @@ CALLS: dict[str, tuple[int, ...]] = {
     "readlink": (errno.EINVAL,),
     "socketpair": (errno.EMFILE,),
     "socket": (errno.EMFILE,),
-    "sendmsg": (errno.EPIPE, errno.ECONNRESET, errno.ENOBUFS),
-    "sendto": (errno.EPIPE,),
-    "recvmsg": (errno.ECONNRESET,),
-    "recvfrom": (errno.ECONNRESET,),
+    "sendmsg": (errno.ENOBUFS, errno.ENOMEM),
+    "sendto": (errno.ENOBUFS, errno.ENOMEM),
+    "recvmsg": (errno.ENOMEM,),
+    "recvfrom": (errno.ENOMEM,),
     "pipe2": (errno.EMFILE,),
     "clone": (errno.EAGAIN,),
     "clone3": (errno.EAGAIN, errno.ENOMEM),
@@ -225,7 +225,10 @@ CALLS: dict[str, tuple[int, ...]] = {
     "epoll_wait": (errno.EINTR, errno.EBADF),
     "getrandom": (errno.EINTR,),
 }
-"""Calls of the system that a run, its threads and its agents' processes make, and how each may fail."""
+"""Calls of the system that a run, its threads and its agents' processes make, and how each may fail.
+
+EPIPE and ECONNRESET are no faults of a system: they say that the other end is gone, here an agent's process.
+"""
 _LATEST_CALL = 40
 
 
