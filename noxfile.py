@@ -150,6 +150,28 @@ def architecture(session: nox.Session) -> None:
         session.error("; ".join(broken))
 
 
+@nox.session(python=False)
+def dev(session: nox.Session) -> None:
+    """Make `.venv`, where editors look, an environment with what is needed to change all packages, or those named."""
+    place = ROOT / ".venv"
+    if not (uv := shutil.which("uv")):
+        session.run(sys.executable, "-m", "pip", "install", "--quiet", "uv")
+    run_uv = [uv] if uv else [sys.executable, "-m", "uv"]
+    if not (place / "pyvenv.cfg").exists():
+        session.run(*run_uv, "venv", "--quiet", "--python", sys.executable, str(place))
+    asked = [package(name) for name in session.posargs] or packages()
+    needed = [*dict.fromkeys(one for each in asked for one in with_core(each))]
+    sources = [option for each in needed for option in ("-e", str(each.folder))]
+    tools = [each for name in ("lint", "typecheck", "parallel") for each in group(name)]
+    tools += [each for one in needed for each in group("test", one.folder)]
+    install = ("pip", "install", "--quiet", "--python", str(place))
+    session.run(*run_uv, *install, *sources, *tools)
+    bin_ = place / ("Scripts" if sys.platform == "win32" else "bin")
+    session.log(
+        f"{bin_ / 'python'} -m pytest {asked[0].folder.relative_to(ROOT) / 'tests'} -k NAME"
+    )
+
+
 @nox.session(tags=CONTRIBUTOR)
 def quick(session: nox.Session) -> None:
     """Check style, words, imports and the quick tests about what has changed: under three minutes."""
