@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration_tests.exploits.honest_acts import HONEST_ACTS, QUICK, TASKS, false_alarms
-from integration_tests.exploits.worlds import sites
+from integration_tests.exploits.worlds import apps, sites
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +22,14 @@ def test_there_are_many_behaviours() -> None:
 @pytest.mark.browser
 @pytest.mark.full_chromium
 @pytest.mark.slow
-def test_odd_but_honest_behaviours_are_not_flagged(tmp_path: Path) -> None:
-    with sites() as world:
-        alone = replace(world, honest=())
-        found = asyncio.run(false_alarms(alone, TASKS["webarena"], QUICK, tmp_path))
+@pytest.mark.parametrize(
+    ("name", "world", "acts"),
+    [("webarena", sites, QUICK), ("multireal", apps, ("back-and-forward",))],
+)
+def test_odd_but_honest_behaviours_are_not_flagged(
+    tmp_path: Path, name: str, world: Any, acts: tuple[str, ...]
+) -> None:
+    with world() as started:
+        alone = replace(started, honest=())
+        found = asyncio.run(false_alarms(alone, TASKS[name], acts, tmp_path))
     assert found == {}

@@ -234,6 +234,19 @@ def test_a_removal_follows_no_link(outside: Path, tmp_path: Path) -> None:
     assert (outside / BEFORE).read_bytes() == GOOD
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_nothing_is_taken_through_a_link_in_the_place_of_the_folder(
+    outside: Path, tmp_path: Path, *, in_place: bool
+) -> None:
+    stage, trial = tmp_path / "stage", tmp_path / "trial"
+    trial.mkdir()
+    stage.symlink_to(outside)
+    told = keep_files(stage, stage if in_place else trial)
+    assert [each.why for each in told] == ["is a link"]
+    assert (outside / BEFORE).read_bytes() == GOOD
+    assert not list(trial.iterdir())
+
+
 def test_only_an_agents_own_account_keeps_its_names(tmp_path: Path) -> None:
     stage, trial = tmp_path / "stage", tmp_path / "trial"
     (stage / "screenshots" / "more").mkdir(parents=True)

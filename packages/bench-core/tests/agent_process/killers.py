@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
@@ -180,6 +181,22 @@ class Overwriter:
         (context.folder / "given.json").write_text('"mine"')
         (context.folder / "secrets.txt").symlink_to("/etc/hostname")
         (context.folder / "notes.txt").write_text("my notes")
+        return AgentOutcome(answer=4, steps=1)
+
+
+class Swapper:
+    """Puts a link in the place of its folder, or of one that it lies in: to where the same path leads outside."""
+
+    name = "swapper"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        del environment, task
+        outside, level = Path(str(context.agent_option("outside"))), context.agent_option("level")
+        swapped = [context.folder, *context.folder.parents][level]
+        swapped.rename(swapped.with_name("moved"))
+        swapped.symlink_to(outside)
         return AgentOutcome(answer=4, steps=1)
 
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,13 +35,16 @@ class Neighbours:
         del environment
         meeting = Path(os.environ["MEETING"])
         if task.task_id == "victim":
-            (context.folder / "work.txt").write_text(WORK)
-            (meeting / "victim").write_text(f"{os.getpid()} {context.folder}")
+            temporary = tempfile.mkdtemp()
+            for each in (str(context.folder), temporary):
+                Path(each, "work.txt").write_text(WORK)
+            (meeting / "victim").write_text(f"{os.getpid()}\n{context.folder}\n{temporary}\n")
             await _until(meeting / "attacked")
             return AgentOutcome(answer=4, steps=1)
         await _until(meeting / "victim")
-        pid, folder = (meeting / "victim").read_text().split(maxsplit=1)
-        did = {"rewrite": _rewrite(folder), "ptrace": _reads(pid), "kill": _kill(int(pid))}
+        pid, folder, temporary = (meeting / "victim").read_text().splitlines()
+        did = {"rewrite": _rewrite(folder), "temporary": _rewrite(temporary), "ptrace": _reads(pid),
+               "limit": _limit(int(pid)), "kill": _kill(int(pid))}  # fmt: skip
         (meeting / "attacked").write_text("")
         return AgentOutcome(answer=did)
 
@@ -64,6 +69,16 @@ def _rewrite(folder: str) -> str:
 def _reads(pid: str) -> str:
     try:
         os.listdir(f"/proc/{pid}/root{os.environ['MEETING']}")
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+
+
+def _limit(pid: int) -> str:
+    resource.prlimit(os.getpid(), resource.RLIMIT_CORE)  # to look is allowed
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
     except OSError as error:
         return type(error).__name__
     return "done"

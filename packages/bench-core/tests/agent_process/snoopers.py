@@ -1,6 +1,6 @@
 """Agents that look for the answers of their own run, and one that does not."""
 
-# ruff: noqa: PTH108, PTH115, PTH123, PTH208  # an agent of others, which has no reason to follow our style
+# ruff: noqa: PTH108, PTH112, PTH115, PTH123, PTH208  # an agent of others, which has no reason to follow our style
 
 from __future__ import annotations
 
@@ -88,20 +88,22 @@ _EXECUTED = {
     "environment": sys.prefix,
     "base": f"{sys.base_prefix}/bin",
     "etc": "/etc",
-    "kernel": "/proc/sys/kernel",
+    "kernel": "/proc/sys/kernel/hostname",
+    "groups": "/sys/fs/cgroup/cgroup.procs",  # of a mount below a folder
 }
 """What the run executes itself, and what root could change."""
 
 
 def _written(name: str) -> str:
-    """Try to make a file in a folder, or in that of the kernel to open one, and say how it ended."""
-    folder = _EXECUTED[name]
-    path = f"{folder}/proctor-probe" if name != "kernel" else f"{folder}/hostname"
+    """Try to make a file in a folder, or to open one of the kernel's, and say how it ended."""
+    place = _EXECUTED[name]
+    made = os.path.isdir(place)
+    path = f"{place}/proctor-probe" if made else place
     try:
-        open(path, "r+b" if name == "kernel" else "xb").close()
+        open(path, "xb" if made else "r+b").close()
     except OSError as error:
         return error.strerror or ""
-    if name != "kernel":
+    if made:
         os.unlink(path)
     return "written"
 

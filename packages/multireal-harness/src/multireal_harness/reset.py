@@ -67,6 +67,10 @@ async def reset_app(
                 f"the app {site.id!r} is not configured: after {url} its /finish has no task_id"
             )
     await _load(page, site.origin, site, open_s)
+    # an agent that goes back must not come to what only the harness may open
+    session = await page.context.new_cdp_session(page)
+    await session.send("Page.resetNavigationHistory")
+    await session.detach()
 
 
 async def _is_configured(page: Any, within_s: float, capture: CaptureSettings) -> bool:

@@ -41,11 +41,21 @@ class AgentFiles:
         if elsewhere is not None:
             self.stage = Path(tempfile.mkdtemp(dir=elsewhere))
         self.folder = self.stage.joinpath(*self._trial.parts[1:][-_NAMED_BY:])
+        self._made: tuple[int, int] | None = None
 
     def make(self) -> Path:
         """Make the folder that the agent gets."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._made = self._identity()
         return self.folder
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Return what tells the folder from any other, such as one that a link in its place leads to."""
+        try:
+            found = self.folder.lstat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @property
     def usable(self) -> bool:
@@ -60,7 +70,15 @@ class AgentFiles:
         return room.f_bavail > 0 and (room.f_favail > 0 or not room.f_files)
 
     def take_over(self) -> tuple[LeftOut, ...]:
-        """Move everything into the trial's folder; return what was not kept."""
-        left_out = keep_files(self.folder, self._trial, redactor=self._redactor)
+        """Move everything into the trial's folder; return what was not kept.
+
+        Only from the folder that the agent got: with the rights of the run, what a link in its place leads to
+        would be moved away, that of the whole system too.
+        """
+        left_out: tuple[LeftOut, ...] = ()
+        if self._identity() == self._made:
+            left_out = keep_files(self.folder, self._trial, redactor=self._redactor)
+        elif os.path.lexists(self.folder):
+            left_out = (LeftOut(why="is in another folder than the agent got", first="."),)
         remove_folder(self.stage)
         return left_out

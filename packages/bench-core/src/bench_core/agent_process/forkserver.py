@@ -104,7 +104,8 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
     os.setsid()
     _prctl(_PR_SET_DUMPABLE, 1)
     if order["sealed"] is not None and order["own"] is not None:
-        set_apart(order["own"])  # what it changes would take the signal below back
+        # what it changes would take the signal below back
+        set_apart(order["place"], (order["own"], order["temporary"]))
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # The supervisor may have died before the line above took effect: then no signal comes.
     if os.getppid() != supervisor:

@@ -22,7 +22,7 @@ from bench_core.child_process.process import ChildGoneError, ChildProcess, Exit,
 from bench_core.child_process.shared_loop import blocking
 from bench_core.errors import HarnessFaultError
 from bench_core.files.removal import remove_folder
-from bench_core.files.temporary import VARIABLES, owned_folder
+from bench_core.files.temporary import VARIABLES, owned_folder, shared_folder
 from bench_core.process_table import pids, stat_of
 from bench_core.processes import is_below
 
@@ -49,6 +49,7 @@ def launcher_for(
     *,
     preload: bool = True,
     program: ForeignProgram | None = None,
+    place: Path | None = None,
 ) -> ForkLauncher | SpawnLauncher:
     """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each.
 
@@ -56,7 +57,7 @@ def launcher_for(
     """
     if not sys.platform.startswith("linux"):
         return SpawnLauncher(variables, program)
-    return ForkLauncher(agent, variables, sealed, preload=preload, program=program)
+    return ForkLauncher(agent, variables, sealed, preload=preload, program=program, place=place)
 
 
 class _Launcher(ABC):
@@ -77,7 +78,7 @@ class _Launcher(ABC):
     ) -> ChildProcess:
         """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
 
-        Where files are hidden, it does not see those beside its `own` folder.
+        Where files are hidden, it sees of what this run and its trials have in temporary folders its `own` alone.
 
         Raises:
             HarnessFaultError: The system does not let us.
@@ -138,6 +139,7 @@ class ForkLauncher(_Launcher):
         preload: Whether the agent is imported before the fork; not where its import may read
             variables that each process has its own of.
         program: What each becomes after the fork, instead of running the agent itself.
+        place: Where their temporary files are, by default among those of the run.
     """
 
     def __init__(
@@ -148,7 +150,9 @@ class ForkLauncher(_Launcher):
         *,
         preload: bool = True,
         program: ForeignProgram | None = None,
+        place: Path | None = None,
     ) -> None:
+        self._place = place
         self._preload: str | None = agent if preload and program is None else None
         self._foreign: dict[str, Any] | None = None
         if program is not None:
@@ -170,7 +174,7 @@ class ForkLauncher(_Launcher):
         own: Path | None = None,
     ) -> ChildProcess:
         """Start one."""
-        scratch = _scratch()
+        scratch = _scratch(self._place)
         try:
             work, control, pid, supervisor = await asyncio.to_thread(
                 self._fork, memory, scratch, variables or {}, own
@@ -192,8 +196,8 @@ class ForkLauncher(_Launcher):
     ) -> tuple[socket.socket, socket.socket, int, int]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
-        facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables),
-                 "own": None if own is None else str(own.resolve())}  # fmt: skip
+        facts = {"memory": memory, "temporary": str(scratch.resolve()), "variables": dict(variables),
+                 "own": None if own is None else str(own.resolve()), "place": str(shared_folder(scratch.resolve()))}  # fmt: skip
         order = json.dumps(facts).encode()
         descriptors = [far_work.fileno(), far_control.fileno()]
         with far_work, far_control, self._lock:
@@ -358,10 +362,10 @@ class _Spawned(SpawnedProcess):
         return ended
 
 
-def _scratch() -> Path:
+def _scratch(place: Path | None = None) -> Path:
     """Make the folder for the temporary files of one process."""
     try:
-        return owned_folder("proctor-agent")
+        return owned_folder("proctor-agent", place)
     except OSError as error:
         raise HarnessFaultError(f"no temporary folder for an agent: {error}") from error
 

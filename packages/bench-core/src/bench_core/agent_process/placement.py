@@ -122,12 +122,15 @@ def _isolated(
     from bench_core.agent_process.launcher import launcher_for
 
     with contextlib.ExitStack() as stack:
+        made = None
         if sealed is not None:
             made = owned_folder("proctor-agent")
             stack.callback(remove_folder, made)
             isolation = replace(isolation, folder=made)
         preload = isolation.model_proxy is None
-        launcher = launcher_for(name, variables, sealed, preload=preload, program=foreign)
+        launcher = launcher_for(
+            name, variables, sealed, preload=preload, program=foreign, place=made
+        )
         stack.callback(launcher.close)
         way = None if sealed is None else how_to_seal().way
         own = (code or AgentCode()).model_copy(update={"process": "own", "sealed": way})

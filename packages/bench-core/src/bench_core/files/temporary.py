@@ -134,6 +134,11 @@ def owned_folder(prefix: str, root: Path | None = None) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=root))
 
 
+def shared_folder(folder: Path) -> Path:
+    """Return the outermost owned folder that a folder lies in, with all that its owner has beside it."""
+    return next((each for each in reversed(folder.parents) if _Owner.of(each)), folder.parent)
+
+
 def folder_for_sockets(wanted: Path, name: str) -> Path:
     """Make `wanted`, or a folder of a shorter path where that of a socket `name` in it would be too long.
 

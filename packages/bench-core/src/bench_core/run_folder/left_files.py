@@ -128,6 +128,10 @@ class _Taking:
     fitting: int = 0
 
     def keep(self) -> tuple[LeftOut, ...]:
+        if (
+            self.source.is_symlink()
+        ):  # in the place of the folder: what it leads to is not the agent's
+            return (LeftOut(why="is a link", first="."),)
         # looking at a million files must leave the time to take some of them
         self.until = time.monotonic() + self.limits.within_s / 2
         in_place = self.source == self.trial

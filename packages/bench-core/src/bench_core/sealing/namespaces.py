@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import stat
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -38,6 +40,16 @@ _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_SCOPE_SIGNAL = 444, 446, 2
 _ALL_IDS = "0 0 4294967295"
 _OWN_DEVICES = 2
 """How deep below /dev disks are looked for: `/dev/mapper/...`."""
+
+
+_PR_SET_SECCOMP, _SECCOMP_FILTER, _SECCOMP_ALLOW, _SECCOMP_ERRNO = 22, 2, 0x7FFF0000, 0x00050000
+_LOAD, _JUMP_IF, _RETURN = 0x20, 0x15, 0x06
+_PRLIMIT = {"x86_64": (0xC000003E, 302, 340), "aarch64": (0xC00000B7, 261, 369)}
+"""By machine: what the kernel calls its architecture, and the numbers of prlimit64 there and for 32 bits."""
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
 class _CapHeader(ctypes.Structure):
@@ -84,18 +96,44 @@ def seal(
     return way
 
 
-def set_apart(own: str) -> None:
-    """Hide all beside the folder `own` from this process for good, and keep its signals to what it starts.
+def set_apart(place: str, needed: Iterable[str]) -> None:
+    """Hide all in the folder `place` but the `needed` folders for good, and keep signals to what this process starts.
 
     Called in a sealed process, for one of several that must not reach each other. What the system does
     not let us stays as it is.
     """
     with contextlib.suppress(OSError):
-        seal([os.path.dirname(own)], needed=[own])  # noqa: PTH120
+        seal([place], needed=needed)
     rules = _signal_rules()
     if rules >= 0:
         _libc().syscall(_LANDLOCK_RESTRICT, rules, 0)
         os.close(rules)
+    _keep_limits_inside()
+
+
+def _keep_limits_inside() -> None:
+    """Refuse changes of what other processes may use, which the kernel grants to every process of the same user."""
+    if os.uname().machine not in _PRLIMIT:
+        return
+    architecture, number, in_32_bits = _PRLIMIT[os.uname().machine]
+    steps = (
+        (_LOAD, 0, 0, 0),
+        (_JUMP_IF, 3, 0, in_32_bits),
+        (_JUMP_IF, 0, 8, number),
+        (_LOAD, 0, 0, 4),
+        (_JUMP_IF, 0, 6, architecture),
+        (_LOAD, 0, 0, 16),
+        (_JUMP_IF, 4, 0, 0),  # its own
+        (_LOAD, 0, 0, 32),
+        (_JUMP_IF, 0, 3, 0),
+        (_LOAD, 0, 0, 36),
+        (_JUMP_IF, 0, 1, 0),  # it only looks
+        (_RETURN, 0, 0, _SECCOMP_ALLOW),
+        (_RETURN, 0, 0, _SECCOMP_ERRNO | errno.EPERM),
+    )
+    program = b"".join(struct.pack("HBBI", *each) for each in steps)
+    filter_ = _Filter(len(steps), program)
+    _libc().prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, ctypes.byref(filter_), 0, 0)
 
 
 def keeps_signals_inside() -> bool:
@@ -186,12 +224,20 @@ def _hide(path: str, needed: list[str]) -> None:
 
 
 def _make_readonly(path: str) -> None:
+    """Let nobody write to a folder, nor to what is mounted below it, such as control groups below `/sys`."""
     _mount(path, path, None, _MS_BIND | _MS_REC)
-    found = os.statvfs(path).f_flag
-    same = found & _SAME_FLAGS
-    if found & _ST_RELATIME:
-        same |= _MS_RELATIME
-    _mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | same)
+    for each in _mounted_from(os.path.realpath(path)):
+        with contextlib.suppress(OSError):  # what only the one who mounted it reaches
+            found = os.statvfs(each).f_flag
+            same = found & _SAME_FLAGS | (_MS_RELATIME if found & _ST_RELATIME else 0)
+            _mount(None, each, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | same)
+
+
+def _mounted_from(path: str) -> list[str]:
+    """Return `path`, which something is mounted on, and where something is mounted below it."""
+    lines = Path("/proc/self/mountinfo").read_bytes().decode("unicode_escape").splitlines()
+    points = {line.split(" ")[4] for line in lines}
+    return [path, *(each for each in sorted(points) if each.startswith(f"{path}{os.sep}"))]
 
 
 def _outermost(paths: Iterable[str]) -> Iterator[str]:
