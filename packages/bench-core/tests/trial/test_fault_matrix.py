@@ -33,6 +33,10 @@ class _Paper(TrialEnvironment):
         super().__init__(machine="paper-1")
         self._artifacts = TrialArtifacts(folder)
 
+    async def why_gone(self, *, reported: bool) -> str | None:
+        await self.check()  # as a server of the trial's own does on the page for authors
+        return None
+
     async def capture(self, ending: AgentEnding) -> None:
         self._artifacts.write_json(_ANSWER, ending.answer)
 

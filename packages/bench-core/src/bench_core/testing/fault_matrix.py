@@ -103,7 +103,7 @@ class FaultMatrix:
             said: list[str] = []
             watched = WatchedBenchmark(benchmark_under_test, IDLE, said)
             _run(IDLE, watched, task, solver, spec, runs, tmp_path / "idle")
-            self._misread[type(self)] = "; ".join(said)
+            self._misread[type(self)] = "; ".join(dict.fromkeys(said))  # each try says it
         return self._misread[type(self)]
 
     def test_no_hook_finds_a_fault_where_there_is_none(self, misread: str) -> None:

@@ -181,13 +181,22 @@ class FaultyBenchmark:
         return await self._benchmark.evaluate(evidence)
 
     def _spoil(self, environment: TrialEnvironment, hook: str) -> None:
-        own = getattr(environment, hook)
+        own, why_gone = getattr(environment, hook), environment.why_gone
+
+        async def why_gone_with_own(*, reported: bool) -> str | None:
+            setattr(
+                environment, hook, own
+            )  # `why_gone` may ask `check`, which fails only afterwards
+            found = await why_gone(reported=reported)
+            setattr(environment, hook, failing)
+            return found
 
         async def failing(*arguments: Any, **named: Any) -> Any:
             if hook in {"release", "capture"}:  # what it holds is given back all the same
                 await own(*arguments, **named)
             return await self._fail()
 
+        environment.why_gone = why_gone_with_own  # type: ignore[method-assign]
         setattr(environment, hook, failing)
         if hook == "why_gone":  # its agent waits until the environment is gone
             environment.gone = _at_once  # type: ignore[method-assign]
