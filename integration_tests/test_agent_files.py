@@ -1,4 +1,4 @@
-"""One small draw of the campaign of hostile files that agents leave."""
+"""Small draws of the campaigns of what agents leave, report and show."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def test_runs_survive_what_their_agents_leave(root: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(KINDS)} kinds, in each process: 0 promises broken" in done.stdout
+
+
+def test_runs_survive_mutated_answers_traffic_and_states(root: Path) -> None:
+    campaign = root / "integration_tests/campaigns/campaign_mutations.py"
+    done = subprocess.run(
+        [sys.executable, str(campaign), "--trials", "500"], capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 promises broken" in done.stdout

@@ -235,6 +235,13 @@ def test_half_a_surrogate_pair_that_a_page_posts_is_a_wrong_body(
     assert found.model_dump_json()
 
 
+def test_an_answer_with_half_a_surrogate_pair_is_a_wrong_answer(
+    folder: Path, tasks: list[Task]
+) -> None:
+    no_text = {**RETRIEVE, "retrieved_data": ["\ud800"]}
+    assert evaluate(tasks[0], leave(folder, no_text, [HOME])).score == 0.0
+
+
 @pytest.mark.parametrize("body", ["{", '{"a": 1}', "[]", ""])
 def test_a_body_that_is_no_json_or_small_is_not_named(
     folder: Path, tasks: list[Task], body: str

@@ -206,8 +206,9 @@ def test_an_honest_agent_scores_as_before(snoop: Callable[..., TrialResult]) -> 
 
 
 def test_an_agent_in_the_process_of_the_run_is_refused_where_sealing_is_required(
-    snoop: Callable[..., TrialResult], tmp_path: Path
+    snoop: Callable[..., TrialResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sealing, "unsealed_parts", lambda: {"network": "never"})
     with pytest.raises(InputError, match="--agent-process own"):
         snoop(sealing="require", agent_process=AgentProcessSpec(process="shared"))
     assert not (tmp_path / "runs" / "now" / "run.json").exists()
@@ -222,6 +223,22 @@ def test_a_machine_that_cannot_hide_files_is_refused_where_sealing_is_required(
     found = snoop().sealing
     assert found is not None
     assert (found.sealed, found.reason) == (False, "no namespaces")
+
+
+@pytest.mark.parametrize("part", ["neighbours", "signals", "user"])
+def test_a_machine_that_cannot_seal_a_part_is_refused_where_sealing_is_required(
+    snoop: Callable[..., TrialResult], monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setattr(sealing, "unsealed_parts", lambda: {part: "not here", "network": "never"})
+    with pytest.raises(InputError, match=f"^--sealing require: .*: {part}: not here$"):
+        snoop(sealing="require")
+
+
+def test_a_machine_that_seals_all_but_the_network_does_what_is_required(
+    snoop: Callable[..., TrialResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealing, "unsealed_parts", lambda: {"network": "never"})
+    assert snoop("killers:Killer", sealing="require").score == 1.0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

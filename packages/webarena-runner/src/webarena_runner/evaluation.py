@@ -146,7 +146,8 @@ def read_recording(folder: Path) -> tuple[Any, str | None]:
 
 def write_answer(folder: Path, answer: JsonValue) -> None:
     """Store the agent's answer where the evaluator and the official tools look for it."""
-    (folder / ANSWER_FILE).write_text(answer_text(answer), encoding="utf-8")
+    # half a surrogate pair is no text, which must not keep a failing answer from its score
+    (folder / ANSWER_FILE).write_text(answer_text(answer), encoding="utf-8", errors="replace")
 
 
 def write_config(folder: Path, config: EnvironmentConfig) -> None:

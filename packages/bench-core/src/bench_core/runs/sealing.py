@@ -11,6 +11,7 @@ from bench_core.errors import InputError
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
 from bench_core.sealing.files import SealedFiles, answers_of, sealed_files
 from bench_core.sealing.machine import how_to_seal
+from bench_core.sealing.parts import unsealed_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +55,7 @@ def sealed_run(
     """Find out what is hidden from the agents of a run in `out`, which is made for that, and `more`.
 
     Raises:
-        InputError: Files must be hidden and cannot be.
+        InputError: What must be sealed cannot be.
     """
     if spec.sealing == "off":
         yield SealedRun(reason="--sealing off")
@@ -63,6 +64,11 @@ def sealed_run(
     if way.way is None:
         yield _open(way.reason, required=required)
         return
+    # no machine seals the network
+    if required and (
+        missing := [f"{n}: {why}" for n, why in unsealed_parts().items() if n != "network"]
+    ):
+        raise InputError(f"--sealing require: not sealed on this machine: {'; '.join(missing)}")
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:
