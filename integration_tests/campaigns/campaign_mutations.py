@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
+import importlib
 import json
 import os
 import random
@@ -23,9 +24,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agent_process.files import AgentFiles
 from bench_core.errors import EnvironmentFaultError
-from bench_core.files.removal import remove_folder
+from bench_core.files import remove_folder
 from bench_core.records import AgentOutcome, IntegrityCode
 from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
@@ -36,9 +36,7 @@ from bench_core.scheduling import NoLocks
 from bench_core.trial import TrialEnvironment
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.environment import CaptureError
-from webarena_runner.answers import without_patterns
 from webarena_runner.benchmark import WebArenaBenchmark
-from webarena_runner.evaluation import read_recording, write_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -47,6 +45,11 @@ if TYPE_CHECKING:
     from bench_core.records import AgentEnding, AgentTask, Task
     from bench_core.run_folder import RunView
     from bench_core.trial import Evaluation, Evidence
+
+# what the environments themselves write and take over with
+agent_files = importlib.import_module("bench_core.agent_process.files")
+answers = importlib.import_module("webarena_runner.answers")
+evaluation = importlib.import_module("webarena_runner.evaluation")
 
 STORED = Path(__file__).parents[1] / "stored_runs"
 MOST_GROWTH_MB = 100
@@ -155,8 +158,8 @@ class Traffic(_Made):
         (folder / "network.har").write_text(json.dumps(recorded), "utf-8")
         (folder / "run_config.json").write_bytes((self._stored / "run_config.json").read_bytes())
         answer = Redactor(()).redact_json(ending.answer, evidence=True)
-        write_answer(folder, without_patterns(answer))
-        if fault := read_recording(folder)[1]:
+        evaluation.write_answer(folder, answers.without_patterns(answer))
+        if fault := evaluation.read_recording(folder)[1]:
             raise EnvironmentFaultError(f"the recorder failed: {fault}")
 
 
@@ -246,7 +249,7 @@ class Leaver:
         """Leave them as an agent in a process of its own does."""
         del environment
         chance = random.Random(f"{task.task_id} {context.trial}")  # as above
-        files = AgentFiles(context.folder, Redactor(()))
+        files = agent_files.AgentFiles(context.folder, Redactor(()))
         folder = files.make()
         for name in () if self._honest else chance.sample(_NAMES, 3):
             with contextlib.suppress(OSError, ValueError):
