@@ -1,4 +1,4 @@
-"""What a simulated VM starts with: a scene file or a snapshot."""
+"""The initial state of a simulated VM: a scene file or a snapshot."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from waa_server_ext.simulate.ui.windows import Window
 
 
 class SceneFile(Record):
-    """A file: its text or its bytes, and what Windows knows about it.
+    """A file: its text or its bytes, and its attributes in Windows.
 
     Attributes:
-        size: More than the contents have, for large files of zeros.
-        modified: Seconds since 1970; when the scene starts where it is left out.
+        size: Size in bytes, if larger than the contents: large files end in zeros.
+        modified: Seconds since 1970; by default the start of the scene.
     """
 
     text: str | None = None
@@ -50,7 +50,7 @@ class SceneFile(Record):
 
 
 class SceneWindow(Record):
-    """An open window: what starts it, and what a snapshot adds."""
+    """An open window: the command that starts it, and the state that a snapshot adds."""
 
     launch: tuple[str, ...] = ()
     title: str | None = None
@@ -61,7 +61,7 @@ class SceneWindow(Record):
 
 
 class SceneTimer(Record):
-    """A timer of the Clock app; `started` is when, in seconds since 1970."""
+    """A timer of the Clock app; `started` is its start, in seconds since 1970."""
 
     hours: NonNegativeInt = 0
     minutes: NonNegativeInt = 0
@@ -71,13 +71,13 @@ class SceneTimer(Record):
 
 
 class Scene(Record):
-    """All a simulated desktop starts with; everything is optional.
+    """The initial state of a simulated desktop; every field is optional.
 
     Attributes:
         files: Windows path to text, or to a `SceneFile`.
         registry: `key|name` to a string, a number, or a list of bytes.
         windows: A program's name, its words, or a `SceneWindow`; the last is in front.
-        complete: The files and registry are all there is: nothing of a fresh Windows is added.
+        complete: The files and registry are complete: nothing of a fresh Windows is added.
     """
 
     now: dt.datetime = START
@@ -99,7 +99,7 @@ class Scene(Record):
         """Return a desktop in this state.
 
         Raises:
-            InputError: A path, key, time zone or program is none.
+            InputError: A path, key, time zone or program is invalid.
         """
         now = self.now if self.now.tzinfo else self.now.replace(tzinfo=dt.timezone.utc)
         machine = Machine.fresh(seed=seed, now=now)
@@ -137,7 +137,7 @@ def load_scene(path: Path) -> Scene:
     """Read a scene from a YAML or JSON file.
 
     Raises:
-        InputError: Names the file, the place in it and what is wrong.
+        InputError: Names the file, the place in it and the problem.
     """
     try:
         data = parse_yaml(path.read_text(encoding="utf-8"))
@@ -152,7 +152,7 @@ def load_scene(path: Path) -> Scene:
 
 
 def snapshot(desktop: Desktop) -> Scene:
-    """Return the scene that builds this desktop again; pictures being drawn are not part of it."""
+    """Return the scene that rebuilds this desktop; unsaved drawings are not part of it."""
     machine = desktop.machine
     entries = machine.files.entries()
     return Scene(
@@ -182,7 +182,7 @@ def snapshot(desktop: Desktop) -> Scene:
 
 
 class _Titled(Window):
-    """A window of which a scene says the title and nothing else."""
+    """A window of which a scene gives only the title."""
 
     exe = "unknown.exe"
     cls = "Window"
@@ -193,7 +193,7 @@ class _Titled(Window):
         self.caption = title
 
     def build(self, ui: Builder) -> None:
-        """Say what it is."""
+        """Say that the window has no contents."""
         ui.label(
             self.frame.inset(20, 60),
             "This window is part of the scene and has no contents.",

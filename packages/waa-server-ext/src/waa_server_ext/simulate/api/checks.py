@@ -18,7 +18,7 @@ _PICTURES = ("jpg", "jpeg", "tiff")
 
 
 def check_routes(api: ApiState) -> dict[tuple[str, str], Callable[[], Answer]]:
-    """Return method and path to what answers it: 200 for yes, 400 for no."""
+    """Return the handler of each (method, path); a handler answers 200 for yes and 400 for no."""
 
     def checked(
         name: str,
@@ -69,7 +69,7 @@ def _foreground(desktop: Desktop) -> list[Node]:
 
 
 def _file_panel(desktop: Desktop) -> list[Node]:
-    """Return what is directly in the list of the foreground File Explorer, as UI Automation finds it."""
+    """Return the direct children of the list in the foreground File Explorer, as UI Automation finds them."""
     panel = next((node for node in _foreground(desktop) if node.name == "Shell Folder View"), None)
     items = panel.children[0] if panel is not None and panel.children else None
     return items.children if items is not None else []

@@ -1,7 +1,7 @@
-"""Routes that control a simulation, all below `/simulation`: no real VM has them.
+"""Routes that control a simulation, all below `/simulation`; a real VM does not have them.
 
-They act on the simulation and not on the desktop in it, so time on it does not move, and who may call
-them is decided for all of them in one place.
+They act on the simulation rather than on its desktop, so its clock does not move. Sharing one prefix lets one
+rule decide who may call them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from flask import Blueprint, request
 def control_routes(reset: Callable[[], None]) -> Blueprint:
     """Return the routes: `POST /simulation/reset` puts the desktop back to its scene.
 
-    `keep` marks how everything is, and `restore` puts everything back to that, or to the start; what a desktop's process
-    is made from again does both.
+    `keep` marks the current state, and `restore` returns to the mark, or to the start if there is none. The file from
+    which a desktop's process is rebuilt does both, so they only answer here.
     """
     routes = Blueprint("simulation", __name__, url_prefix="/simulation")
     routes.before_request(_refuse_forms)

@@ -19,7 +19,7 @@ _DOWNLOADS = f"{HOME}\\Downloads"
 
 
 def file_routes(api: ApiState) -> dict[tuple[str, str], Callable[[], Answer]]:
-    """Return method and path to what answers it."""
+    """Return the handler of each (method, path)."""
     routes = _Files(api)
     return {
         ("POST", "/file"): routes.file,
@@ -163,10 +163,10 @@ class _Files:
             return {"status": "error", "message": "path is not a file"}, 400
         try:
             files.make_folder(ntpath.dirname(path), parents=True, exist_ok=True)
-            # text mode on Windows
+            # Windows' text mode writes CRLF
             files.write(path, str(data.get("content", "")).replace("\n", "\r\n").encode("cp1252"))
         except UnicodeEncodeError:
-            files.write(path, b"")  # it was opened before
+            files.write(path, b"")  # opening it has truncated it before the encoding fails
             return {"status": "error", "message": f"Failed to create {path}."}, 400
         except OSError:
             return {"status": "error", "message": f"Failed to create {path}."}, 400

@@ -1,4 +1,4 @@
-"""What one request that runs programs may take of the desktop's process."""
+"""Limits on the resources that one request running programs may take from the desktop's process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MB = 2**20
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """What ends the process; the budget of the interpreter ends nearly all programs before.
+    """Limits that end the process; the interpreter's own budget ends nearly all programs earlier.
 
     Attributes:
-        wall_s: Seconds. No program waits for anything, so that where processor time is limited only a
-            machine that has too much else to do comes to it.
-        cpu_s: Seconds of processor time, where the system keeps such a limit.
-        memory_mb: Megabytes by which the process may grow, where the system keeps such a limit.
+        wall_s: Seconds. Programs do not wait for anything, so if processor time is limited as well, only an
+            overloaded machine reaches this.
+        cpu_s: Seconds of processor time, if the system supports such a limit.
+        memory_mb: Megabytes by which the process may grow, if the system supports such a limit.
     """
 
     wall_s: float = 60.0
@@ -31,12 +31,12 @@ class ProgramLimits:
 
 @contextlib.contextmanager
 def limited(limits: ProgramLimits) -> Iterator[None]:
-    """End this process where the block takes more, but for memory, of which it gets no more."""
+    """End this process if the block takes too long; refuse memory beyond the limit."""
     with (
         open(os.devnull, "wb") as nowhere,  # noqa: PTH123  # a device
         contextlib.ExitStack() as stack,
     ):
-        # not a thread of Python's, which would wait for what lets no other run
+        # not a Python thread: it could not run while a program holds the interpreter's lock
         faulthandler.dump_traceback_later(limits.wall_s, exit=True, file=nowhere)
         stack.callback(faulthandler.cancel_dump_traceback_later)
         with contextlib.suppress(ImportError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A simulated desktop in a process of its own."""
+"""A simulated desktop in a separate process."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.scene import Scene
 
     _Connection = tuple[IO[bytes], IO[bytes], Callable[[], None]]
-    """What comes from a process, what goes to it, and what ends it."""
+    """The stream from a process, the stream to it, and a function that ends it."""
 
 FORKS = sys.platform == "linux"
-"""Whether processes of desktops are forked; macOS' own libraries may fail after a fork."""
+"""Whether desktops' processes are forked; on macOS the system's libraries may fail after a fork."""
 _RESET, _KEEP, _RESTORE = (f"/simulation/{each}" for each in ("reset", "keep", "restore"))
 HttpAnswer = tuple[str, list[tuple[str, str]], bytes]
 
 
 class DesktopProcess(Closing):
-    """A desktop in a process, which ends where a program takes too much, and with the connection to it.
+    """A desktop in a process that ends, together with the connection to it, if a program takes too much.
 
-    What changed the desktop since its start is kept in a file. Where the process has ended, another does it
-    again, but for the request that was being answered, of which no program runs.
+    Every request that changed the desktop is kept in a file. If the process ends, a new one replays them; the
+    request being answered is repeated without running its programs.
 
     Args:
         forks: Fork the process from one that has everything imported, which takes milliseconds and little
@@ -45,7 +45,7 @@ class DesktopProcess(Closing):
 
     Raises:
         InputError: The scene cannot be built.
-        EnvironmentFaultError: The system starts no more processes.
+        EnvironmentFaultError: The system cannot start another process.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class DesktopProcess(Closing):
         with contextlib.ExitStack() as opened:
             self._done = opened.enter_context(tempfile.TemporaryFile())
             self._start()
-            opened.pop_all()  # it is closed with the process
+            opened.pop_all()  # the process is closed in `close` from here on
 
     def respond(self, environ: dict[str, Any]) -> HttpAnswer:
         """Answer a WSGI request with status, headers and body.
@@ -102,11 +102,11 @@ class DesktopProcess(Closing):
             self._forget()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of the desktop, its first argument, which it must not change.
+        """Call a function with the desktop as its first argument, which it must not change; return the result.
 
         Raises:
             ConnectionError: The process has ended.
-            Exception: What the function raised.
+            Exception: Whatever the function raised.
         """
         with self._lock:
             return self._exchange(("call", function, *arguments))
@@ -137,7 +137,7 @@ class DesktopProcess(Closing):
     def _disconnect(self) -> None:
         self._end()
         for file in (self._outgoing, self._incoming):
-            with contextlib.suppress(OSError):  # what was not sent yet
+            with contextlib.suppress(OSError):  # unsent data is flushed, to an end that may be gone
                 file.close()
 
     def _replace(self) -> None:
@@ -152,13 +152,13 @@ class DesktopProcess(Closing):
                 self._exchange(pickle.load(self._done))  # noqa: S301  # of this process
 
     def _forget(self, kept: int = 0) -> None:
-        """Keep only the first bytes of what was done."""
+        """Keep only the first `kept` bytes of the replay file."""
         with _written_down():
             self._kept = self._done.seek(kept)
             self._done.truncate()
 
     def _exchange(self, message: tuple[Any, ...]) -> Any:
-        data = pickle.dumps(message)  # what cannot be sent is found before anything was
+        data = pickle.dumps(message)  # first, so that one that cannot be pickled leaves no trace
         try:
             self._outgoing.write(data)
             self._outgoing.flush()
@@ -172,7 +172,7 @@ class DesktopProcess(Closing):
 
 @contextlib.contextmanager
 def _written_down() -> Iterator[None]:
-    """Let the connection end, as that to a machine that is gone, where what is done cannot be kept to be done again."""
+    """Raise ConnectionResetError, as for a lost machine, if the replay file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -182,7 +182,7 @@ def _written_down() -> Iterator[None]:
 
 
 class _ForkServer:
-    """The process that desktops' processes are forked from; it starts with the first of them."""
+    """The process that desktops' processes are forked from; started with the first desktop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -193,7 +193,7 @@ class _ForkServer:
         """Return the connection to a new process."""
         ours, theirs = socket.socketpair()
         with self._lock, theirs:
-            # in a process that was forked from the one that started it, `poll` says that it has ended
+            # `poll` also reports an end if this process was itself forked from the one that started the server
             if self._orders is None or self._process is None or self._process.poll() is not None:
                 self.close()
                 self._orders, far = socket.socketpair()
@@ -203,14 +203,14 @@ class _ForkServer:
             socket.send_fds(self._orders, [b"."], [theirs.fileno()])
 
         def end() -> None:
-            with contextlib.suppress(OSError):  # it was ended before
+            with contextlib.suppress(OSError):  # the process may have ended already
                 ours.shutdown(socket.SHUT_RDWR)
             ours.close()
 
         return ours.makefile("rb"), ours.makefile("wb"), end
 
     def close(self) -> None:
-        """End it; processes that were forked from it go on."""
+        """End the fork server; processes already forked from it go on."""
         if self._orders is not None and self._process is not None:
             self._orders.close()
             self._process.kill()
@@ -240,6 +240,6 @@ def _python(call: str, **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # this package's own module
         [sys.executable, "-c", code, *sys.path],
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for the server
+        start_new_session=True,  # Ctrl-C must reach only the server
         **more,
     )

@@ -1,4 +1,4 @@
-"""What the requests that run programs do to a desktop."""
+"""Requests that run programs on a desktop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = Any
 
 
 def execute(desktop: Desktop, data: Any) -> Answer:
-    """Run a command in a new process; a program that fails is still a success here."""
+    """Run a command in a new process; as in WAA, a program that fails still counts as a success."""
     use_shell = data.get("shell", False)
     command = data.get("command", "" if use_shell else [])
     if isinstance(command, str) and not use_shell:
@@ -34,11 +34,11 @@ def execute(desktop: Desktop, data: Any) -> Answer:
 
 
 def launch(desktop: Desktop, data: Any) -> Answer:
-    """Start a program in a shell; whether it exists does not matter."""
+    """Start a program in a shell; as in WAA, one that does not exist is not an error."""
     command = data.get("command", "")
     try:
         if "google-chrome" in command:
-            # a string cannot be assigned to, which is why WAA fails there
+            # a string does not support item assignment, which is why WAA fails here too
             command[command.index("google-chrome")] = "chrome"
         CmdShell(desktop).run(command)
         return f"{command} launched successfully"  # noqa: TRY300  # as WAA's own order

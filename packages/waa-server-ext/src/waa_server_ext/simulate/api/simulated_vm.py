@@ -20,13 +20,13 @@ from waa_server_ext.vm.local_server import LocalVm
 
 
 class SimulatedVm(LocalVm):
-    """A server of this process and a desktop in a process of its own; a context manager.
+    """A server in this process with its desktop in another; a context manager.
 
     Args:
-        download: What a URL gives; it is pickled.
+        download: Returns the contents of a URL, None if there are none; it is pickled.
 
     Attributes:
-        answered: Called after each answer, where it is set.
+        answered: Called after each answer, if set.
 
     Example:
         >>> from operator import attrgetter
@@ -52,7 +52,7 @@ class SimulatedVm(LocalVm):
 
     @property
     def url(self) -> str:
-        """Where its HTTP API is."""
+        """The URL of its HTTP API."""
         return self._server.url
 
     def start(self) -> None:
@@ -80,13 +80,13 @@ class SimulatedVm(LocalVm):
         self._running.reset(scene)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of the desktop, its first argument, which it must not change.
+        """Call a function with the desktop as its first argument, which it must not change; return the result.
 
-        It is called in the desktop's process: the function, the arguments and what it returns are pickled.
+        The call happens in the desktop's process: the function, its arguments and its result are pickled.
 
         Raises:
             ConnectionError: The desktop's process has ended.
-            Exception: What the function raised.
+            Exception: Whatever the function raised.
         """
         return self._running.call(function, *arguments)
 
@@ -107,7 +107,7 @@ class SimulatedVm(LocalVm):
             refusal = json.dumps({"message": why, "status": "error"})
             response = Response(refusal, 403, mimetype="application/json")
             return response(environ, start_response)
-        # where the process cannot be replaced, the connection ends, as that to a VM that is gone
+        # if the process cannot be replaced, this raises, and the connection ends like one to a lost VM
         status, headers, data = self._running.respond(environ)
         if self.answered is not None:
             self.answered()

@@ -1,4 +1,4 @@
-"""What the routes of the simulated VM act on."""
+"""The state that the simulated VM's routes act on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from waa_server_ext.simulate.desktop.composition import Desktop
 
 
 class ApiState:
-    """The desktop that is shown now, which a reset changes, and what a URL gives: there is no network."""
+    """The desktop shown now, which a reset replaces, and the function that stands in for the network."""
 
     def __init__(self, desktop: Desktop, download: Callable[[str], bytes | None]) -> None:
         self.desktop = desktop

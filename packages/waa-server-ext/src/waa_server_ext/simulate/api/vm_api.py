@@ -30,7 +30,7 @@ from waa_server_ext.simulate.scene import Scene
 from waa_server_ext.vm.probe import PROBE
 
 _REQUEST_S = 1.0
-"""What a request takes in simulated time: files of two requests differ in their time stamps."""
+"""Simulated seconds per request, so that files written by two requests differ in their timestamps."""
 _MAX_BODY = 128 * 2**20
 _EXECUTE = ("/execute", "/setup/execute")
 _OPEN_FILE_S = 5.0  # the real server sleeps that long
@@ -39,17 +39,17 @@ Answer = Any
 
 
 NO_ANSWER = "999 NO ANSWER"
-"""The status in place of an answer where WAA's server, which catches `Exception` alone, gives none."""
+"""The status that stands for no answer: WAA's server catches only `Exception`, so `SystemExit` gives none."""
 
 
 class VmApi(ApiState):
-    """One desktop behind one Flask application, for one request at a time, as one machine has one screen.
+    """One desktop behind one Flask application; it answers one request at a time, as a VM has one screen.
 
     Args:
-        scene: What the desktop starts with, now and after a reset.
-        seed: What chance in programs depends on.
-        download: What a URL gives; without it there is no network.
-        guard: What holds the limits of a request that runs programs; see `limited`.
+        scene: The start of the desktop, now and after a reset.
+        seed: Seeds the random numbers of programs.
+        download: Returns the contents of a URL; without it there is no network.
+        guard: Makes the context manager that limits a request which runs programs; see `limited`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class VmApi(ApiState):
         self._settings: dict[str, Any] = {}
         self.recording = False
         app = Flask(__name__)
-        app.debug = True  # as WAA's server, which then says what is wrong with JSON
+        app.debug = True  # as in WAA's server: its answers then name the fault in JSON
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
         app.register_blueprint(control_routes(self.reset))
@@ -114,7 +114,7 @@ class VmApi(ApiState):
     ) -> tuple[str, list[tuple[str, str]], bytes]:
         """Answer an HTTP request: return the status, the headers and the body.
 
-        Without `runs` its programs are not run, but answered as ended.
+        With `runs` false, its programs are not run but answered as if they had been ended.
         """
         self._runs = runs
         whole = create_environ(input_stream=io.BytesIO(body), environ_overrides=environ)
@@ -128,7 +128,7 @@ class VmApi(ApiState):
         self.update, self._settings, self.recording = None, {}, False
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of the desktop."""
+        """Call a function with the desktop as its first argument; return the result."""
         return function(self.desktop, *arguments)
 
     def _view(self, method: str, path: str, handler: Callable[[], Answer]) -> Answer:
@@ -141,7 +141,7 @@ class VmApi(ApiState):
                 error = f"RuntimeError: {stopped}\n"
                 answer = {"status": "success", "output": "", "error": error, "returncode": 1}
         if method != "GET":
-            # after the act, so that what it started is seen to go on
+            # after the request, so that the progress of anything it started is visible
             self.desktop.machine.clock.advance(_REQUEST_S)
             self.desktop.touch()
         return answer
@@ -157,7 +157,7 @@ class VmApi(ApiState):
             return run(self.desktop, data)
 
     def _execute_windows(self, desktop: Desktop, data: Any) -> Answer:
-        """Run a block of Python in the server, with `computer`; what it prints is lost."""
+        """Run a block of Python in the server, with `computer`; its printed output is lost."""
         process = ServerProcess(CmdShell(desktop), self._settings)
         try:
             process.execute(data.get("command"), self.update)
@@ -170,10 +170,10 @@ class VmApi(ApiState):
         return {"status": "success"}
 
     def update_computer(self) -> Answer:
-        """Take the rectangles that element ids mean from now on."""
+        """Set the rectangles that element ids stand for from now on."""
         data = request.json
         picture = base64.b64decode(data.get("screenshot"))
-        Image.open(io.BytesIO(picture))  # what is none is refused now, as in WAA
+        Image.open(io.BytesIO(picture))  # refuses anything but an image now, as WAA does
         self.update = ComputerUpdate(
             data.get("rects"), data.get("window_rect"), picture, data.get("scale"),
             data.get("clipboard_content"), bool(data.get("swap_ctrl_alt", False)),
@@ -194,7 +194,7 @@ class VmApi(ApiState):
         if active is not None:
             rect = list(active.frame.clipped(desktop.screen))
         else:
-            # so the real server names it where no window is in front
+            # the real server's name for the case that no window is in front
             title = "Desktop"
         picture = desktop.picture().crop((rect[0], rect[1], rect[2], rect[3]))
         content = self.update.clipboard_content if self.update else None
@@ -216,13 +216,13 @@ class VmApi(ApiState):
         return dict(zip(("width", "height"), self.desktop.size, strict=True))
 
     def window_size(self) -> Answer:
-        """Fail, as what asks X11 does on Windows."""
+        """Fail as WAA does on Windows, where it asks X11."""
         if "app_class_name" not in request.form:
             return {"error": "app_class_name is required"}, 400
         raise AttributeError("module 'Xlib.display' has no attribute 'Display'")
 
     def cursor_position(self) -> Answer:
-        """Fail, as a view that returns two numbers does."""
+        """Fail as a Flask view that returns two numbers does."""
         raise TypeError(
             "The view function did not return a valid response tuple. The tuple must have the form "
             "(body, status, headers), (body, status), or (body, headers)."
@@ -231,7 +231,7 @@ class VmApi(ApiState):
     # -- windows
 
     def open_file(self) -> Answer:
-        """Open a file with its program; the real server waits five seconds then."""
+        """Open a file with its program; the real server then waits five seconds."""
         path = request.json.get("path", None)
         if not path:
             return "Path not supplied!", 400
@@ -243,7 +243,7 @@ class VmApi(ApiState):
         return "File opened successfully"
 
     def activate_window(self) -> Answer:
-        """Bring a window forward: only where `strict`, the real server does nothing otherwise."""
+        """Bring a window forward, if `strict`; without it the real server does nothing."""
         data = request.json
         name = data.get("window_name", None)
         if not name:
@@ -276,7 +276,7 @@ class VmApi(ApiState):
         return "Window closed successfully."
 
     def close_all(self) -> Answer:
-        """Close every window; one that asks whether to save stays open with its question."""
+        """Close every window; one with unsaved changes stays open and asks."""
         for window in list(reversed(self.desktop.windows)):
             if window in self.desktop.windows and window.owner is None:
                 window.request_close()
@@ -292,14 +292,14 @@ class VmApi(ApiState):
         return {"status": "success", "message": "Started recording to: recording.mp4."}
 
     def end_recording(self) -> Answer:
-        """Answer JSON, not the video, as the real server does."""
+        """Answer JSON rather than the video, as the real server does."""
         if not self.recording:
             return {"status": "error", "message": "No recording in progress to stop."}, 400
         self.recording = False
         return {"status": "success", "message": "record saved to: recording.mp4"}
 
     def save_state(self) -> Answer:
-        """Fail as the real server, which asks for the wrong field."""
+        """Fail as the real server does: it reads the wrong field."""
         if "snapshot_name" not in request.form:
             return {"error": "snapshot_name is required"}, 400
         return {"path": request.form["file_path"]}
@@ -310,5 +310,5 @@ def _no_network(_url: str) -> None:
 
 
 def _failed(error: Exception) -> Answer:
-    """Answer 500 to everything uncaught; what Flask calls 404 is in the message."""
+    """Answer 500 to every uncaught error, as WAA does; Flask's 404s are recognizable by their message alone."""
     return {"status": "error", "message": str(error)}, 500

@@ -1,8 +1,8 @@
-"""The process of a simulated desktop, and the one that such processes are forked from.
+"""A simulated desktop's process, and the process that such processes are forked from.
 
-It reads pickles, first of what a `VmApi` is made of, then of the names of its methods with arguments, and
-writes pickles of what came of them, until its input ends. Both ends run the same code: what it writes is
-not more trusted than a program that is interpreted in the process which reads it.
+It reads pickles until its input ends: first the arguments of a `VmApi`, then names of its methods with
+arguments. It answers each with a pickle of the result or the error. Both ends run the same code, so the answers
+deserve no more trust than a program interpreted in the process that reads them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from waa_server_ext.simulate.scene import Scene
 def fork_desktops(descriptor: int) -> None:
     """Fork a desktop's process for each socket that arrives, until the sender is gone; Linux only."""
     orders = socket.socket(fileno=descriptor)
-    # what the first picture loads, all have in common
+    # load whatever the first picture needs now, so that all children share it
     Scene().build().picture()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one asks how they ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps children unasked
     while True:
         message, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
         if not message:
@@ -40,7 +40,7 @@ def fork_desktops(descriptor: int) -> None:
                 with socket.socket(fileno=descriptors[0]) as channel:
                     _serve(channel.makefile("rb"), channel.makefile("wb"))
             finally:
-                os._exit(0)  # nothing that fails here may go on as the one that forks
+                os._exit(0)  # a child that fails must never return into the fork loop
         os.close(descriptors[0])
 
 
@@ -48,13 +48,13 @@ def serve_desktop() -> None:
     """Be a desktop's process that talks by its standard input and output."""
     outgoing = os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123  # a device
-        os.dup2(nowhere.fileno(), 1)  # nothing that is printed goes there
+        os.dup2(nowhere.fileno(), 1)  # anything printed must not reach the pickle stream
     _serve(sys.stdin.buffer, outgoing)
 
 
 def _serve(incoming: IO[bytes], outgoing: IO[bytes]) -> None:
     api: VmApi | None = None
-    with contextlib.suppress(EOFError, OSError):  # the other end is gone
+    with contextlib.suppress(EOFError, OSError):  # the other end has gone
         while True:
             asked = pickle.load(incoming)  # noqa: S301  # of the process that started this one
             try:
@@ -66,7 +66,7 @@ def _serve(incoming: IO[bytes], outgoing: IO[bytes]) -> None:
                     name, *arguments = asked
                     came = getattr(api, name)(*arguments)
                 answer = pickle.dumps((came, None))
-            except Exception as error:  # noqa: BLE001  # it is raised where it was asked
+            except Exception as error:  # noqa: BLE001  # raised again in the caller's process
                 answer = pickle.dumps((None, error))
             outgoing.write(answer)
             outgoing.flush()

@@ -26,14 +26,14 @@ _CLEARED = {
     "browsing_history": True, "cache": True, "cookies": True, "download_history": True,
     "form_data": True, "hosted_apps_data": False, "passwords": True, "site_settings": True,
 }  # fmt: skip
-"""What Edge clears with everything but its apps' data chosen."""
+"""The data that Edge clears on exit if everything but its apps' data is chosen."""
 _EPOCH = 11_644_473_600
-"""Seconds from 1601, where Chromium's times start, to 1970."""
+"""Seconds from 1601, the start of Chromium's times, to 1970."""
 
 
 @dataclass(frozen=True)
 class Brand:
-    """What differs between the browsers built on Chromium."""
+    """The differences between the browsers built on Chromium."""
 
     exe: str
     product: str
@@ -45,7 +45,7 @@ class Brand:
     security: tuple[str, ...]
 
     def settings_file(self, name: str) -> str:
-        """Return the file a setting is in: the home page is in one that Chromium signs."""
+        """Return the file that holds a setting; the home page is in the one that Chromium signs."""
         return f"{self.folder}\\Default\\{'Secure ' if name == 'homepage' else ''}Preferences"
 
     @property
@@ -151,7 +151,7 @@ class BrowserWindow(Window):
         return True
 
     def open_url(self, url: str) -> None:
-        """Show an address in the tab in front, as typed: a word is not searched for."""
+        """Show an address in the front tab, as if typed; a bare word becomes a host, as there is no search."""
         text = url.strip()
         if "://" not in text and text:
             text = f"https://{text}"

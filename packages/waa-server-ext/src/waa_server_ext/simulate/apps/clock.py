@@ -246,7 +246,7 @@ class CityDialog(Dialog):
         self.focus = "edit:Enter a location"
 
     def build(self, ui: Builder) -> None:
-        """Show the search box, what matches and the buttons."""
+        """Show the search box, the matching cities and the buttons."""
         area = Area(self.frame.inset(20, 12))
         area.top(28)
         buttons = Area(area.bottom(32))
@@ -302,7 +302,7 @@ def _two_digits(text: str) -> bool:
 
 
 def open_clock(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open Clock, on Timer where the link says so; it has one window."""
+    """Open Clock's only window, on Timer if the link asks for it."""
     page = "Timer" if any("timer" in word.casefold() for word in arguments) else "Focus sessions"
     for window in desktop.windows:
         if isinstance(window, ClockWindow):

@@ -62,7 +62,7 @@ class Code(Window):
         return f"{dot}{name} - Visual Studio Code"
 
     def load(self, path: str) -> None:
-        """Open a file in the editor; one that is missing is empty and new."""
+        """Open a file in the editor; a missing one starts empty."""
         files = self.machine.files
         data = files.read(path) if files.is_file(path) else b""
         text = data.decode("utf-8", "replace").replace("\r\n", "\n")
@@ -71,7 +71,7 @@ class Code(Window):
         self.path, self.kept, self.focus = normal(path), text, "editor"
 
     def build(self, ui: Builder) -> None:
-        """Show the menus, the side bar where it is open, the editor and the palette."""
+        """Show the menus, the side bar if it is open, the editor and the palette."""
         area = Area(self.frame.inset(1))
         area.top(32)
         bar = Area(area.top(30).inset(8, 2))
@@ -143,11 +143,11 @@ class Code(Window):
             self._write(self.path)
 
     def saved_state(self) -> dict[str, Any]:
-        """Return the file and what may not be in it."""
+        """Return the file's path and the text, which may be unsaved."""
         return {"path": self.path, "text": self.text.text}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take the text back."""
+        """Restore the text."""
         self.text.set(str(state.get("text", self.text.text)))
 
     def _write(self, path: str) -> None:

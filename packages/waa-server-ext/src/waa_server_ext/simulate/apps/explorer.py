@@ -78,7 +78,7 @@ class Explorer(PlaceWindow):
 
     @property
     def title(self) -> str:
-        """Place and program."""
+        """The place and the program."""
         return f"{self.place_name} - File Explorer"
 
     def go(self, place: str, *, remember: bool = True) -> None:
@@ -185,21 +185,21 @@ class Explorer(PlaceWindow):
         return self.view.select_by_name(text)
 
     def saved_state(self) -> dict[str, Any]:
-        """Return where it is."""
+        """Return the current place."""
         return {"place": self.place}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Go there again."""
+        """Go back to the saved place."""
         self.go(str(state.get("place", _HOME)))
 
     def go_back(self) -> None:
-        """Go to the place before."""
+        """Go to the previous place."""
         if self.back:
             self.ahead.append(self.place)
             self.go(self.back.pop(), remember=False)
 
     def go_forward(self) -> None:
-        """Go to the place after."""
+        """Go to the next place."""
         if self.ahead:
             self.back.append(self.place)
             self.go(self.ahead.pop(), remember=False)
@@ -210,7 +210,7 @@ class Explorer(PlaceWindow):
             self.go(ntpath.dirname(self.place))
 
     def clear_selection(self) -> None:
-        """Select nothing; a name that is being changed takes effect."""
+        """Select nothing; finish a rename in progress."""
         if self.view.renaming:
             self.view.finish_rename()
         self.view.selected = set()
@@ -371,7 +371,7 @@ class Explorer(PlaceWindow):
         ]
         node = self.view.node(ui, entry, box, layout)
         if node.role == "item" and self.view.renaming != entry.path:
-            # the texts are elements of their own, as in Windows; the row draws its icon only
+            # as in Windows, the texts are separate elements, so the row draws only its icon
             node.value = ""
             indents = (34, *[_HEADER_PADDING] * (len(cells) - 1))
             boxes = [
@@ -419,7 +419,7 @@ class Explorer(PlaceWindow):
 
 
 def _cell(box: Rect, text: str, row: Node) -> Node:
-    """Return a column's text; a click on it is one on its row."""
+    """Add a column's text; a click on it counts as one on its row."""
     node = Node(
         "label",
         box,
@@ -443,7 +443,7 @@ def _opened(desktop: Desktop, place: str) -> None:
 
 
 def open_explorer(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open File Explorer at a place; `/select,path` selects what it names."""
+    """Open File Explorer at a place; `/select,path` opens the folder of `path` with that item selected."""
     window = Explorer(desktop)
     text = " ".join(arguments).strip('"')
     if text.casefold().startswith("/select,"):

@@ -1,4 +1,4 @@
-"""What File Explorer shows where there is no folder: home, the recycle bin and libraries."""
+"""The places of File Explorer that are not folders: home, the recycle bin and libraries."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class PlaceWindow(Window, ABC):
 
     @abstractmethod
     def clear_selection(self) -> None:
-        """Select nothing; a name that is being changed takes effect."""
+        """Select nothing; finish a rename in progress."""
 
 
 def build_home(window: PlaceWindow, ui: Builder, rect: Rect) -> int:
-    """Show the user's folders as tiles; return how many."""
+    """Show the user's folders as tiles; return their number."""
     area = Area(rect.inset(16, 12))
     ui.label(area.top(28, gap=4), "Quick access", bold=True)
     for number, name in enumerate(PLACES):
@@ -47,7 +47,7 @@ def build_home(window: PlaceWindow, ui: Builder, rect: Rect) -> int:
 
 
 class RecycleBin:
-    """What was recycled, to be restored or deleted for good."""
+    """The recycled items, which can be restored or deleted for good."""
 
     def __init__(self, window: PlaceWindow) -> None:
         self._window = window
@@ -55,7 +55,7 @@ class RecycleBin:
         self.selected: set[int] = set()
 
     def build_commands(self, ui: Builder, bar: Area, style: Style) -> None:
-        """Show the buttons above it."""
+        """Show the recycle bin's buttons."""
         ui.button(bar.left(140, gap=4), "Empty Recycle Bin", self._empty, style=style)
         ui.button(bar.left(150, gap=4), "Restore all items", self._restore_all, style=style)
         ui.button(
@@ -67,7 +67,7 @@ class RecycleBin:
         )
 
     def build(self, ui: Builder, rect: Rect) -> int:
-        """Show its items; return how many."""
+        """Show its items; return their number."""
         items = self._files.bin
         with ui.group(rect, "Items View", "UIItemsView") as space:
             space.click = self.selected.clear
@@ -123,14 +123,14 @@ class RecycleBin:
 
 
 class Libraries:
-    """Names under which folders stand together."""
+    """Named groups of folders."""
 
     def __init__(self, window: PlaceWindow) -> None:
         self._window = window
         self._machine = window.machine
 
     def build(self, ui: Builder, rect: Rect) -> int:
-        """Show each with its folders; return how many."""
+        """Show each library with its folders; return their number."""
         area = Area(rect.inset(16, 12))
         libraries = self._machine.libraries
         for name in sorted(libraries):
@@ -149,7 +149,7 @@ class Libraries:
         return len(libraries)
 
     def new(self) -> None:
-        """Ask for the name of a new one."""
+        """Ask for the name of a new library."""
 
         def made(name: str) -> None:
             if name.strip():

@@ -41,12 +41,12 @@ class Notepad(Window):
 
     @property
     def title(self) -> str:
-        """File name and program, with a star while there are changes to save."""
+        """The file's name and the program, with a star while there are unsaved changes."""
         name = ntpath.basename(self.path) if self.path else "Untitled"
         return f"{'*' if self.text.text != self.kept else ''}{name} - Notepad"
 
     def build(self, ui: Builder) -> None:
-        """Show the menus, the search bar where it is open, the text and the status line."""
+        """Show the menus, the search bar if it is open, the text and the status line."""
         area = Area(self.frame.inset(1))
         area.top(32)
         menus = Area(area.top(32).inset(6, 2))
@@ -131,7 +131,7 @@ class Notepad(Window):
         )
 
     def request_close(self) -> None:
-        """Close, after asking where there are changes."""
+        """Close, asking first if there are unsaved changes."""
         if self.text.text == self.kept:
             self.close()
             return
@@ -150,11 +150,11 @@ class Notepad(Window):
         )
 
     def saved_state(self) -> dict[str, Any]:
-        """Return the file and the text that may not be in it."""
+        """Return the file's path and the text, which may be unsaved."""
         return {"path": self.path, "text": self.text.text}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take the text back."""
+        """Restore the text."""
         self.text.set(str(state.get("text", self.text.text)))
 
     def _load(self, path: str) -> None:
@@ -284,7 +284,7 @@ class Notepad(Window):
 
 
 def open_notepad(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open Notepad, with a file where one is named; a window that has it is brought forward."""
+    """Open Notepad, with a file if one is named; bring forward a window that already shows it."""
     path = normal(" ".join(arguments)) if arguments else None
     for window in desktop.windows:
         if (

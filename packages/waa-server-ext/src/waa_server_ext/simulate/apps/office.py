@@ -1,4 +1,4 @@
-"""Office documents, read-only: their text, without their looks."""
+"""Office documents, read-only: their text without its formatting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PARAGRAPHS = {"p", "h", "row", "table-row"}
 
 
 def document_text(data: bytes, extension: str) -> str:
-    """Return the text of a document; a sentence that says why where it cannot be read."""
+    """Return a document's text, or a sentence that says why it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if extension == ".xlsx":
@@ -63,7 +63,7 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> ET.Element:
     text = archive.read(part)
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise ValueError(f"{part} declares entities")
-    return ET.fromstring(text)  # noqa: S314  # neither a doctype nor an entity is in it
+    return ET.fromstring(text)  # noqa: S314  # a text with a doctype or entity was rejected
 
 
 def _cell(cell: ET.Element, shared: list[str]) -> str:

@@ -110,7 +110,7 @@ class Paint(Window):
         return False
 
     def request_close(self) -> None:
-        """Close, after asking where there are changes."""
+        """Close, asking first if there are unsaved changes."""
         if not self.changed:
             self.close()
             return
@@ -125,7 +125,7 @@ class Paint(Window):
         return {"path": self.path}
 
     def undo(self) -> None:
-        """Take the last stroke back."""
+        """Undo the last stroke."""
         if self.undone:
             self.picture = self.undone.pop()
 
@@ -332,7 +332,7 @@ class SizeDialog(OkCancel, Dialog):
         self.ratio = not self.ratio
 
     def confirm(self) -> None:
-        """Hand the numbers over, or say what is wrong with them."""
+        """Pass the numbers on, or show which numbers are allowed."""
         width, height = (int(field.text or 0) for field in self.fields.values())
         if self.ratio and width != self._kept[0]:
             height = round(width * self._kept[1] / self._kept[0])
@@ -350,6 +350,6 @@ def _number(text: str) -> bool:
 
 
 def open_paint(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open Paint, with a file where one is named."""
+    """Open Paint, with a file if one is named."""
     path = normal(" ".join(arguments).strip('"')) if arguments else None
     return Paint(desktop, path if path and desktop.machine.files.is_file(path) else None)

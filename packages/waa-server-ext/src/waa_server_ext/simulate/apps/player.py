@@ -1,4 +1,4 @@
-"""VLC as a window that names what it would play, and a configuration file."""
+"""VLC as a window that names the file to play, and a configuration file."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Player(Window):
 
 
 def open_player(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open VLC, with a file where one is named."""
+    """Open VLC, with a file if one is named."""
     words = [word for word in arguments if not word.startswith("-")]
     path = normal(" ".join(words).strip('"')) if words else None
     return Player(desktop, path if path and desktop.machine.files.is_file(path) else None)

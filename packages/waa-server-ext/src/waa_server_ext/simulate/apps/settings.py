@@ -56,7 +56,7 @@ _COLORS = {
     "Orange": "202 80 16", "Gray": "105 121 126",
 }  # fmt: skip
 _NIGHT_STATE = "HKCU\\Software\\ProctorSimulation\\NightLight"
-"""Where the hours are kept in plain numbers beside Windows' own bytes, which do not say all."""
+"""The key with the hours in plain numbers, as Windows' own bytes do not hold all of them."""
 
 
 def pages() -> list[tuple[str, str]]:
@@ -82,7 +82,7 @@ class Settings(Window):
         self.trail: list[str] = []
 
     def go(self, page: str) -> None:
-        """Open a page; an unknown one is the first."""
+        """Open a page; an unknown name opens the first one."""
         self.trail.append(self.page)
         del self.trail[:-20]
         self.page = page if page in _PAGES else "system"
@@ -361,7 +361,7 @@ def _root(page: str) -> str:
 
 
 def open_settings(desktop: Desktop, arguments: Sequence[str]) -> Window:
-    """Open Settings, on the page a link names; it has one window."""
+    """Open Settings' only window, on the page that a link names."""
     link = next((word for word in arguments if word.casefold().startswith("ms-settings:")), "")
     page = link.partition(":")[2].casefold()
     page = _LINKS.get(page, page if page in _PAGES else "system")

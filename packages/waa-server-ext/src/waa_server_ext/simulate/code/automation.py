@@ -30,11 +30,11 @@ _BUTTONS = {
 }
 _KEY_S = 0.01
 _MAX_KEYS = 110
-_TYPED_AT_ONCE = 500  # a break makes the window be laid out anew
+_TYPED_AT_ONCE = 500  # few enough chunks: after a line break, the window's layout is computed again
 
 
 class Automation:
-    """pyautogui in one process: it has its own fail-safe switch and pause."""
+    """pyautogui in one process, with that process's fail-safe switch and pause."""
 
     def __init__(self, desktop: Desktop, *, pause: float = 0.1) -> None:
         self.desktop = desktop
@@ -43,7 +43,7 @@ class Automation:
         self.module.set("FAILSAFE", True)  # pyautogui's name for it
 
     def check(self) -> None:
-        """Raise where the pointer is in a corner and the fail-safe is on."""
+        """Raise if the pointer is in a corner and the fail-safe is on."""
         mouse, (width, height) = self.desktop.mouse, self.desktop.size
         corner = mouse.x in {0, width - 1} and mouse.y in {0, height - 1}
         if corner and self.module.get("FAILSAFE"):
@@ -51,7 +51,7 @@ class Automation:
 
     def click(self, x: Any = None, y: Any = None, clicks: int = 1, interval: float = 0.0,
               button: str = "primary", duration: float = 0.0, **_: Any) -> None:  # fmt: skip
-        """Click, after moving there where a place is given."""
+        """Click, after moving to a place if one is given."""
         self.check()
         self._move(x, y, duration)
         for _number in range(min(int(clicks), 20)):
@@ -83,7 +83,7 @@ class Automation:
         start = (mouse.x, mouse.y)
         mouse.press(_button(button))
         px, py = _point(x, y, start)
-        # a few places on the way, so that strokes are drawn and drags are seen as drags
+        # intermediate places, so that strokes are drawn and drags are recognized
         for step in range(1, 9):
             mouse.move(start[0] + (px - start[0]) * step / 8, start[1] + (py - start[1]) * step / 8)
         mouse.release(_button(button))
@@ -116,7 +116,7 @@ class Automation:
         self._pause()
 
     def write(self, message: Any, interval: float = 0.0, *_: Any, **__: Any) -> None:
-        """Type; characters that are no key are dropped."""
+        """Type text, or press keys if given a list; characters without a key are dropped."""
         self.check()
         if isinstance(message, (list, tuple)):
             self.press(list(message), 1, interval)
@@ -311,7 +311,7 @@ def _point(x: Any, y: Any, default: tuple[float, float]) -> tuple[float, float]:
         x, y = x[0], x[1]
     elif isinstance(x, SimObject):
         x, y = x.iterate()[:2]
-    # pyautogui truncates what is not whole
+    # pyautogui truncates fractions
     return int(default[0] if x is None else x), int(default[1] if y is None else y)
 
 

@@ -24,7 +24,7 @@ _MAX_OUTPUT = 16_000_000
 
 
 class CmdShell:
-    """cmd.exe: runs command lines on a desktop; one per request, so that `cd` and `set` do not last."""
+    """cmd.exe, running command lines on a desktop; one per request, so that `cd` and `set` do not persist."""
 
     def __init__(self, desktop: Desktop) -> None:
         self.desktop = desktop
@@ -38,14 +38,14 @@ class CmdShell:
         return self.desktop.machine
 
     def fresh(self) -> CmdShell:
-        """Return a shell as a new process has it: at home, and without variables of its own."""
+        """Return a shell in the state of a new process: at home and without variables from `set`."""
         return CmdShell(self.desktop)
 
     def start(self, command: str | Sequence[str]) -> Result:
-        """Start a process as CreateProcess does: no built-in commands, no pipes.
+        """Start a process as CreateProcess does, which knows neither built-in commands nor pipes.
 
         Raises:
-            FileNotFoundError: There is no such program.
+            FileNotFoundError: The program does not exist.
         """
         line = command if isinstance(command, str) else subprocess.list2cmdline(command)
         words = split_line(line) if isinstance(command, str) else list(command)
@@ -94,7 +94,7 @@ class CmdShell:
             self._nesting -= 1
 
     def path(self, text: str) -> str:
-        """Return the absolute path a word names."""
+        """Return a word as an absolute path."""
         return normal(text.strip('"'), self.cwd)
 
     def _pipeline(self, tokens: list[str]) -> Result:

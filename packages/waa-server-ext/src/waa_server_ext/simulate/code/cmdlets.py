@@ -1,4 +1,4 @@
-"""The cmdlets of PowerShell that set-up steps, getters and agents use."""
+"""The PowerShell cmdlets that setup steps, getters and agents use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from waa_server_ext.simulate.machine.computer import TIME_ZONES
 
 
 class PowerShellError(Exception):
-    """What PowerShell writes in red."""
+    """An error that PowerShell writes in red."""
 
 
 def _path_of(named: dict[str, Any], plain: list[Any], key: str = "path") -> str:

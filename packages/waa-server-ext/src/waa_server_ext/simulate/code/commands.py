@@ -1,4 +1,4 @@
-"""The commands of cmd.exe and the small programs beside it."""
+"""The built-in commands of cmd.exe and the small programs that come with Windows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _flags(words: list[str]) -> tuple[set[str], list[str]]:
 
 
 def _matching(shell: Shell, word: str) -> list[FileEntry]:
-    """Return what a word with `*` and `?` stands for; without them the one path it names."""
+    """Return the entries that match `*` and `?` in a word; without them, the entry at that path if it exists."""
     path, files = shell.path(word), shell.machine.files
     folder, pattern = ntpath.split(path)
     if "*" not in pattern and "?" not in pattern:

@@ -18,8 +18,8 @@ from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
 from waa_server_ext.simulate.code.automation import Automation
 from waa_server_ext.simulate.desktop.composition import Desktop
 
-_AFTER_S = 0.25  # what WAA waits after each action
-_WHEEL = 400  # WAA's, in units of the wheel, whatever is asked for
+_AFTER_S = 0.25  # WAA's pause after each action
+_WHEEL = 400  # WAA scrolls by this many wheel units, however many are asked for
 _APP_PATHS = (
     "HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\App Paths",
     "HKLM\\SOFTWARE\\Wow6432Node\\Microsoft\\Windows\\CurrentVersion\\App Paths",
@@ -28,7 +28,7 @@ _APP_PATHS = (
 
 @dataclass
 class ComputerUpdate:
-    """What `/update_computer` was sent last; `scale` is `None` where it was left out."""
+    """The last body sent to `/update_computer`; `scale` is `None` if it was left out."""
 
     rects: Any
     window_rect: Any
@@ -53,7 +53,7 @@ def computer_object(
         _after(automation)
 
     def press(key: str) -> None:
-        # as WAA splits it: of `ctrl++` only ctrl is left
+        # WAA splits at each sign, so `ctrl++` keeps only ctrl
         if len(key) > 1 and ("+" in key or "-" in key):
             automation.hotkey(*[part.strip() for part in key.split("+" if "+" in key else "-")])
         else:
@@ -77,7 +77,7 @@ def computer_object(
 
 
 def human_object() -> SimObject:
-    """Return `human`, whose dialogs would stay unanswered here."""
+    """Return `human`; its dialogs would stay unanswered here."""
 
     def ask(*_: Any, **__: Any) -> None:
         raise NotSimulatedError("dialogs that wait for a person")
@@ -151,7 +151,7 @@ def _clipboard(
     lead = "alt" if update.swap_ctrl_alt else "ctrl"
 
     def copy_text(text: Any = None) -> None:
-        # printed, and so refused by the server where "error" is in it, though it was copied
+        # copied first: the server refuses a request that prints "error", but the copy remains
         print_(text)
         if text is not None:
             machine.clipboard.copy_text(str(text))
@@ -201,13 +201,13 @@ def _os(automation: Automation, print_: Callable[..., None]) -> SimObject:
 
     def open_program(program: str) -> None:
         if not is_installed(program):
-            # the server answers 500 where "error" is printed
+            # printing "error" makes the server answer 500
             print_(f"error: Program {program} is not installed")
             return
         desktop.programs.launch(["start", program])
         automation.press("esc")
         maximize_window()
-        # WAA presses Escape four times, seconds apart, against what programs ask at their start
+        # WAA presses Escape four times, seconds apart, to dismiss programs' questions at startup
         for _number in range(3):
             automation.press("esc")
             desktop.machine.clock.advance(1.0)
@@ -234,7 +234,7 @@ def _window_manager(automation: Automation, print_: Callable[..., None]) -> SimO
         known = {" ".join(w.title.split()): w for w in reversed(desktop.windows)}
         closest = difflib.get_close_matches(wanted, list(known)[::-1][:MAX_TITLES], n=1)
         if not closest:
-            # printed without the word that makes the server answer 500: no match is a success
+            # worded without "error", which would make the server answer 500: no match is a success
             print_(f"No open window found for the application '{wanted}'")
             return
         window = known[closest[0]]
@@ -254,6 +254,6 @@ MAX_TITLES = 100
 
 
 def open_titles(desktop: Desktop) -> list[str]:
-    """Return the titles of the windows that are open, each once, as `/obs_winagent` lists them."""
+    """Return the titles of the open windows, each once, as `/obs_winagent` lists them."""
     titles = [window.title for window in reversed(desktop.windows)]
     return list(dict.fromkeys([*titles, "Program Manager"]))

@@ -11,7 +11,7 @@ from waa_server_ext.simulate.desktop.composition import Desktop
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "ascii", "latin-1", "cp1252", "utf-8-sig"})
 _MAX_OPENED = 16 * 2**20
 _ANSI = "cp1252"
-"""What Python on an English Windows reads text files as where no encoding is given."""
+"""The encoding with which Python on an English Windows opens text files by default."""
 
 
 def open_file(
@@ -22,7 +22,7 @@ def open_file(
     newline: str | None = None,
     errors: str = "strict",
 ) -> SimObject:
-    """Return a file object; what is written is on the disk after every write."""
+    """Open a simulated file; every write reaches the file system at once."""
     files, path, binary = desktop.machine.files, str(file), "b" in mode
     encoding = _ANSI if encoding is None else encoding if encoding in _ENCODINGS else "utf-8"
     if "x" in mode and files.exists(path):
@@ -46,7 +46,7 @@ def open_file(
         budget.spend(len(rest) // 8)
         if rest.count(b"\n" if binary else "\n") > MAX_ITEMS:
             raise MemoryError
-        return list(rest.splitlines(True))  # as Python has it
+        return list(rest.splitlines(True))  # Python's own line boundaries
 
     def readline() -> Any:
         end = text.find(b"\n" if binary else "\n", place[0]) + 1

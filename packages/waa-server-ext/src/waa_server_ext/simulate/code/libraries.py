@@ -30,7 +30,7 @@ _KINDS = {"REG_SZ": 1, "REG_EXPAND_SZ": 2, "REG_BINARY": 3, "REG_DWORD": 4, "REG
 def library_modules(
     desktop: Desktop, shell: Shell, write: Callable[[str], None]
 ) -> dict[str, SimObject]:
-    """Return the modules by the name they are imported with."""
+    """Return the modules by import name."""
     source = random.Random(desktop.machine.seed)  # noqa: S311  # repeatable on purpose
     platform = {name: (lambda *_, value=value: value) for name, value in _PLATFORM.items()}
     numbers = {name: getattr(source, name) for name in _RANDOM}

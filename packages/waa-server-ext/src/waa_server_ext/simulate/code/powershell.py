@@ -14,7 +14,7 @@ _MAX = 20_000
 
 
 def run_powershell(shell: Shell, words: list[str]) -> tuple[int, str, str]:
-    """Run `powershell` with these arguments; returns exit code, output and errors."""
+    """Run `powershell` with these arguments; return exit code, output and errors."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         flag = rest.pop(0).casefold()
@@ -39,7 +39,7 @@ def run_powershell(shell: Shell, words: list[str]) -> tuple[int, str, str]:
 
 
 class Runner:
-    """Runs the statements of one script and keeps what they wrote."""
+    """Runs the statements of one script and collects their output."""
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -144,7 +144,7 @@ class Runner:
     def _arguments(self, tokens: list[str]) -> tuple[dict[str, Any], list[Any]]:
         named: dict[str, Any] = {}
         plain: list[Any] = []
-        # Join what a comma continues: `Name,PackageFullName` and `A, B`
+        # Join the parts of a list: `Name,PackageFullName` and `A, B`
         rest: list[str] = []
         for symbol in tokens:
             if rest and (rest[-1].endswith(",") or symbol.startswith(",")):

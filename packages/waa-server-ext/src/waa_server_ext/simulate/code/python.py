@@ -1,4 +1,4 @@
-"""`python -c` and WAA's `exec`: programs run by the interpreter, with their output and their end."""
+"""`python -c` and WAA's `exec`: interpreted programs with their output and exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_OUTPUT = 1_000_000
 
 
 class _Output:
-    """What a program printed, up to a size."""
+    """A program's printed output, up to a size limit."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -44,7 +44,7 @@ class _Output:
 
 
 class ServerProcess:
-    """WAA's server process: its pyautogui keeps its fail-safe switch from one request to the next."""
+    """WAA's server process, in which pyautogui's fail-safe switch persists between requests."""
 
     def __init__(self, shell: Shell, settings: Mapping[str, Any] | None = None) -> None:
         self._shell = shell
@@ -55,14 +55,14 @@ class ServerProcess:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What programs have set on `pyautogui`, for the next request."""
+        """The attributes that programs have set on `pyautogui`, for the next request."""
         return self._automation.module.plain()
 
     def execute(self, command: Any, update: ComputerUpdate | None) -> None:
         """Run a block with `computer` and `human`.
 
         Raises:
-            Exception: What the block raised; or its output, where "error" is in it.
+            Exception: Raised by the block; or holding its output, if that contains "error".
             SystemExit: The block called `exit()`.
         """
         if not isinstance(command, str):
@@ -81,13 +81,13 @@ class ServerProcess:
             raise RuntimeError(str(error)) from error
         finally:
             self._desktop.touch()
-        # WAA's own test for a failure, whatever the text means
+        # WAA's own test for a failure, whatever the sentence around the word says
         if "error" in output.text.lower():
             raise RuntimeError(output.text)
 
 
 def run_child(shell: Shell, words: list[str]) -> tuple[int, str, str]:
-    """Run `python` with these arguments; returns exit code, output and errors."""
+    """Run `python` with these arguments; return exit code, output and errors."""
     desktop = shell.desktop
     if words[:1] in (["--version"], ["-V"]):
         return 0, "Python 3.10.0\n", ""
@@ -101,7 +101,7 @@ def run_child(shell: Shell, words: list[str]) -> tuple[int, str, str]:
             code, error = _run(_interpreter(shell, automation, output, {}), source, budget)
     except StopRunning as stopped:
         code, error = 1, f"RuntimeError: {stopped}\n"
-    except (MemoryError, RecursionError) as problem:  # what it raised is too large to be shown
+    except (MemoryError, RecursionError) as problem:  # its message is too large to show
         code, error = 1, f"{type(problem).__name__}\n"
     finally:
         desktop.touch()
@@ -109,7 +109,7 @@ def run_child(shell: Shell, words: list[str]) -> tuple[int, str, str]:
 
 
 def _run(interpreter: Interpreter, source: str, budget: Budget) -> tuple[int, str]:
-    """Run a program; returns its exit code and what it writes to standard error at its end."""
+    """Run a program; return its exit code and its final output to standard error."""
     try:
         interpreter.run(source)
     except SystemExit as error:
@@ -132,7 +132,7 @@ def _source(desktop: Desktop, words: list[str]) -> str | None:
 
 
 def _traceback(error: Exception, line: int, budget: Budget) -> str:
-    budget.weigh(error)  # what it was raised with may be large, or shared too often to be shown
+    budget.weigh(error)  # its arguments may be large, or shared too often to show
     place = f'File "<string>", line {line}, in <module>'
     return f"Traceback (most recent call last):\n  {place}\n{type(error).__name__}: {error}\n"
 

@@ -1,4 +1,4 @@
-"""What commands and programs ask of the shell that runs them, and how a command line is split."""
+"""The interface between commands and the shell that runs them, and the splitting of command lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from waa_server_ext.simulate.machine.computer import Machine
 
 @dataclass(frozen=True)
 class Result:
-    """What a process left: its exit code and what it wrote."""
+    """A finished process: its exit code, its output and its error output."""
 
     code: int = 0
     output: str = ""
@@ -27,7 +27,7 @@ class Shell(Protocol):
 
     Attributes:
         cwd: The current folder.
-        variables: What `set` has set, before the environment of the machine.
+        variables: Set by `set`; they take precedence over the machine's environment.
     """
 
     desktop: Desktop
@@ -40,14 +40,14 @@ class Shell(Protocol):
         ...
 
     def fresh(self) -> Self:
-        """Return a shell as a new process has it: at home, and without variables of its own."""
+        """Return a shell in the state of a new process: at home and without variables from `set`."""
         ...
 
     def start(self, command: str | Sequence[str]) -> Result:
-        """Start a process as CreateProcess does: no built-in commands, no pipes.
+        """Start a process as CreateProcess does, which knows neither built-in commands nor pipes.
 
         Raises:
-            FileNotFoundError: There is no such program.
+            FileNotFoundError: The program does not exist.
         """
         ...
 
@@ -56,7 +56,7 @@ class Shell(Protocol):
         ...
 
     def path(self, text: str) -> str:
-        """Return the absolute path a word names."""
+        """Return a word as an absolute path."""
         ...
 
 
@@ -70,7 +70,7 @@ def program_name(word: str) -> str:
 
 
 def fits(text: str, wanted: str) -> bool:
-    """Return whether `text` is what `wanted` says, in which `*` stands for any text.
+    """Return whether `text` matches the pattern `wanted`, in which `*` stands for any text.
 
     >>> fits("notepad", "n*t*d"), fits("notepad", "n*x*")
     (True, False)

@@ -1,7 +1,7 @@
 """The accessibility tree in the shapes of both of pywinauto's backends, as WAA's server gives it.
 
 The root is `desktop`; a tag is the window class in lower case; position and size are in
-`cp:screencoord` and `cp:size`. `uia` has every element, `win32` only what has a window handle.
+`cp:screencoord` and `cp:size`. `uia` has every element, `win32` only those with a window handle.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _MAX_VALUE = 20_000
 
 
 def accessibility_xml(desktop: Desktop, backend: str) -> str:
-    """Return the tree of what is on the screen, front windows first.
+    """Return the tree of the elements on the screen, front windows first.
 
     Args:
-        desktop: Whose screen.
+        desktop: The desktop whose screen is described.
         backend: `uia` or `win32`.
     """
     spaces = "".join(f' xmlns:{name}="{uri}"' for name, uri in NAMESPACES.items())
@@ -92,12 +92,12 @@ def _children(node: Node, *, uia: bool) -> Iterator[Node]:
         if uia or child.native:
             yield child
         else:
-            # a handle inside something without one is a child of the next handle above
+            # the next ancestor with a handle adopts the handles inside an element without one
             yield from _children(child, uia=False)
 
 
 def _is_decoration(node: Node) -> bool:
-    """Whether it is colour or a picture without a meaning, which UI Automation's control view lacks."""
+    """Whether a node is mere decoration, which UI Automation's control view omits."""
     return not node.name and not node.children and node.role in {"pane", "icon", "image"}
 
 

@@ -9,7 +9,7 @@ from waa_server_ext.simulate.machine.computer import Machine
 
 
 class Desktop(WindowManager):
-    """A screen with windows on it, what acts on them, and the machine behind them.
+    """A screen with windows, the mouse, keyboard and programs that act on them, and the machine.
 
     Example:
         >>> from waa_server_ext.simulate.machine.computer import Machine

@@ -27,14 +27,14 @@ _NAMED = {
 }  # fmt: skip
 
 KEYS = frozenset(_NAMED | set(ALIASES) | {chr(code) for code in range(32, 127)})
-"""Every key name pyautogui presses; it ignores others without a word."""
+"""Every key name that pyautogui presses; it silently ignores others."""
 
 _SHIFTED = dict(zip("1234567890-=[]\\;',./`", '!@#$%^&*()_+{}|:"<>?~', strict=True))
 _MODIFIERS = frozenset({"ctrl", "alt", "shift", "win"})
 
 
 class Keyboard:
-    """Which keys are held, and where the others go."""
+    """The held keys, and the routing of the other keys."""
 
     def __init__(self, desktop: WindowManager) -> None:
         self._desktop = desktop
@@ -54,7 +54,7 @@ class Keyboard:
             self.key_up(key)
 
     def write(self, text: str) -> None:
-        """Type text: ASCII only, as pyautogui does; a break is Enter, a tab is Tab."""
+        """Type text: ASCII only, as in pyautogui; a line break is Enter, a tab is Tab."""
         run = ""
         for char in text:
             if char in "\n\r\t":
@@ -66,7 +66,7 @@ class Keyboard:
         self._type(run)
 
     def key_down(self, key: str) -> None:
-        """Press a key; unknown ones do nothing."""
+        """Press a key; an unknown one does nothing."""
         known = _known(key)
         if known is not None:
             if known in _MODIFIERS:
@@ -252,6 +252,6 @@ def _known(key: str) -> str | None:
 
 
 def _uses(node: Node, key: str) -> bool:
-    """Whether a key presses what has the focus: Enter is for the window where that is a box to be ticked."""
+    """Whether a key presses the focused element: Enter goes to the window instead if that is a check box or switch."""
     ticked = node.role in {"checkbox", "radio", "toggle"}
     return node.text is None and (key == " " or (key == "enter" and not ticked))

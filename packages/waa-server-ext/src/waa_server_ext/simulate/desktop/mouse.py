@@ -7,13 +7,13 @@ from waa_server_ext.simulate.ui.nodes import Node, hit
 from waa_server_ext.simulate.ui.painter import column_at, line_step, text_box
 from waa_server_ext.simulate.ui.windows import Window
 
-_DOUBLE_S = 0.5  # what Windows takes for a double click by default
+_DOUBLE_S = 0.5  # Windows' default double-click time
 _SLOP = 5
-NOTCH = 120  # what Windows counts for one notch of the wheel
+NOTCH = 120  # wheel units per notch in Windows
 
 
 class Mouse:
-    """Where the pointer is, which buttons are down, and what that does to the desktop."""
+    """The pointer's position, the buttons held, and their effect on the desktop."""
 
     def __init__(self, desktop: WindowManager) -> None:
         self._desktop = desktop
@@ -26,7 +26,7 @@ class Mouse:
         self._dragging = False
 
     def move(self, x: float, y: float) -> None:
-        """Move the pointer; it stays on the screen, as Windows keeps it there."""
+        """Move the pointer; it stops at the edges of the screen."""
         width, height = self._desktop.size
         self.x, self.y = min(max(int(x), 0), width - 1), min(max(int(y), 0), height - 1)
         if "left" in self.down and self._pressed is not None:
@@ -61,7 +61,7 @@ class Mouse:
         self._desktop.touch()
 
     def release(self, button: str = "left") -> None:
-        """Release a button; on the element it was pressed on this is a click."""
+        """Release a button; a click, if it was pressed on the same element."""
         self.down.discard(button)
         pressed, self._pressed = self._pressed, None
         if pressed is None:

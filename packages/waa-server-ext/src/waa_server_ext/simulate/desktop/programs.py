@@ -1,4 +1,4 @@
-"""The programs of the simulated computer: what starts them, and which opens which file."""
+"""The programs of the simulated computer, how they start, and which opens which file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Programs:
         self.folder_views: dict[str, FolderView] = {}
 
     def find(self, name: str) -> Program | None:
-        """Return the program a word on a command line starts, or `None`."""
+        """Return the program that a word on a command line starts, or `None`."""
         word = ntpath.basename(name.strip('"').replace("/", "\\")).casefold()
         if ":" in name and not ntpath.splitdrive(name)[0]:
             word = name.split(":", maxsplit=1)[0].casefold() + ":"
@@ -35,7 +35,7 @@ class Programs:
         return None
 
     def can_start(self, name: str) -> bool:
-        """Return whether anything would start."""
+        """Return whether `name` starts a program."""
         is_link = "://" in name or name.casefold().startswith(("ms-", "http"))
         return self.find(name) is not None or (is_link and self._scheme(name) is not None)
 
@@ -44,11 +44,11 @@ class Programs:
         return next((p.aliases for p in self.catalogue if p.title == title), ())
 
     def launcher(self, program: Program) -> Callable[[], object]:
-        """Return what starts a program without arguments."""
+        """Return a function that starts a program without arguments."""
         return lambda: self._start(program, [])
 
     def settings_found(self, wanted: str) -> list[tuple[str, str, Callable[[], object]]]:
-        """Return the pages of Settings whose name has `wanted` in it."""
+        """Return the pages of Settings whose name contains `wanted`."""
 
         def opener(page: str) -> Callable[[], object]:
             return lambda: self.launch([f"ms-settings:{page}"])
@@ -59,7 +59,7 @@ class Programs:
         ]  # fmt: skip
 
     def launch(self, words: Sequence[str]) -> bool:
-        """Start what a command line names; false where Windows would not find it."""
+        """Run a command line; return false if Windows would not find its program."""
         words = [word for word in words if word]
         if not words:
             return False
@@ -82,7 +82,7 @@ class Programs:
         return words[0].casefold() in _HIDDEN_COMMANDS
 
     def open_path(self, path: str) -> bool:
-        """Open a file with its program, a folder in File Explorer; false where there is none."""
+        """Open a file with its program, or a folder in File Explorer; return false if neither exists."""
         files = self._desktop.machine.files
         if path.casefold().startswith("shell:") or files.is_folder(path):
             return self.launch(["explorer", path])
@@ -103,7 +103,7 @@ class Programs:
         return [w for w in self._desktop.windows if w.exe.casefold().removesuffix(".exe") == wanted]
 
     def kill(self, name: str) -> int:
-        """End a process without asking; returns how many windows it had."""
+        """End a process without asking; return the number of windows it had."""
         windows = self.running(name)
         for window in windows:
             self._desktop.close(window)

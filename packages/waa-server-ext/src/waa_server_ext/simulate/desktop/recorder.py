@@ -16,7 +16,7 @@ _MAX_FRAMES = 300
 
 
 def png_bytes(picture: Image.Image) -> bytes:
-    """Return a picture as PNG; the fast way, because every observation is one."""
+    """Encode a picture as PNG, with little compression for speed, as every observation is one."""
     data = io.BytesIO()
     picture.save(data, "PNG", compress_level=1)
     return data.getvalue()
@@ -35,7 +35,7 @@ class Recorder:
 
     Args:
         screen: Returns the screen as PNG.
-        width: Of the frames.
+        width: Width of the frames, in pixels.
 
     Example:
         >>> from functools import partial
@@ -54,7 +54,7 @@ class Recorder:
         self.frames: list[Image.Image] = []
 
     def add(self) -> None:
-        """Keep the screen as it is now, where it differs from the last frame."""
+        """Add the current screen, unless it equals the last frame."""
         picture = Image.open(io.BytesIO(self._screen()))
         height = round(picture.height * self._width / picture.width)
         frame = picture.resize((self._width, height), Image.Resampling.LANCZOS)

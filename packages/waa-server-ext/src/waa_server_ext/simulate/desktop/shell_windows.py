@@ -1,4 +1,4 @@
-"""What belongs to Windows itself: the desktop with its icons, the taskbar, Start and Run."""
+"""The parts of Windows itself: the desktop with its icons, the taskbar, Start and Run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TILE = (92, 96)
 
 
 class ShellWindow(Window):
-    """A surface without a frame that is always there."""
+    """A frameless surface that is always there."""
 
     exe = "explorer.exe"
     framed = False
@@ -45,7 +45,7 @@ class Background(ShellWindow):
         return self.desktop.screen
 
     def build(self, ui: Builder) -> None:
-        """Show the picture, the recycle bin and what is in the Desktop folder."""
+        """Show the wallpaper, the recycle bin and the items of the Desktop folder."""
         image = ui.add(
             Node("image", self.frame, "Desktop", "SHELLDLL_DefView", key="wallpaper", native=True)
         )
@@ -211,7 +211,7 @@ class StartMenu(ShellWindow):
         return box.moved(0, area.bottom - 10 - box.bottom)
 
     def clear(self) -> None:
-        """Forget what was searched for."""
+        """Clear the search."""
         self.search.set("")
         self.focus = "search"
 
@@ -306,7 +306,7 @@ class RunDialog(OkCancel):
         ui.edit(row.rect, "Open:", self.line, cls="Edit", native=True)
 
     def confirm(self) -> None:
-        """Open or run what was typed."""
+        """Open or run the typed line."""
         text = self.machine.expand(self.line.text.strip())
         try:
             words = [word.strip('"') for word in shlex.split(text, posix=False)]

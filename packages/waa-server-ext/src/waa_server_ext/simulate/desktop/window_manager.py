@@ -1,4 +1,4 @@
-"""The windows of the desktop in their order, its menus, and what of both is on the screen."""
+"""The desktop's windows in their order, its menus, and the visible part of both."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from waa_server_ext.simulate.ui.nodes import Node, Role, hit, walk
 from waa_server_ext.simulate.ui.painter import Painter
 from waa_server_ext.simulate.ui.windows import Window
 
-SCREEN = (1440, 900)  # the size of WAA's VM; 1280x720 is the other one that its images have
+SCREEN = (1440, 900)  # WAA's VM; its images also offer 1280x720
 TASKBAR_HEIGHT = 48
 MAX_WINDOWS = 20
-"""How many windows may be open; the oldest is closed, so that no stream of input adds up."""
+"""The most open windows; one more closes the oldest, so that endless input cannot fill memory."""
 
 
 class WindowManager:
     """A screen with windows on it, and the machine behind them.
 
-    `revision` grows with everything that may have changed a pixel; drawing and the tree are
-    computed when asked for and kept until then.
+    `revision` grows with every change that may affect a pixel; the picture and the trees are computed on
+    demand and cached until then.
     """
 
     def __init__(self, machine: Machine, size: tuple[int, int] = SCREEN) -> None:
@@ -62,14 +62,14 @@ class WindowManager:
 
     @property
     def focused_surface(self) -> Window:
-        """Whatever keys go to: the Start menu, the active window, or the desktop."""
+        """The surface that keys go to: the Start menu, the active window, or the desktop."""
         if self.start_open:
             return self.start_menu
         return self.active or self.background
 
     @property
     def active_title(self) -> str:
-        """The title pyautogui gives for the window in the foreground."""
+        """The title that pyautogui gives for the foreground window."""
         return self.active.title if self.active else "Program Manager"
 
     def open(self, window: Window) -> Window:
@@ -130,7 +130,7 @@ class WindowManager:
         return [w for w in reversed(self.windows) if part.casefold() in w.title.casefold()]
 
     def modal_above(self, window: Window) -> Window | None:
-        """Return the dialog a window waits for, or `None`."""
+        """Return the dialog that a window waits for, or `None`."""
         return next((w for w in reversed(self.windows) if w.owner is window and w.modal), None)
 
     def close_start(self) -> None:
@@ -152,7 +152,7 @@ class WindowManager:
     def show_menu(
         self, menu: Menu, anchor: Rect, *, role: Role = "menuitem", side: bool = False
     ) -> None:
-        """Open a menu below `anchor`; `side` keeps those that are open and opens it beside them."""
+        """Open a menu below `anchor`; with `side`, to its right, keeping the open ones."""
         if not side:
             self.hide_popups()
         self.popups.append(Popup.beside(menu, anchor, self.screen, role, side=side))
@@ -163,7 +163,7 @@ class WindowManager:
         self.show_menu(menu, Rect(x, y, x + 1, y))
 
     def has_menu_at(self, anchor: Rect) -> bool:
-        """Return whether a menu is open that belongs to what is at `anchor`."""
+        """Return whether the element at `anchor` has its menu open."""
         return any(each.anchor == anchor for each in self.popups)
 
     def hide_popups(self) -> None:
@@ -197,11 +197,11 @@ class WindowManager:
     # -- trees and pixels
 
     def touch(self) -> None:
-        """Note that something may look different now."""
+        """Note that the look of something may have changed."""
         self.revision += 1
 
     def trees(self) -> list[Node]:
-        """Return what is on the screen, from the back to the front."""
+        """Return the trees of everything on the screen, from back to front."""
         return [tree for _, tree in self.front_surfaces()][::-1]
 
     def front_surfaces(self) -> Iterator[tuple[Window | None, Node]]:
@@ -227,7 +227,7 @@ class WindowManager:
     def _built(self, window: Window) -> Node:
         node = framed(window)
         node.focused = window is self.active
-        # what hangs over the edge of the screen is neither drawn nor clickable
+        # parts beyond the edge of the screen are neither drawn nor clickable
         for each in walk(node):
             each.clip = each.shown.clipped(self.screen)
         return node
@@ -245,7 +245,7 @@ class WindowManager:
         return self._tree(window) if window in self._windows_shown() else None
 
     def focused_node(self) -> tuple[Window, Node | None]:
-        """Return the window keys go to and which of its elements has the focus."""
+        """Return the window that keys go to and its focused element."""
         window = self.focused_surface
         tree = self.tree_of(window)
         focus = window.focus
@@ -254,7 +254,7 @@ class WindowManager:
         return window, next((node for node in walk(tree) if node.key == focus), None)
 
     def picture(self) -> Image.Image:
-        """Return the screen as it looks now, without the pointer; not to be drawn on."""
+        """Return the screen as it looks now, without the pointer; callers must not draw on it."""
         if self._picture is None or self._picture[0] != self.revision:
             image = Image.new("RGB", self.size)
             painter = Painter(image)
@@ -264,7 +264,7 @@ class WindowManager:
         return self._picture[1]
 
     def after(self, do: Callable[[], object] | None) -> None:
-        """Run what an element does and redraw."""
+        """Run an element's action and redraw."""
         if do is not None:
             do()
         self.touch()

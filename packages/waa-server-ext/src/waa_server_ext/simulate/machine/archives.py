@@ -1,4 +1,4 @@
-"""What reading a damaged ZIP archive may raise."""
+"""The errors that reading a damaged ZIP archive may raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated machine's time: it passes by what is done, so that runs are repeatable."""
+"""The simulated machine's time; only actions advance it, so that runs are repeatable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that the simulated computer remembers, apart from its open windows."""
+"""Everything the simulated computer remembers except its open windows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NIGHT_LIGHT = (
     "\\default$windows.data.bluelightreduction.settings\\windows.data.bluelightreduction.settings"
 )
 _VARIABLE = re.compile("%[A-Z]+%", re.IGNORECASE)
-_MAX_EXPANDED = 250_000  # a program on a command line may be as long
+_MAX_EXPANDED = 250_000  # a command line may hold a program of this length
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ TIME_ZONES = (
 
 @dataclass
 class Clipboard:
-    """What was copied: text, a picture, or files (to be moved when `cut`)."""
+    """The clipboard: text, a picture, or files (to be moved if `cut`)."""
 
     text: str = ""
     picture: Image.Image | None = None
@@ -83,7 +83,7 @@ class Clipboard:
 
 @dataclass
 class Timer:
-    """A timer of the Clock app; `started` is `None` while it does not run."""
+    """A timer of the Clock app; `started` is `None` while it is stopped."""
 
     hours: int
     minutes: int
@@ -116,7 +116,7 @@ class Machine:
 
     @classmethod
     def fresh(cls, *, seed: int = 0, now: dt.datetime = START) -> Machine:
-        """Return a machine as Windows is after its installation."""
+        """Return a freshly installed Windows."""
         clock = SimulatedClock(now)
         machine = cls(clock, FileSystem(clock), Registry(), seed)
         files, made = machine.files, _fresh()
@@ -151,7 +151,7 @@ class Machine:
 
     @property
     def wallpaper(self) -> str:
-        """The path of the desktop picture; empty for a solid colour."""
+        """The path of the desktop picture; empty for a solid color."""
         found = self.registry.get("HKCU\\Control Panel\\Desktop", "WallPaper")
         return str(found.data) if found else ""
 
@@ -163,7 +163,7 @@ class Machine:
 
 @functools.cache
 def _fresh() -> dict[str, Any]:
-    """Return what Windows has after its installation."""
+    """Load the contents of a freshly installed Windows."""
     made: dict[str, Any] = json.loads(Path(__file__).with_name("fresh.json").read_text("utf-8"))
     return made
 
@@ -173,13 +173,13 @@ def night_light_bytes(
 ) -> tuple[int, ...]:
     """Return the Night light settings as WAA's getter decodes them.
 
-    Byte 24 is 1 where it is on, byte 28 the first hour (202 without a schedule); a minute other
-    than 0 comes as a marker 46 and its value, and moves what follows by two.
+    Byte 24 is 1 if it is on, byte 28 the first hour (202 without a schedule). A minute other than 0 is
+    written as a marker 46 and its value, which shifts everything after it by two bytes.
     """
     head = [67, 66, 1, 0, 10, 2, 1, 0, 42, 6, 1, 2, 3, 4, 5, 6, 42, 43, 14, 29, 67, 66, 1, 0]
     if start is None or end is None:
         return (*head, int(on), 2, 0, 0, 202, 20, 14, 0, 202, 30, 14, 0, 0)
-    # without minutes of the start the getter looks for the end hour at 33
+    # if the start has no minutes, the getter expects the end hour at byte 33
     first = (start[0], 46, start[1]) if start[1] else (start[0],)
     last = (end[0], 46, end[1]) if end[1] else (end[0], 0, 0)
     return (*head, int(on), 2, 1, 202, *first, 0, 0, 202, 30, *last, 0, 0, 202, 50, 0)

@@ -12,7 +12,7 @@ HOME = "C:\\Users\\Docker"
 READ_ONLY = 0x1
 HIDDEN = 0x2
 MAX_BYTES = 64 * 2**20
-"""How much all files may hold together; writing more fails as a full disk does."""
+"""Bytes that all files may hold together; writing more fails like a full disk."""
 
 _MAX_ENTRIES = 50_000
 _MAX_RECYCLED = 1_000
@@ -35,7 +35,7 @@ def normal(path: str, cwd: str = HOME) -> str:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A file (with `data`) or a folder (`data` is `None`); `size` may exceed what is stored."""
+    """A file (with `data`) or a folder (`data` is `None`); `size` may exceed the stored bytes."""
 
     path: str
     data: bytes | None
@@ -59,7 +59,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Recycled:
-    """Something in the recycle bin: what it was, with everything below it."""
+    """An item in the recycle bin, with everything below it."""
 
     origin: str
     entries: tuple[FileEntry, ...] = field(repr=False)
@@ -69,7 +69,7 @@ class Recycled:
 class FileSystem:
     """Files and folders by case-insensitive Windows path.
 
-    Methods raise what Python's own functions raise on Windows: FileNotFoundError,
+    Methods raise the errors of Python's own functions on Windows: FileNotFoundError,
     FileExistsError, IsADirectoryError, PermissionError, OSError for a bad name or a full disk.
     """
 
@@ -81,11 +81,11 @@ class FileSystem:
         self._put(FileEntry("C:\\", None, clock.timestamp(), clock.timestamp()))
 
     def find(self, path: str) -> FileEntry | None:
-        """Return what is at `path`, or `None`."""
+        """Return the entry at `path`, or `None`."""
         return self._entries.get(_key(path))
 
     def entry(self, path: str) -> FileEntry:
-        """Return what is at `path`."""
+        """Return the entry at `path`."""
         found = self.find(path)
         if found is None:
             raise FileNotFoundError(2, "No such file or directory", path)
@@ -106,12 +106,12 @@ class FileSystem:
         return found is not None and not found.is_folder
 
     def read(self, path: str) -> bytes:
-        """Return a file's bytes; zeros for what `create_sparse` made."""
+        """Return a file's bytes; the part of a sparse file that is not stored reads as zeros."""
         found = self.entry(path)
         if found.data is None:
             raise PermissionError(13, "Permission denied", path)
         if found.size > MAX_BYTES:
-            raise OSError(12, "Cannot allocate memory", path)  # sparse: no such file fits in memory
+            raise OSError(12, "Cannot allocate memory", path)  # sparse: more than memory holds
         return found.data + bytes(max(found.size - len(found.data), 0))
 
     def write(self, path: str, data: bytes, *, size: int | None = None) -> FileEntry:
@@ -132,7 +132,7 @@ class FileSystem:
         return self._put(replace(old, data=data, modified=now, size=size))
 
     def make_folder(self, path: str, *, parents: bool = False, exist_ok: bool = False) -> FileEntry:
-        """Create a folder, and those above it where asked."""
+        """Create a folder, with `parents` also those above it."""
         path = _checked(path)
         old = self.find(path)
         if old is not None:
@@ -149,7 +149,7 @@ class FileSystem:
         return self._put(FileEntry(path, None, now, now))
 
     def children(self, path: str) -> list[FileEntry]:
-        """Return what is directly in a folder, by name."""
+        """Return the direct entries of a folder, sorted by name."""
         if not self.entry(path).is_folder:
             raise NotADirectoryError(20, "The directory name is invalid", path)
         prefix = _prefix(path)
@@ -167,7 +167,7 @@ class FileSystem:
         )
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
-        """Delete a file, an empty folder, or with `recursive` a folder and all in it."""
+        """Delete a file, an empty folder, or with `recursive` a folder and everything in it."""
         found = self.entry(path)
         inside = list(self.below(found.path)) if found.is_folder else []
         if inside and not recursive:
@@ -177,7 +177,7 @@ class FileSystem:
         self._touch_parent(found.path)
 
     def move(self, source: str, target: str) -> str:
-        """Move or rename; `target` is the new path and must be free. Returns the new path."""
+        """Move or rename to the path `target`, which must be free; return the new path."""
         found, target = self.entry(source), _checked(target)
         same = _key(found.path) == _key(target)
         if not same and self.exists(target):
@@ -195,7 +195,7 @@ class FileSystem:
         return target
 
     def copy(self, source: str, target: str) -> str:
-        """Copy a file or a folder with all in it to the free path `target`."""
+        """Copy a file or a folder with its contents to the free path `target`."""
         found, target = self.entry(source), _checked(target)
         if _key(target).startswith(_prefix(found.path)):
             raise PermissionError(13, "The destination folder is a subfolder of the source", target)
@@ -217,7 +217,7 @@ class FileSystem:
         readers: tuple[str, ...] | None = None,
         modified: float | None = None,
     ) -> FileEntry:
-        """Change what is known about a file or folder beside its contents."""
+        """Change the attributes, tags, readers or time of a file or folder."""
         old = self.entry(path)
         return self._put(
             replace(
@@ -241,7 +241,7 @@ class FileSystem:
         return kept
 
     def restore(self, item: Recycled) -> str:
-        """Put something from the recycle bin back where it was."""
+        """Restore an item from the recycle bin to its original path."""
         self.make_folder(ntpath.dirname(item.origin), parents=True, exist_ok=True)
         if self.exists(item.origin):
             raise FileExistsError(17, "A file with this name already exists", item.origin)
@@ -252,7 +252,7 @@ class FileSystem:
         return item.origin
 
     def free_name(self, folder: str, name: str, *, pattern: str = "{stem} ({n}){ext}") -> str:
-        """Return a path in `folder` for `name`, numbered where the name is taken."""
+        """Return a path in `folder` for `name`, numbered if the name is taken."""
         path = ntpath.join(normal(folder), name)
         stem, ext = ntpath.splitext(name)
         number = 2
@@ -262,11 +262,11 @@ class FileSystem:
         return path
 
     def entries(self) -> list[FileEntry]:
-        """Return everything, parents first."""
+        """Return all entries, parents first."""
         return sorted(self._entries.values(), key=lambda each: each.path.casefold())
 
     def restore_entry(self, entry: FileEntry) -> None:
-        """Put an entry in as it is, with the folders above it; for scenes and snapshots."""
+        """Insert an entry unchanged, with the folders above it; for scenes and snapshots."""
         above = ntpath.dirname(entry.path)
         if not self.exists(above):
             self.make_folder(above, parents=True)

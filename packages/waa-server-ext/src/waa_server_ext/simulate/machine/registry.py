@@ -73,7 +73,7 @@ class Registry:
         data: str | int | tuple[int, ...] | list[int],
         kind: RegistryKind | None = None,
     ) -> None:
-        """Write a value and create its key; the kind follows the data where none is given."""
+        """Write a value and create its key; without a kind, the data's type decides it."""
         value = tuple(data) if isinstance(data, list) else data
         if kind is None:
             if isinstance(value, tuple):
@@ -84,12 +84,12 @@ class Registry:
         self._keys[_key(path)][1][name.casefold()] = RegistryValue(kind, value, name)
 
     def make_key(self, path: str) -> None:
-        """Create a key where it is missing."""
+        """Create a key if it is missing."""
         hive, rest = split_key(path)
         self._keys.setdefault(_key(path), (f"{hive}\\{rest}", {}))
 
     def delete(self, path: str, name: str | None = None) -> bool:
-        """Delete a value, or without a name a key and all below it; false where absent."""
+        """Delete a value, or without a name a key and everything below it; return false if it is absent."""
         key = _key(path)
         if name is not None:
             return self._keys.get(key, ("", {}))[1].pop(name.casefold(), None) is not None
@@ -103,7 +103,7 @@ class Registry:
         return list(self._keys.get(_key(path), ("", {}))[1].values())
 
     def everything(self) -> list[tuple[str, RegistryValue]]:
-        """Return each key's shown path with each value in it."""
+        """Return each value with the displayed path of its key."""
         return [
             (shown, value) for shown, values in self._keys.values() for value in values.values()
         ]

@@ -1,4 +1,4 @@
-"""The picture behind the icons: a drawn one, a solid colour, or a file of the machine."""
+"""The picture behind the icons: a generated one, a solid color, or a file of the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _kept: dict[tuple[str, int, tuple[int, int]], Image.Image] = {}
 
 
 def wallpaper(machine: Machine, size: tuple[int, int]) -> Image.Image:
-    """Return the background in the size of the screen; black where its file is no picture."""
+    """Return the background at the screen's size; black if its file is not a picture."""
     path = machine.wallpaper
     if not path:
         found = machine.registry.get(SOLID, "Background")

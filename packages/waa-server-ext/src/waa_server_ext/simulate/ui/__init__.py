@@ -1,4 +1,4 @@
-"""What windows are made of: elements, text fields, menus, dialogs, and what they may ask of the desktop."""
+"""The parts of windows - elements, text fields, menus, dialogs - and the desktop's interface for them."""
 
 import lazy_loader
 

@@ -24,24 +24,24 @@ PRIMARY = Style(fill="#0067c0", color="#ffffff", radius=4, align="center")
 
 
 class MenuHost(Protocol):
-    """What opens the menus of a window."""
+    """The part of the desktop that opens a window's menus."""
 
     def show_menu(
         self, menu: Menu, anchor: Rect, *, role: Role = "menuitem", side: bool = False
     ) -> None:
-        """Open a menu below `anchor`; `side` keeps those that are open and opens it beside them."""
+        """Open a menu below `anchor`; with `side`, to its right, keeping the open ones."""
         ...
 
     def has_menu_at(self, anchor: Rect) -> bool:
-        """Return whether a menu is open that belongs to what is at `anchor`."""
+        """Return whether the element at `anchor` has its menu open."""
         ...
 
 
 class Builder:
     """Builds a window's tree: each method adds one element and returns it.
 
-    `focus` is the key of the element that keys go to, where they go to this window; `cues` says
-    whether it is drawn with a border, as Windows does once Tab was pressed.
+    `focus` is the key of the focused element, None unless keys go to this window; `cues` says whether
+    it is drawn with a border, as Windows does once Tab has been pressed.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Builder:
     def group(
         self, rect: Rect, name: str = "", cls: str = "", *, role: Role = "pane", **more: Any
     ) -> Iterator[Node]:
-        """Add a container; what is added inside the block is clipped to it."""
+        """Add a container; elements added inside the block are clipped to it."""
         with self.inside(self.add(Node(role, rect, name, cls, **more))) as node:
             yield node
 
     @contextmanager
     def inside(self, node: Node) -> Iterator[Node]:
-        """Add what follows in the block to a node that is there already."""
+        """Add the elements made in the block to an existing node."""
         self._parents.append(node)
         try:
             yield node
@@ -86,7 +86,7 @@ class Builder:
             self._parents.pop()
 
     def pane(self, rect: Rect, fill: str, border: str | None = None, radius: int = 0) -> Node:
-        """Add a coloured area without a meaning."""
+        """Add a colored area for decoration."""
         return self.add(Node("pane", rect, style=Style(fill=fill, border=border, radius=radius)))
 
     def label(self, rect: Rect, text: str, **style: Any) -> Node:

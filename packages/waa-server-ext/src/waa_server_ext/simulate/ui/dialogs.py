@@ -20,7 +20,7 @@ _ROW = 26
 
 
 class Dialog(Window):
-    """A window its owner waits for."""
+    """A window that its owner waits for."""
 
     cls = "#32770"
     modal = True
@@ -68,7 +68,7 @@ class MessageBox(Dialog):
         return False
 
     def request_close(self) -> None:
-        """Mean the last choice."""
+        """Answer with the last choice."""
         self._answer(self._choices[-1][1])
 
     def _answer(self, do: Callable[[], object]) -> None:
@@ -106,7 +106,7 @@ class PromptBox(OkCancel, Dialog):
         ui.edit(area.top(30), self._label, self._field)
 
     def confirm(self) -> None:
-        """Hand the line over."""
+        """Pass the line on."""
         text = self._field.text
         self.close()
         self._accept(text)
@@ -115,7 +115,7 @@ class PromptBox(OkCancel, Dialog):
 class FileDialog(OkCancel, Dialog):
     """Open or Save As: a place, the files there, a name and a type.
 
-    A name may be a path of its own, in quotes or without, as Windows takes it.
+    The name may itself be a path, with or without quotes, as in Windows.
     """
 
     size = (760, 480)
@@ -142,7 +142,7 @@ class FileDialog(OkCancel, Dialog):
         return "Save as" if self.mode == "Save As" else self.mode
 
     def build(self, ui: Builder) -> None:
-        """Show the address, the places, the files and what to fill in."""
+        """Show the address, the places, the files and the name and type fields."""
         area = Area(self.frame.inset(1))
         area.top(32)
         bar = Area(area.top(40).inset(10, 5))
@@ -227,7 +227,7 @@ class FileDialog(OkCancel, Dialog):
             self.confirm()
 
     def confirm(self) -> None:
-        """Open what is named, or go there where it is a folder."""
+        """Open or save the named file; go to it if it is a folder."""
         text = self.name.text.strip()
         quoted = text.startswith('"')
         text = text.strip('"')

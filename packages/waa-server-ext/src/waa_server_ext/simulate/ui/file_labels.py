@@ -1,4 +1,4 @@
-"""What File Explorer calls a file's type, time and size."""
+"""File Explorer's wording of a file's type, time and size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from waa_server_ext.simulate.machine.filesystem import FileEntry
 
 
 def type_name(entry: FileEntry) -> str:
-    """Return what File Explorer calls this kind of file."""
+    """Return File Explorer's name for this type of file."""
     known = {".txt": "Text Document", ".docx": "Microsoft Word Document", ".png": "PNG File",
              ".jpg": "JPG File", ".zip": "Compressed (zipped) Folder", ".lnk": "Shortcut"}  # fmt: skip
     extension = ntpath.splitext(entry.name)[1].casefold()

@@ -1,4 +1,4 @@
-"""The Properties dialog of a file or folder: attributes, tags, and who may only read it."""
+"""The Properties dialog of a file or folder: attributes, tags, and users with read-only access."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PropertiesDialog(OkCancel, Dialog):
 
     @property
     def title(self) -> str:
-        """Name and dialog."""
+        """The name and the dialog."""
         return f"{ntpath.basename(self.path)}{', ...' if self.others else ''} Properties"
 
     def build(self, ui: Builder) -> None:
@@ -144,6 +144,6 @@ class PropertiesDialog(OkCancel, Dialog):
                 show_message(self, "Rename", f"{name}\n{error.strerror or error}")
 
     def confirm(self) -> None:
-        """Let the changes take effect."""
+        """Apply the changes."""
         self._apply()
         self.close()

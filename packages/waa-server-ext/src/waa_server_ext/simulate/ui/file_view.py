@@ -1,4 +1,4 @@
-"""What can be done with the items of a folder, in File Explorer and on the desktop alike."""
+"""The actions on a folder's items, shared by File Explorer and the desktop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESKTOP = f"{HOME}\\Desktop"
 
 
 class FileView:
-    """The items of one folder, which of them are selected, and what is done to them."""
+    """The items of one folder, the selection, and the actions on them."""
 
     def __init__(self, window: Window, folder: str) -> None:
         self.window = window
@@ -37,12 +37,12 @@ class FileView:
 
     @property
     def settings(self) -> FolderView:
-        """How this folder is shown; kept for the next time."""
+        """This folder's look, remembered for the next time."""
         views = self.window.desktop.programs.folder_views
         return views.setdefault(self.folder.casefold(), FolderView())
 
     def items(self) -> list[FileEntry]:
-        """Return what is shown, in order: folders first, last where the order is descending."""
+        """Return the visible items in order: folders first, or last if the order is descending."""
         machine = self.window.machine
         if not machine.files.is_folder(self.folder):
             return []
@@ -85,7 +85,7 @@ class FileView:
         return node
 
     def press(self, key: str, mods: frozenset[str]) -> bool:
-        """Handle the keys File Explorer and the desktop share."""
+        """Handle the keys that File Explorer and the desktop share."""
         if self.renaming is not None:
             if key == "enter":
                 self.finish_rename()
@@ -118,7 +118,7 @@ class FileView:
         return True
 
     def select_by_name(self, text: str) -> bool:
-        """Select the first item that begins with what is typed."""
+        """Select the first item whose name begins with the typed text."""
         for entry in self.items():
             if entry.name.casefold().startswith(text.casefold()):
                 self.selected = {entry.path}
@@ -130,12 +130,12 @@ class FileView:
         self.selected = {entry.path for entry in self.items()}
 
     def open_selected(self) -> None:
-        """Open what is selected."""
+        """Open the selected items, at most ten."""
         for path in sorted(self.selected)[:10]:
             self.open(path)
 
     def open(self, path: str) -> None:
-        """Open a file with its app; a folder in this window where it can show one."""
+        """Open a file with its app; open a folder in this window if it can show one."""
         go = getattr(self.window, "go", None)
         if go is not None and self.window.machine.files.is_folder(path):
             go(path)
@@ -159,7 +159,7 @@ class FileView:
             clipboard.copy_text("")
 
     def take(self, paths: tuple[str, ...], *, move: bool, folder: str | None = None) -> None:
-        """Copy or move files into a folder; what cannot be done is shown in a message."""
+        """Copy or move files into a folder; show a message on failure."""
         files, target = self.window.machine.files, folder or self.folder
         taken = set()
         try:
@@ -182,7 +182,7 @@ class FileView:
             self.selected = taken
 
     def delete(self, *, forever: bool = False) -> None:
-        """Move what is selected to the recycle bin, or delete it."""
+        """Move the selected items to the recycle bin, or delete them if `forever`."""
         files = self.window.machine.files
         for path in sorted(self.selected):
             if not files.exists(path):
@@ -194,7 +194,7 @@ class FileView:
         self.selected = set()
 
     def start_rename(self) -> None:
-        """Let the selected item be renamed in place; its stem is selected."""
+        """Start renaming the selected item in place, with its stem selected."""
         if len(self.selected) != 1:
             return
         self.renaming = next(iter(self.selected))
@@ -215,23 +215,23 @@ class FileView:
         try:
             target = ntpath.join(ntpath.dirname(path), name)
             if "\\" in name or "/" in name:
-                raise OSError(22, "A file name can't contain a path", name)  # noqa: TRY301  # one place says what went wrong
+                raise OSError(22, "A file name can't contain a path", name)  # noqa: TRY301  # one place reports every failure
             self.selected = {self.window.machine.files.move(path, target)}
         except OSError as error:
             show_message(self.window, "Rename", f"{name}\n{error.strerror or error}")
 
     def new_folder(self) -> None:
-        """Create a folder and let it be named."""
+        """Create a folder and start renaming it."""
         files = self.window.machine.files
         self._made(files.make_folder(files.free_name(self.folder, "New folder")).path)
 
     def new_text(self) -> None:
-        """Create an empty text document and let it be named."""
+        """Create an empty text document and start renaming it."""
         files = self.window.machine.files
         self._made(files.write(files.free_name(self.folder, "New Text Document.txt"), b"").path)
 
     def compress(self) -> None:
-        """Put what is selected into a ZIP file beside it and let it be named."""
+        """Pack the selected items into a ZIP file in the same folder and start renaming it."""
         files = self.window.machine.files
         if not self.selected:
             return
@@ -277,7 +277,7 @@ class FileView:
             )
 
     def shortcut_on_desktop(self) -> None:
-        """Create a shortcut to what is selected on the desktop."""
+        """Create shortcuts to the selected items on the desktop."""
         self._shortcut(DESKTOP)
 
     def _shortcut(self, folder: str) -> None:
@@ -309,7 +309,7 @@ class FileView:
         return Menu([item for item in items if item is not None])
 
     def folder_menu(self, extra: tuple[MenuItem, ...] = ()) -> Menu:
-        """Return the context menu of the space beside the items."""
+        """Return the context menu of the folder's empty space."""
         can_paste = bool(self.window.machine.clipboard.files)
         return Menu(
             [
@@ -328,7 +328,7 @@ class FileView:
         )
 
     def properties(self) -> None:
-        """Open the Properties dialog of what is selected."""
+        """Open the Properties dialog of the selected items."""
         if self.selected:
             self.window.desktop.open(PropertiesDialog(self.window, sorted(self.selected)))
 
@@ -358,7 +358,7 @@ class FileView:
             self.take(tuple(p for p in paths if p != folder), move=not copy, folder=folder)
 
     def drop_here(self, payload: object, copy: bool) -> None:  # as Node.drop has it
-        """Take what is dropped on the space beside the items."""
+        """Copy or move items dropped on the folder's empty space."""
         self._drop(self.folder, payload, copy)
 
     def _to_clipboard(self, *, cut: bool) -> None:

@@ -1,4 +1,4 @@
-"""How File Explorer shows a folder, which Windows remembers for each."""
+"""The look of a folder in File Explorer, which Windows remembers for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class FolderView:
-    """How one folder is shown: which columns or icons, and in which order."""
+    """One folder's layout (columns or icons) and order."""
 
     layout: str = "Large icons"
     sort: str = "Name"

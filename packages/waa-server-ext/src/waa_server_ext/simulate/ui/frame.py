@@ -1,4 +1,4 @@
-"""The frame of a window: its title bar with the buttons, and how it is moved."""
+"""The frame of a window: its title bar with the buttons, and dragging it."""
 
 from __future__ import annotations
 

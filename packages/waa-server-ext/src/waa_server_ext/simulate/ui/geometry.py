@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Rect(NamedTuple):
-    """A rectangle in screen pixels; the right and bottom edges are outside of it."""
+    """A rectangle in screen pixels; the right and bottom edges are exclusive."""
 
     left: int
     top: int
@@ -30,7 +30,7 @@ class Rect(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether no pixel is inside."""
+        """Whether the rectangle contains no pixels."""
         return self.right <= self.left or self.bottom <= self.top
 
     @property
@@ -53,12 +53,12 @@ class Rect(NamedTuple):
         )
 
     def inset(self, x: int, y: int | None = None) -> Rect:
-        """Return it with a margin taken off on all sides."""
+        """Return the rectangle shrunk by a margin on all sides."""
         y = x if y is None else y
         return Rect(self.left + x, self.top + y, self.right - x, self.bottom - y)
 
     def moved(self, dx: int, dy: int) -> Rect:
-        """Return it shifted."""
+        """Return the rectangle shifted."""
         return Rect(self.left + dx, self.top + dy, self.right + dx, self.bottom + dy)
 
     def centered(self, width: int, height: int) -> Rect:
@@ -69,7 +69,7 @@ class Rect(NamedTuple):
 
 
 class Area:
-    """What is left of a rectangle while strips are cut off its sides, which is how windows lay out.
+    """The rest of a rectangle while strips are cut off its sides; windows are laid out this way.
 
     Example:
         >>> area = Area(Rect(0, 0, 100, 100))

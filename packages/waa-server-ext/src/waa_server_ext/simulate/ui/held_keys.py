@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class HeldKeys:
-    """Which modifiers are down.
+    """The modifiers that are down.
 
     Attributes:
         names: `ctrl`, `alt`, `shift`, `win`.
-        cues: Whether the focus is drawn with a border, as Windows does once Tab was pressed.
+        cues: Whether the focus is drawn with a border, as Windows does once Tab has been pressed.
     """
 
     names: set[str] = field(default_factory=set)

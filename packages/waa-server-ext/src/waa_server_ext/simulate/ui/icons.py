@@ -27,7 +27,7 @@ def icon_of_file(extension: str, *, folder: bool = False) -> str:
 
 
 def draw_icon(pen: ImageDraw.ImageDraw, icon: str, rect: Rect) -> None:
-    """Draw an icon inside a rectangle; `app:#color:letter` is a tile, its letter drawn by others."""
+    """Draw an icon inside a rectangle; for `app:#color:letter` draw the tile, as the painter adds the letter."""
     kind, _, argument = icon.partition(":")
     box = rect.centered(min(rect.width, rect.height), min(rect.width, rect.height))
     if box.empty:
@@ -47,6 +47,6 @@ def draw_icon(pen: ImageDraw.ImageDraw, icon: str, rect: Rect) -> None:
 
 @functools.cache
 def _shapes() -> dict[str, Any]:
-    """Return the shapes of each icon: a method of `ImageDraw`, its points, its fill and what follows."""
+    """Load the shapes of each icon: an `ImageDraw` method, its points, its fill and further arguments."""
     shapes: dict[str, Any] = json.loads(Path(__file__).with_name("icons.json").read_text("utf-8"))
     return shapes

@@ -1,4 +1,4 @@
-"""Menus and drop-down lists: what they hold, how they look and how keys move in them."""
+"""Menus and drop-down lists: their items, their look and how keys move in them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MenuItem:
 
 @dataclass
 class Menu:
-    """The lines of a menu and which of them the keyboard is on."""
+    """The lines of a menu and the one the keyboard is on."""
 
     items: Sequence[MenuItem]
     at: int | None = None
@@ -48,7 +48,7 @@ class Menu:
         return cls([MenuItem(each, choice(each)) for each in options], at)
 
     def step(self, by: int) -> None:
-        """Move the keyboard's place to the next usable line."""
+        """Move the keyboard to the next usable line."""
         usable = [i for i, item in enumerate(self.items) if item.usable]
         if not usable:
             return
@@ -60,7 +60,7 @@ class Menu:
 
 @dataclass
 class Popup:
-    """An open menu at its place on the screen; lines beyond `most` are reached by the wheel or keys."""
+    """An open menu at its place on the screen; the wheel or keys scroll to lines beyond `most`."""
 
     menu: Menu
     rect: Rect
@@ -73,12 +73,12 @@ class Popup:
 
     @classmethod
     def beside(cls, menu: Menu, anchor: Rect, screen: Rect, role: Role, *, side: bool) -> Popup:
-        """Return a popup below an anchor (or at its right side), moved so that all of it shows if the screen can."""
+        """Return a popup below an anchor (or to its right), shifted to fit on the screen if it can."""
         wide = [text_width(item.name, 13) + text_width(item.keys, 12) for item in menu.items]
         width = min(max([*wide, 100]) + 64, 460)
         if role == "item":
             width = max(anchor.width, min(width, 460))
-        most = max(1, (screen.height - 8) // _ROW - 1)  # a line says how many more there are
+        most = max(1, (screen.height - 8) // _ROW - 1)  # one row counts the hidden ones
         heights = [_RULE if item.name == "-" else _ROW for item in menu.items[:most]]
         height = 8 + sum(heights) + (_ROW if len(menu.items) > most else 0)
         left, top = (anchor.right - 4, anchor.top - 4) if side else (anchor.left, anchor.bottom + 1)
@@ -91,7 +91,7 @@ class Popup:
         return made
 
     def show(self, number: int) -> None:
-        """Scroll so that a line is among those that are shown."""
+        """Scroll until a line is visible."""
         self.first = min(max(self.first, number - self.most + 1), number)
 
     def build(self, choose: Callable[[int], None], scroll: Callable[[int], None]) -> Node:

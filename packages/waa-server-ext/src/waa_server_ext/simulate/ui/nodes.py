@@ -1,4 +1,4 @@
-"""What is on the screen: one tree that is drawn, clicked on and given to assistive software."""
+"""The screen's elements as one tree that is drawn, clicked on and given to assistive software."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Style:
-    """How a node looks where its role alone does not say it."""
+    """The look of a node, as far as its role does not decide it."""
 
     fill: str | None = None
     color: str | None = None
@@ -35,11 +35,11 @@ class Style:
 
 @dataclass
 class Node:
-    """One element: a rectangle with a name, a look and what happens when it is used.
+    """One element: a rectangle with a name, a look and actions.
 
-    Everything is derived from it: the pixels, the accessibility tree and hit-testing; so they agree.
-    `native` is set for what has a window handle of its own and so shows in the win32 tree too.
-    `cue` draws the focus, as Windows does once the keyboard moved it.
+    The pixels, the accessibility tree and hit-testing are all derived from it, so they agree.
+    `native` marks an element with its own window handle, which the win32 tree shows too.
+    `cue` draws the focus, as Windows does once the keyboard has moved it.
     `clip` is the part of `rect` that its parents leave visible.
     """
 
@@ -74,7 +74,7 @@ class Node:
 
     @property
     def shown(self) -> Rect:
-        """The part of the rectangle that is visible where no other window covers it."""
+        """The visible part of the rectangle, apart from windows that cover it."""
         return self.rect if self.clip is None else self.clip
 
     @property
@@ -84,7 +84,7 @@ class Node:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and all below it, in drawing order."""
+    """Yield a node and its descendants, in drawing order."""
     yield node
     for child in node.children:
         yield from walk(child)

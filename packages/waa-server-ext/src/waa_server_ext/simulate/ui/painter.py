@@ -1,4 +1,4 @@
-"""Drawing a tree of nodes with Pillow, with the font that Pillow brings."""
+"""Drawing a tree of nodes with Pillow, in the font that comes with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 @lru_cache(maxsize=8192)
 def text_width(text: str, size: int) -> int:
-    """Return how wide a line of text is, in pixels."""
+    """Return the width of a line of text, in pixels."""
     return int(_font(size).getlength(text[:_LONGEST]) + 0.999)
 
 
@@ -46,7 +46,7 @@ def _mask(text: str, size: int, *, bold: bool) -> Image.Image:
 
 @lru_cache(maxsize=4096)
 def _fitted(text: str, size: int, width: int) -> str:
-    """Return the text, cut and with dots where it is too wide."""
+    """Return the text, cut and ended with dots if it is too wide."""
     text = text[:_LONGEST].replace("\n", " ").replace("\t", "    ")
     if text_width(text, size) <= width:
         return text
@@ -60,7 +60,7 @@ def _fitted(text: str, size: int, width: int) -> str:
 
 
 def column_at(line: str, size: int, x: int) -> int:
-    """Return the column of a line of text that is nearest to `x` pixels from its start."""
+    """Return the column in a line of text nearest to `x` pixels from its start."""
     low, high = 0, min(len(line), _LONGEST)
     while low < high:
         middle = (low + high) // 2
@@ -70,7 +70,7 @@ def column_at(line: str, size: int, x: int) -> int:
 
 
 class Painter:
-    """Draws nodes on an image, each inside what is shown of its rectangle and nowhere else."""
+    """Draws nodes on an image, each only inside the visible part of its rectangle."""
 
     def __init__(self, image: Image.Image) -> None:
         self.image = image
@@ -83,7 +83,7 @@ class Painter:
         if node.rect == node.shown:
             self._draw_one(node)
         else:
-            # partly scrolled out of view: draw it aside and keep what shows
+            # partly scrolled out of view: draw a copy and paste back the visible part
             rect, shown = node.rect, node.shown
             aside = self.image.crop(rect)
             inner = Painter(aside)
@@ -403,7 +403,7 @@ class Painter:
 
 
 def wrapped(text: str, size: int, width: int) -> list[str]:
-    """Return `text` broken into lines that fit `width`; a word too long for one is cut by the line."""
+    """Return `text` broken into lines that fit `width`; a word longer than a line is cut."""
     lines: list[str] = []
     for paragraph in text[: _LONGEST * 20].split("\n"):
         line = ""
@@ -419,7 +419,7 @@ def wrapped(text: str, size: int, width: int) -> list[str]:
 
 
 def text_box(node: Node) -> Rect:
-    """Return where the text of an edit box is."""
+    """Return the rectangle of an edit box's text."""
     if node.text is not None and node.text.multiline:
         return node.rect.inset(8, 6)
     return node.rect.inset(node.style.padding, 1)
@@ -431,7 +431,7 @@ def line_step(size: int) -> int:
 
 
 def caret_x(node: Node, field: TextField) -> int:
-    """Return how far the caret is from the start of its line, in pixels."""
+    """Return the caret's distance from the start of its line, in pixels."""
     line, column = field.place(field.caret)
     words = field.line(line)[:column]
     return text_width(
@@ -440,4 +440,4 @@ def caret_x(node: Node, field: TextField) -> int:
 
 
 _SHARED = {"window": "pane", "header": "item", "icon": "image", "canvas": "image"}
-"""Roles that are drawn as others are."""
+"""Roles that are drawn like another one."""

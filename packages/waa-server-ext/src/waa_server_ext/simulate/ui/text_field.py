@@ -1,4 +1,4 @@
-"""Editable text: caret, selection, words, clipboard and undo, as every Windows edit box has them."""
+"""Editable text with caret, selection, words, clipboard and undo, as in every Windows edit box."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 MAX_TEXT = 1_000_000
-"""Characters a field holds; more is dropped, so that no stream of input makes it grow forever."""
+"""Characters that a field holds; more are dropped, so that endless input cannot fill memory."""
 
 _MAX_UNDO = 50
 
 
 class TextField:
-    """A string with a caret in it; `anchor` differs from `caret` while text is selected."""
+    """A string with a caret; `anchor` differs from `caret` while text is selected."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class TextField:
         self._starts: list[int] | None = None
 
     def set(self, text: str, *, select: bool = False) -> None:
-        """Replace everything; the caret goes to the end, or all of it is selected."""
+        """Replace the text; put the caret at the end, or select everything."""
         self._replace(text, len(text))
         self._undo.clear()
         self._redo.clear()
@@ -44,7 +44,7 @@ class TextField:
 
     @property
     def selection(self) -> tuple[int, int]:
-        """Start and end of what is selected; equal where nothing is."""
+        """Start and end of the selection; equal if nothing is selected."""
         return min(self.caret, self.anchor), max(self.caret, self.anchor)
 
     @property
@@ -75,7 +75,7 @@ class TextField:
         return number, index - self.starts[number]
 
     def index(self, line: int, column: int) -> int:
-        """Return the index of a line and column, both moved into range."""
+        """Return the index of a line and column, each moved into range."""
         line = min(max(line, 0), len(self.starts) - 1)
         return self.starts[line] + min(max(column, 0), len(self.line(line)))
 
@@ -91,7 +91,7 @@ class TextField:
             self._edit(new, start + len(text[:room]))
 
     def press(self, key: str, mods: frozenset[str]) -> bool:
-        """Handle a key; false where the field has no use for it."""
+        """Handle a key; return false if the field has no use for it."""
         ctrl, shift = "ctrl" in mods, "shift" in mods
         if "alt" in mods or "win" in mods:
             return False
@@ -120,7 +120,7 @@ class TextField:
         return True
 
     def move(self, index: int, *, select: bool = False) -> None:
-        """Put the caret at an index, extending the selection where asked."""
+        """Put the caret at an index; with `select`, extend the selection to it."""
         self.caret = min(max(index, 0), len(self.text))
         if not select:
             self.anchor = self.caret
@@ -144,13 +144,13 @@ class TextField:
         self.anchor, self.caret = self.index(line, 0), self.index(line, len(self.text))
 
     def undo(self) -> None:
-        """Take the last edit back."""
+        """Undo the last edit."""
         if self._undo:
             self._redo.append((self.text, self.caret))
             self._replace(*self._undo.pop())
 
     def redo(self) -> None:
-        """Do again what was taken back."""
+        """Redo the last undone edit."""
         if self._redo:
             self._undo.append((self.text, self.caret))
             self._replace(*self._redo.pop())
@@ -193,7 +193,7 @@ class TextField:
             self.move(caret)
             return
         self._undo.append((self.text, self.caret))
-        # a field of a megabyte keeps one step, a small one fifty
+        # bounds the memory of the undo history: one step for a megabyte, fifty for a small text
         keep = max(1, min(_MAX_UNDO, MAX_TEXT // (len(text) + 1)))
         del self._undo[:-keep]
         self._redo.clear()

@@ -1,4 +1,4 @@
-"""Windows of the simulated desktop, and what they may ask of the desktop they are on."""
+"""Windows of the simulated desktop, and the interface of the desktop they are on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from waa_server_ext.simulate.ui.nodes import Role
 
 
 class Launcher(Protocol):
-    """What starts programs.
+    """Starts programs and opens files.
 
     Attributes:
         folder_views: How each folder is shown, by its path in lower case.
@@ -25,18 +25,18 @@ class Launcher(Protocol):
     folder_views: dict[str, FolderView]
 
     def launch(self, words: Sequence[str]) -> bool:
-        """Start what a command line names; false where Windows would not find it."""
+        """Run a command line; return false if Windows would not find its program."""
         ...
 
     def open_path(self, path: str) -> bool:
-        """Open a file with its program, a folder in File Explorer; false where there is none."""
+        """Open a file with its program, or a folder in File Explorer; return false if neither exists."""
         ...
 
 
 class Desktop(Protocol):
-    """What a window may ask of the desktop it is on.
+    """The part of the desktop that windows may use.
 
-    Apps are written against this and not against the desktop itself, which is made of them.
+    Apps depend on this protocol rather than on the desktop itself, which imports them.
     """
 
     machine: Machine
@@ -47,7 +47,7 @@ class Desktop(Protocol):
 
     @property
     def programs(self) -> Launcher:
-        """What starts programs."""
+        """The launcher of programs."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Desktop(Protocol):
 
     @property
     def focused_surface(self) -> Window:
-        """Whatever keys go to: the Start menu, the active window, or the desktop."""
+        """The surface that keys go to: the Start menu, the active window, or the desktop."""
         ...
 
     def open(self, window: Window) -> Window:
@@ -84,7 +84,7 @@ class Desktop(Protocol):
     def show_menu(
         self, menu: Menu, anchor: Rect, *, role: Role = "menuitem", side: bool = False
     ) -> None:
-        """Open a menu below `anchor`; `side` keeps those that are open and opens it beside them."""
+        """Open a menu below `anchor`; with `side`, to its right, keeping the open ones."""
         ...
 
     def show_menu_at(self, menu: Menu, x: int, y: int) -> None:
@@ -92,7 +92,7 @@ class Desktop(Protocol):
         ...
 
     def has_menu_at(self, anchor: Rect) -> bool:
-        """Return whether a menu is open that belongs to what is at `anchor`."""
+        """Return whether the element at `anchor` has its menu open."""
         ...
 
     def hide_popups(self) -> None:
@@ -100,17 +100,17 @@ class Desktop(Protocol):
         ...
 
     def touch(self) -> None:
-        """Note that something may look different now."""
+        """Note that the look of something may have changed."""
         ...
 
 
 class Window:
-    """An open window of the simulated desktop. An app is a subclass that says what is in it.
+    """An open window of the simulated desktop; each app is a subclass that builds its contents.
 
     Attributes:
         exe: The process it belongs to; windows of one app share it.
         cls: Its window class, the tag in the accessibility tree.
-        caption: What its title bar says, where that never changes.
+        caption: The title bar's text, if it never changes.
         modal: Whether its owner waits for it.
     """
 
@@ -150,19 +150,19 @@ class Window:
 
     @property
     def title(self) -> str:
-        """What the title bar says."""
+        """The title bar's text."""
         return self.caption or self.exe.removesuffix(".exe").title()
 
     def build(self, ui: Builder) -> None:
         """Put the window's elements into `ui`."""
 
     def shortcut(self, key: str, mods: frozenset[str]) -> bool:
-        """Handle a key before what has the focus does; false where it means nothing here."""
+        """Handle a key before the focused element does; return false if it means nothing here."""
         del key, mods
         return False
 
     def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Handle a key that what has the focus has no use for."""
+        """Handle a key that the focused element did not use; return false if it means nothing here."""
         del key, mods
         return False
 
@@ -180,32 +180,32 @@ class Window:
         self.desktop.close(self)
 
     def closed(self) -> None:
-        """Clean up after the window went away."""
+        """Clean up after the window has closed."""
 
     def saved_state(self) -> dict[str, Any]:
-        """Return what a snapshot needs to open the same window again."""
+        """Return the state that reopens this window from a snapshot."""
         return {}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take over what `saved_state` gave."""
+        """Restore the state that `saved_state` returned."""
 
     @property
     def frame(self) -> Rect:
-        """Where the window is on the screen."""
+        """The window's rectangle on the screen."""
         return self.desktop.work_area if self.maximized else self.rect
 
     def toggle_maximized(self) -> None:
-        """Maximise, or go back to the former size."""
+        """Maximize, or restore the former size."""
         if self.resizable:
             self.maximized = not self.maximized
 
 
 class OkCancel(Window, ABC):
-    """A window that Enter confirms and Escape gives up."""
+    """A window that Enter confirms and Escape cancels."""
 
     @abstractmethod
     def confirm(self) -> None:
-        """Do what its OK button does."""
+        """Do the action of the OK button."""
 
     def fallback(self, key: str, mods: frozenset[str]) -> bool:
         """Confirm with Enter, give up with Escape."""
