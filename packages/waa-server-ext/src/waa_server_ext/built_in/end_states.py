@@ -1,8 +1,8 @@
-"""End states of tasks as their evaluators see them: done right, done otherwise, and not done.
+"""End states of tasks as their evaluators see them: done right, done differently, and not done.
 
-`end_states.json` says, by task, metric or getter, what a VM holds before and after the right work, and which
-changes make it wrong; `$name` stands for what the task's evaluator says. What a file, a setting, a table or a text
-can have wrong is the same for all tasks and is made here, in the words of `words`.
+`end_states.json` gives, by task, metric or getter, the state of a VM before and after the right work, and the
+changes that make it wrong; `$name` stands for a value from the task's evaluator. Faults of a file, a setting, a
+table or a text are the same for all tasks; this module makes them, worded as in `words`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COMMENTED = ("settings.json", "keybindings.json")
 
 
 def end_states(task: Task, draw: random.Random) -> list[Mutant]:
-    """Return end states of a task; which of several places in a file is changed is left to `draw`.
+    """Return end states of a task; `draw` chooses which of several places in a file is changed.
 
     Raises:
         NoMutantsError: No right end state is described; the message says why.
@@ -84,7 +84,7 @@ def judge_end_state(task: Task, mutant: Mutant) -> tuple[bool | None, str | None
 
 
 class _InProcess:
-    """A fixture's routes without a socket: its server would take longer to stop than all questions take."""
+    """A fixture's routes without a socket: stopping its server would take longer than all the questions."""
 
     vm = "127.0.0.1:5000"
 
@@ -101,7 +101,7 @@ class _InProcess:
 
 @functools.cache
 def _routes() -> tuple[FlaskClient, FixtureMachine]:
-    """Make the routes once, which takes as long as an evaluation; their machine is another one each time."""
+    """Make the routes once, which takes as long as an evaluation; only their machine changes."""
     machine = FixtureMachine(VmState())
     return make_vm_app(machine).test_client(), machine
 
@@ -122,7 +122,7 @@ def _first(value: Any) -> Any:
 
 
 def _filled(value: Any, known: Mapping[str, Any]) -> Any:
-    """Put in what is known: `$name` alone with its type, within a text as text."""
+    """Replace `$name` by its value: with its type if it stands alone, as text within a text."""
     if isinstance(value, dict):
         return {_filled(name, known): _filled(each, known) for name, each in value.items()}
     if isinstance(value, list):
@@ -145,14 +145,14 @@ class _Made:
         self._content = self._right.get("files", {}).get(self._path)
 
     def infeasible(self) -> None:
-        """Add those of a task that cannot be done."""
+        """Add the end states of a task that cannot be done."""
         self._say("infeasible.given-up", {}, history=("FAIL",))
         self._say("infeasible.nothing-done", {}, history=())
         self._say("infeasible.only-claimed", {})
         self._say("infeasible.given-up-unseen", {}, history=("FAIL",))
 
     def whole(self) -> None:
-        """Add what differs in whether it was done at all, and what is described for this task."""
+        """Add states that differ in whether the task was done at all, and those described for this task."""
         compared = "reference" in self._entry
         self._say("compared.as-done" if compared else "as-done", self._right)
         for operator, history in (("nothing-done", ()), ("only-claimed", ("DONE",)), ("given-up", ("FAIL",))):  # fmt: skip
@@ -166,7 +166,7 @@ class _Made:
             self._add(operator, verdict, change, why, self._state(state), before=before)
 
     def elsewhere(self) -> None:
-        """Add the right file where it is not looked for, and none in its place."""
+        """Add states with the right file in a wrong place, and none in the right one."""
         if self._content is None:
             return
         folder, name = ntpath.split(self._path.replace("/", "\\"))
@@ -184,7 +184,7 @@ class _Made:
             self._say("empty-file", self._with(""), file=self._path)
 
     def of_content(self) -> None:
-        """Add what the file's content can have wrong, or otherwise."""
+        """Add states with faults or harmless differences in the file's content."""
         content = self._content
         if isinstance(content, str) and "text" in self._entry:
             self._of_text(content)
@@ -277,7 +277,7 @@ class _Made:
         before: State | None = None,
         **values: Any,
     ) -> None:
-        """Add an end state in the words of its name; one that is in doubt is not counted."""
+        """Add an end state, worded by its name; one in doubt is not counted."""
         verdict, change, why = _filled(_described()["words"][name], values)
         if doubt is not None:
             verdict, why = "unknown", doubt
@@ -329,7 +329,7 @@ def _leaves(
 
 
 def _put(value: Mapping[str, Any], at: tuple[str, ...], new: Any) -> dict[str, Any]:
-    """Return `value` with another leaf, without it if `new` is None."""
+    """Return `value` with one leaf replaced, or removed if `new` is None."""
     made = copy.deepcopy(dict(value))
     held = functools.reduce(lambda part, name: part[name], at[:-1], made)
     held[at[-1]] = new
@@ -339,7 +339,7 @@ def _put(value: Mapping[str, Any], at: tuple[str, ...], new: Any) -> dict[str, A
 
 
 def _near(value: Any, others: Mapping[str, Any]) -> Any:
-    """Return a value that is near; None where none is known."""
+    """Return a value close to this one; None if none is known."""
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int) else others.get(str(value))

@@ -1,7 +1,7 @@
-"""The reference files of the built-in tasks: our own, under the addresses the tasks name.
+"""The reference files of the built-in tasks: our own, at the addresses the tasks name.
 
-WAA's own files are not part of this package; what a task needs of them is their kind, their name
-and, for gold files, what a right answer looks like.
+WAA's own files are not part of this package; tasks need only their kind, their name
+and, for gold files, the look of a right answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from PIL import Image
 from waa_server_ext.evaluation.assets import AssetStore
 
 EXAMPLES = 17
-"""How often "example" is in the large file of the counting task."""
+"""Occurrences of "example" in the large file of the counting task."""
 
 _TEXTS = {
     "draft.txt": "This is a draft.",
@@ -29,7 +29,7 @@ _FILLER = "The quick brown fox jumps over the lazy dog, and no one minds. "
 
 
 def write_assets(tasks: Iterable[Mapping[str, Any]], folder: Path) -> AssetStore:
-    """Put the files of all addresses the tasks name into a folder of assets."""
+    """Write the files at all addresses that the tasks name into a folder of assets."""
     store = AssetStore(folder)
     for url in sorted({url for task in tasks for url in task_urls(task)}):
         data = reference_bytes(url)
@@ -51,7 +51,7 @@ def task_urls(value: Any) -> Iterator[str]:
 
 
 def reference_bytes(url: str) -> bytes | None:
-    """Return the file at an address; `None` where the simulation has none."""
+    """Return the file at an address; `None` if the simulation does not have one."""
     name = unquote(url).rsplit("/", 1)[-1]
     extension = name.rpartition(".")[2].casefold()
     if name in _TEXTS:

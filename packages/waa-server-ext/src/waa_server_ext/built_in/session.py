@@ -1,4 +1,4 @@
-"""One run of `waa-server-ext simulate`: build, set up, listen, and leave what was asked for."""
+"""One run of `waa-server-ext simulate`: build, set up, listen, and write the requested files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from waa_server_ext.vm.access import TOKEN_VARIABLE, VM_TOKEN_VARIABLE
 
 
 class DesktopSession(Record):
-    """What the command line asked for."""
+    """The options of the command line."""
 
     scene: Path | None = None
     host: str = "127.0.0.1"
@@ -107,7 +107,7 @@ def _task(session: DesktopSession) -> dict[str, Any] | None:
 def _evaluator(
     session: DesktopSession, vm: SimulatedVm, vm_token: str | None, folder: Path
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Serve `/evaluate` for the desktop if the command line asks for it; yield where, and how it is asked."""
+    """Serve `/evaluate` for the desktop if asked to; yield its URL and its token."""
     if session.evaluate is None:
         yield None, None
         return

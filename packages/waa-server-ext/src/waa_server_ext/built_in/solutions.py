@@ -31,9 +31,9 @@ class Solution(Record):
 
     Attributes:
         task: `domain/stem`.
-        elements: Targets are of the type `ElementRef`, whose `element` is the *name* of what to click on: the
+        elements: Targets are of the type `ElementRef`, whose `element` is the *name* to click on: the
             first element of the latest observation with that name, front windows first.
-        pixels: The same with targets of the type `Point`, for the screen and the set-up the world starts with.
+        pixels: The same with targets of the type `Point`, for the screen and setup the world starts with.
         wrong: A variant of `elements` that does the task wrong.
     """
 
@@ -44,7 +44,7 @@ class Solution(Record):
 
 
 def demo_tasks() -> tuple[str, ...]:
-    """Return the three tasks a demo does."""
+    """Return the three tasks of a demo."""
     return _DEMO
 
 
@@ -58,7 +58,7 @@ def solution_of(task: str) -> Solution:
     """Return the solution of a task.
 
     Raises:
-        UnknownTaskError: It has none.
+        UnknownTaskError: The task does not have one.
     """
     if task not in scripts():
         raise UnknownTaskError("the simulated desktop's", task, sorted(scripts())[:3])
@@ -84,13 +84,13 @@ def solution_of(task: str) -> Solution:
 
 @functools.cache
 def scripts() -> dict[str, Any]:
-    """Return the steps of each solved task, by element names, and what its wrong variant names instead."""
+    """Return the steps of each solved task, by element names, and the names replaced in its wrong variant."""
     return _read("solutions.json")
 
 
 @functools.cache
 def pixel_targets() -> dict[str, Any]:
-    """Return the place of each action that has one, as recorded from the elements' middles."""
+    """Return the place of each action that has one, recorded at the centers of the elements."""
     return _read("pixels.json")
 
 
@@ -101,7 +101,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def action_of(step: Sequence[Any], swap: Mapping[str, str]) -> Action:
-    """Return the action of a step such as `["double-click", NAME]`; `swap` replaces what is named in it."""
+    """Return the action of a step such as `["double-click", NAME]`; `swap` replaces the name."""
     kind, what, *place = step
     what = swap.get(what, what)
     if kind == "type":

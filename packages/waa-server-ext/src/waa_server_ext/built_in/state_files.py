@@ -1,4 +1,4 @@
-"""Files as the descriptions of end states write them: text, JSON, and documents by what matters in them."""
+"""Files from the descriptions of end states: text, JSON, and documents described by their essentials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["content_of", "file_of"]
 
 
 def file_of(described: Any) -> dict[str, Any]:
-    """Return a file of a `VmState`; `{"hidden": ...}` and `{"locked": ...}` are files with that attribute."""
+    """Return a file of a `VmState`; `{"hidden": ...}` and `{"locked": ...}` set that attribute."""
     attribute = next((each for each in ("hidden", "locked") if each in described), None)
     if isinstance(described, dict) and attribute:
         return {**file_of(described[attribute]), attribute: True}
@@ -33,7 +33,7 @@ def content_of(described: Any) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def _made(text: str) -> bytes:
-    """Make a file, once for all end states of a task that hold it."""
+    """Make a file, once for all of a task's end states that contain it."""
     described = json.loads(text)
     return next(
         _KINDS[name](value, described) for name, value in described.items() if name in _KINDS
@@ -121,7 +121,7 @@ def _locked_archive(files: Mapping[str, str], described: Mapping[str, Any]) -> b
 
 
 def _pdf(text: str, _: Any) -> bytes:
-    """Return a page with one line; readers find its objects without a table of where they are."""
+    """Return a page with one line; it lacks a cross-reference table, which readers can do without."""
     drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
     parts = (
         "<< /Type /Catalog /Pages 2 0 R >>",

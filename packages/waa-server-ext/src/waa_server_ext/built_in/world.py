@@ -35,15 +35,15 @@ _TRIES = 200
 
 
 def built_in_tasks() -> TaskFolder:
-    """Return the tasks the package brings: WAA's checks with instructions and reference files made for it."""
+    """Return the tasks in this package: WAA's checks with instructions and reference files made for it."""
     return TaskFolder(Path(str(resources.files("waa_server_ext.built_in").joinpath("tasks"))))
 
 
 class SimulatedDesktopWorld:
     """A simulated Windows desktop and a server with native evaluators for it, both on loopback.
 
-    The VM listens on port 5000 of an address of its own (127.x.y.z), because vanilla knows no other
-    port, so many run at once. What is scored here is never a WAA score: results carry the world
+    The VM listens on port 5000 of its own address (127.x.y.z), because vanilla can use no other
+    port, so many can run at once. A score from here is never a WAA score: results carry the world
     `built-in`.
 
     Example:
@@ -59,9 +59,9 @@ class SimulatedDesktopWorld:
         ['evaluate', 'vm']
 
     Args:
-        scene: What the desktop shows at its start.
-        guarded: Answer only who sends `token` as bearer token: neither the VM nor the server then
-            obeys another program that finds their ports.
+        scene: The desktop's initial state.
+        guarded: Answer only clients that send `token` as bearer token, so that other programs which
+            find the ports cannot use the VM or the server.
     """
 
     name = "waa"
@@ -74,15 +74,15 @@ class SimulatedDesktopWorld:
         self._open = contextlib.ExitStack()
 
     async def start(self, seed: int = 0, task: str | Mapping[str, Any] | None = None) -> WorldInfo:
-        """Start the VM and the server, and say where they answer.
+        """Start the VM and the server; return their URLs.
 
         Args:
-            seed: What chance in interpreted programs depends on.
-            task: A task (or its `domain/stem`) whose reference files the server is to have beside
+            seed: Seeds the random numbers of interpreted programs.
+            task: A task (or its `domain/stem`) whose reference files the server gets in addition to
                 those of the built-in tasks; set it up with `POST /setup`.
 
         Raises:
-            InputError: The task is none, or no address is free.
+            InputError: The task is invalid, or no address is free.
         """
         began = time.perf_counter()
         if self.vm is None:
@@ -101,20 +101,20 @@ class SimulatedDesktopWorld:
 
     @property
     def vm_url(self) -> str:
-        """Where the VM's API answers."""
+        """The URL of the VM's API."""
         if self.vm is None:
             raise InputError("the world is not started")
         return self.vm.url
 
     @property
     def evaluate_url(self) -> str:
-        """Where `/evaluate` and `/setup` answer."""
+        """The URL below which `/evaluate` and `/setup` answer."""
         if self._evaluate_url is None:
             raise InputError("the world is not started")
         return self._evaluate_url
 
     def reset(self) -> None:
-        """Put the desktop back to its start, which a real VM cannot."""
+        """Put the desktop back to its start, which a real VM cannot do."""
         if self.vm is not None:
             self.vm.reset()
 
@@ -125,31 +125,31 @@ class SimulatedDesktopWorld:
 
     @staticmethod
     def solutions() -> Mapping[str, Solution]:
-        """Return how tasks are done here, by `domain/stem`; see `Solution`."""
+        """Return the solutions of tasks, by `domain/stem`; see `Solution`."""
         return solutions()
 
     @staticmethod
     def end_states(task: Task, draw: random.Random) -> list[Mutant]:
-        """Return what a VM holds after right and wrong work on a task; see `built_in.end_states`."""
+        """Return a VM's states after right and wrong work on a task; see `built_in.end_states`."""
         from waa_server_ext.built_in.end_states import end_states
 
         return end_states(task, draw)
 
     @staticmethod
     def judge_end_state(task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
-        """Return whether the task's evaluator gives the full score for it, and why."""
+        """Return whether the task's evaluator gives an end state the full score, and its reason."""
         from waa_server_ext.built_in.end_states import judge_end_state
 
         return judge_end_state(task, mutant)
 
     @staticmethod
     def missing_metrics() -> Mapping[str, str]:
-        """Return the getters and metrics that lack an extra here, each with what adds it."""
+        """Return the getters and metrics that lack an extra here, each with the command that adds it."""
         return missing_parts()
 
     @staticmethod
     def demo_tasks() -> tuple[str, ...]:
-        """Return the tasks a demo does."""
+        """Return the tasks of a demo."""
         return demo_tasks()
 
     def _start(self, seed: int, task: str | Mapping[str, Any] | None) -> None:
@@ -168,7 +168,7 @@ class SimulatedDesktopWorld:
 
     def _listening(self, seed: int, store: AssetStore) -> SimulatedVm:
         for _ in range(_TRIES):
-            # worlds that start together in several processes try different addresses first
+            # worlds that start together in several processes begin their search at different addresses
             number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
             host = f"127.88.{number // 254 + 1}.{number % 254 + 1}"
             vm = SimulatedVm(
@@ -184,7 +184,7 @@ class SimulatedDesktopWorld:
 def native_service(
     vm: str, settings: EvaluatorSettings, tasks: TaskFolder, *, token: str | None = None
 ) -> Iterator[str]:
-    """Serve native evaluators for a VM on a free port during the block; return where.
+    """Serve native evaluators for a VM on a free port during the block; yield the URL.
 
     Args:
         vm: Its `host:port`.

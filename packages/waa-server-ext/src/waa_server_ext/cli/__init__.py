@@ -1,4 +1,4 @@
-"""The `waa-server-ext` command; each subcommand is a module beside this one."""
+"""The `waa-server-ext` command; each subcommand is a module of this package."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COMMANDS = {
     "uninstall": "install",
     "doctor": "doctor",
 }
-"""Command to the module that holds it under the same name; such modules import click only."""
+"""Command to the module that holds it under the same name; such modules import only click."""
 
 
 class _LazyGroup(BenchGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of what is there, in the order of use."""
+        """Return the commands' names, in the order of use."""
         return [name for name in _COMMANDS if self.get_command(ctx, name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -36,7 +36,7 @@ class _LazyGroup(BenchGroup):
         if cmd_name in _COMMANDS and importlib.util.find_spec(module) is not None:
             self.add_command(getattr(importlib.import_module(module), cmd_name), cmd_name)
         elif cmd_name not in _COMMANDS:
-            self.list_commands(ctx)  # click names the nearest of those that were imported
+            self.list_commands(ctx)  # click suggests names among the imported commands only
         return super().get_command(ctx, cmd_name)
 
 

@@ -1,4 +1,4 @@
-"""`waa-server-ext doctor`: is everything there, and how to fix what is not."""
+"""`waa-server-ext doctor`: checks the prerequisites and says how to fix what is missing."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def evaluator_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which evaluators score, and on what."""
+    """Add the options that choose the evaluators and their sources."""
     for option in (
         click.option("--max-download", type=click.IntRange(min=1), default=256, show_default=True,
                      metavar="MB", help="Largest file that is fetched from VM or web."),

@@ -1,4 +1,4 @@
-"""What all evaluators share: the protocol, verdicts, tasks, reference files, and a process of their own."""
+"""Parts shared by all evaluators: the protocol, verdicts, tasks, reference files, and process isolation."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Which reference files tasks need, and fetching them into a folder of assets."""
+"""Listing the reference files that tasks need, and fetching them into a folder of assets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from waa_server_ext.evaluation.tasks import TaskFolder
 
 
 class FetchReport(Record):
-    """What `assets fetch` did.
+    """The outcome of `assets fetch`.
 
     Attributes:
-        held: URLs that were there already.
+        held: URLs that were in the folder already.
         failed: URL to the reason.
     """
 
@@ -51,12 +51,12 @@ def fetch_assets(
     allow_hosts: Iterable[str] = (),
     say: Callable[[str], None] = lambda _line: None,
 ) -> FetchReport:
-    """Fetch what the tasks need and `folder` does not hold yet; all of it with `refresh`.
+    """Fetch the files that the tasks need and `folder` lacks; all of them with `refresh`.
 
-    A file that cannot be fetched is reported and the others are; running it again continues.
+    A file that cannot be fetched is reported and the rest are fetched; running it again continues.
 
     Raises:
-        InputError: The folder of tasks holds none.
+        InputError: The folder of tasks is empty.
     """
     tasks.require_tasks()
     store, urls = AssetStore(folder), needed_urls(tasks)

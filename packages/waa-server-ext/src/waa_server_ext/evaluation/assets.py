@@ -21,7 +21,7 @@ from bench_core.records.problems import problems_of
 
 
 class Asset(Record):
-    """One file: what it is and when it was fetched."""
+    """One file: its digest, its size and the time of its download."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: NonNegativeInt
@@ -36,18 +36,18 @@ class AssetIndex(Record):
 
 
 class AssetStore:
-    """The reference files in `folder`, which comes to be with the first file."""
+    """The reference files in `folder`, which is created with the first file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[AssetStore], tuple[Path]]:
-        """Let another process read the same folder."""
+        """Pickle the folder's path only, so that another process reads the same folder."""
         return AssetStore, (self.folder,)
 
     def index(self) -> AssetIndex:
-        """Return what is there.
+        """Return the index of the folder.
 
         Raises:
             RecordError: `assets.json` is damaged.
@@ -64,7 +64,7 @@ class AssetStore:
             ) from error
 
     def read(self, url: str) -> bytes | None:
-        """Return the file of `url`; None where it is not there or not what was fetched."""
+        """Return the file of `url`; None if it is missing or differs from the download."""
         asset = self.index().assets.get(url)
         if asset is None:
             return None
@@ -75,7 +75,7 @@ class AssetStore:
         return data if hashlib.sha256(data).hexdigest() == asset.sha256 else None
 
     def add(self, url: str, data: bytes) -> Asset:
-        """Put the file of `url` there."""
+        """Store the file of `url`."""
         digest = hashlib.sha256(data).hexdigest()
         asset = Asset(sha256=digest, size=len(data), fetched=datetime.now(timezone.utc))
         files = self.folder / "files"

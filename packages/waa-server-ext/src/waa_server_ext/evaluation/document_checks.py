@@ -1,7 +1,7 @@
-"""A look at documents before anything opens them: archives that explode, XML that refers elsewhere.
+"""Checks before a document is opened: archives that explode, XML that refers elsewhere.
 
-What comes from a VM or the web may be made to exhaust what reads it. The bounds are far above
-what any task has (its largest document unpacks to 20 MB).
+Files from a VM or the web may be made to exhaust their readers. The bounds are far above
+the needs of any task (the largest document unpacks to 20 MB).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_document(data: bytes) -> None:
     """Refuse archives that unpack to too much and XML that declares entities.
 
     Raises:
-        UnsafeDocumentError: Says what is wrong with it.
+        UnsafeDocumentError: Says which bound it exceeds or what it declares.
     """
     if data.startswith(b"PK\x03\x04"):
         _check_zip(data)
@@ -61,7 +61,7 @@ def _check_zip(data: bytes) -> None:
         RuntimeError,
         ValueError,
     ):
-        return  # broken or encrypted: what opens it says so
+        return  # broken or encrypted: opening it will say so
 
 
 def _check_xml(name: str, head: bytes) -> None:

@@ -1,7 +1,7 @@
-"""Files from the web that tasks refer to: from the assets where they are, else bounded downloads.
+"""Files from the web that tasks refer to: from the assets if they are there, else bounded downloads.
 
-Only hosts of the task set, of the VM and those the user allows are asked, redirects included, so a
-task in a request cannot make the server ask whatever it likes.
+Only hosts of the task set, of the VM and those the user allows are contacted, redirects included, so a
+task in a request cannot make the server request arbitrary URLs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TASK_HOSTS = (
     "lilianweng.github.io",
     "raw.githubusercontent.com",
 )
-"""The hosts that the 154 tasks download from: gold files, set-up files, one page made a PDF."""
+"""The hosts that the 154 tasks download from: gold files, setup files, one page made into a PDF."""
 
 _MAX_REDIRECTS = 5
 
@@ -40,7 +40,7 @@ class DownloadError(EnvironmentFaultError):
 
 
 class HttpStatusError(Exception):
-    """The host answered and has no such file; what `requests` calls HTTPError."""
+    """The host answered with an error status, where `requests` raises HTTPError."""
 
     def __init__(self, url: str, status: int) -> None:
         self.url = url
@@ -50,7 +50,7 @@ class HttpStatusError(Exception):
 
 @dataclass(frozen=True)
 class HostRule:
-    """Which hosts may be asked."""
+    """The hosts that may be contacted."""
 
     hosts: frozenset[str]
 
@@ -81,7 +81,7 @@ class HostRule:
 
 
 def remember(settings: EvaluatorSettings, url: str, status: int, data: bytes) -> None:
-    """Keep a file of the task set among the assets, so that it is fetched once.
+    """Keep a file of the task set among the assets, so that it is fetched only once.
 
     Files of other hosts (the VM, hosts that the user allows) may change and are fetched each time.
     """
@@ -92,7 +92,7 @@ def remember(settings: EvaluatorSettings, url: str, status: int, data: bytes) ->
 
 @dataclass
 class Downloads:
-    """Fetches files for one evaluation or set-up; records like `VmHttp`."""
+    """Fetches files for one evaluation or setup; records like `VmHttp`."""
 
     settings: EvaluatorSettings
     rule: HostRule
@@ -150,7 +150,7 @@ class Downloads:
         raise DownloadError(url, f"more than {_MAX_REDIRECTS} redirects")
 
     def _ask(self, url: str, until: float) -> tuple[int, bytes, str | None]:
-        import httpx  # takes longer than all else that starts
+        import httpx  # slow to import
 
         left = until - time.monotonic()
         if left <= 0:
@@ -176,7 +176,7 @@ class Downloads:
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
-    """Load the certificates once: it takes longer than a download from nearby."""
-    import httpx  # takes longer than all else that starts
+    """Load the certificates once: loading them takes longer than a download from nearby."""
+    import httpx  # slow to import
 
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""What the server needs of an evaluator, and which one the settings choose."""
+"""The interface of evaluators, and the choice of one by the settings."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from bench_core.records import Record
 from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
 
 Fidelity = Literal["v2", "orig", "fixed"]
-"""Whose rules score: WindowsAgentArena-V2's, upstream's, or V2's with known mistakes mended."""
+"""The rules that score: WindowsAgentArena-V2's, upstream's, or V2's with known mistakes corrected."""
 
 VANILLA_KIND: Literal["borrowed"] = "borrowed"
-"""How answers name vanilla's evaluators since 0.1: clients and stored verdicts hold the word."""
+"""The name of vanilla's evaluators in answers since 0.1: clients and stored verdicts contain the word."""
 
 _NATIVE = ("waa_server_ext.native", "NativeEvaluator")
 _VANILLA = ("waa_server_ext.vanilla", "VanillaEvaluator")
 
 
 UNKNOWN_BROWSER = "unknown"
-"""In place of the address of a VM's browser: it is none that may be asked."""
+"""Stands for the address of a VM's browser that must not be contacted."""
 
 
 class EvaluatorSettings(Record):
-    """Everything an evaluator is made from; survives the way into another process.
+    """Everything an evaluator is made from; can be sent to another process.
 
     Attributes:
-        cache: Where evaluators may write: scratch folders, downloads, bodies of transcripts.
+        cache: A folder that evaluators may write to: scratch folders, downloads, bodies of transcripts.
         checkout: A Windows Agent Arena checkout whose evaluators to run; `None` for native ones.
-        fidelity: `None` for the default: `v2`, or what the checkout is.
-        cdp: `host:port` where the VM's browser debugs; by default port 9222 of its host, as in vanilla.
+        fidelity: `None` for the default: `v2`, or the checkout's own.
+        cdp: `host:port` of the VM's browser's debugging port; by default 9222 on its host, as in vanilla.
         assets: A folder of reference files by URL (see `waa_server_ext.evaluation.assets`), asked before the web.
         offline: Never ask the web.
         allow_hosts: Hosts that downloads may come from besides those of the task set and the VM.
-        max_download: Bytes that one answer may have.
-        vm_timeout_s: Longest wait for one answer of the VM, which itself gives commands 120 s; where
-            vanilla waits for a time of its own, that holds.
+        max_download: The most bytes of one answer.
+        vm_timeout_s: Longest wait for one answer of the VM, which itself gives commands 120 s; if
+            vanilla sets its own timeout, that holds.
         web_timeout_s: Longest wait for one download.
-        max_memory: Bytes of memory that a worker process may have, where the system can limit it.
-        skip_sleeps: Do not wait where a task says `sleep`; for replays and fixtures, where nothing
-            happens meanwhile.
+        max_memory: The most bytes of memory of a worker process, if the system can limit it.
+        skip_sleeps: Do not wait when a task says `sleep`; for replays and fixtures, where nothing
+            changes meanwhile.
         vm_token: Sent to the VM as bearer token; a simulated one may ask for it.
     """
 
@@ -64,7 +64,7 @@ class EvaluatorSettings(Record):
 
 
 class Description(Record):
-    """What an evaluator is and can do: `GET /capabilities`."""
+    """An evaluator's kind and capabilities: `GET /capabilities`."""
 
     kind: Literal["native", "borrowed"]
     fidelity: Fidelity
@@ -74,7 +74,7 @@ class Description(Record):
     metrics: tuple[str, ...] = ()
     setup_steps: tuple[str, ...] = ()
     missing: dict[str, str] = Field(default_factory=dict)
-    """What cannot be used here: a name to the reason and the way out."""
+    """The parts that cannot be used here: name to the reason and the way out."""
     stubbed: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
     details: dict[str, JsonValue] = Field(default_factory=dict)
@@ -84,9 +84,9 @@ class Description(Record):
 class Evaluator(Protocol):
     """Scores a task on the VM it was tried on, and sets tasks up.
 
-    Synchronous, one call at a time; callers serialise. `vm` is `host` or `host:port`; `deadline` an
-    instant of `time.monotonic()`, after which every call fails. Nothing but a broken evaluator
-    raises: what goes wrong in a task is in the record.
+    Synchronous, one call at a time; callers serialize. `vm` is `host` or `host:port`; `deadline` an
+    instant of `time.monotonic()`, after which every call fails. Only a broken evaluator
+    raises: errors in a task go into the record.
     """
 
     def evaluate(
@@ -102,10 +102,10 @@ class Evaluator(Protocol):
 
         Args:
             task: The task as its file has it.
-            action_history: What the agent did; only a last `FAIL` matters.
+            action_history: The agent's actions; only a last `FAIL` matters.
             vm: `host` or `host:port`.
             deadline: An instant of `time.monotonic()` after which nothing is waited for.
-            replayed: Whether the VM is a transcript, which answers for its browser, too.
+            replayed: Whether the VM is a transcript, which also answers for its browser.
         """
         ...
 
@@ -116,12 +116,12 @@ class Evaluator(Protocol):
         ...
 
     def describe(self) -> Description:
-        """Say what this evaluator is; asks nothing of a VM."""
+        """Describe this evaluator, without contacting a VM."""
         ...
 
 
 def make_evaluator(settings: EvaluatorSettings) -> Evaluator:
-    """Return the evaluator that the settings choose: vanilla with a checkout, native without.
+    """Return the evaluator for the settings: vanilla with a checkout, native without.
 
     Raises:
         InputError: It cannot be made; the message says why and the way out.

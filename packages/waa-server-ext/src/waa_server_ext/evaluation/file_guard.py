@@ -1,7 +1,7 @@
-"""A process that writes in one place only and starts known programs only.
+"""Restricts a process to writing in some folders and to starting known programs.
 
-Python's own audit events are the place: they see every `open` from Python, whoever calls it. It is
-a second line behind the checks of tasks and names, for foreign code.
+It hooks into Python's audit events, which report every `open` in Python, whoever calls it. For
+foreign code, this is a second line of defense behind the checks of tasks and names.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAMS = frozenset({"ffmpeg", "fpcalc", "node"})
-"""What vanilla's code may start: for two metrics of audio, and Playwright's driver."""
+"""The programs that vanilla's code may start: for two audio metrics, and Playwright's driver."""
 
 _DECODER = (sys.executable, "-m", "waa_server_ext.native.decoder")
-"""The process in which native evaluators decode what a VM sends; bounded in time and memory."""
+"""The process in which native evaluators decode files from a VM; bounded in time and memory."""
 
 _READ_ONLY_URI = re.compile(r"file:[^?#]*\?mode=ro(&immutable=1)?")
 """A database that SQLite opens for reading alone."""
@@ -42,7 +42,7 @@ class _WriteGuard:
             self._check_in(arguments[-1], arguments[0])
         elif event in _MOVES:
             self._check_in(arguments[-1], arguments[1])
-        elif event == "os.posix_spawn":  # how subprocess starts programs from Python 3.13 on
+        elif event == "os.posix_spawn":  # subprocess starts programs this way from Python 3.13 on
             _check_program(arguments[0], list(map(os.fsdecode, arguments[1])))
         elif event in _STARTS:
             raise PermissionError(f"{event} is refused while tasks are evaluated")
@@ -56,7 +56,7 @@ class _WriteGuard:
             self._check(path)
 
     def _check_in(self, descriptor: object, path: object) -> None:
-        """Check a path that may be relative to an open folder, where the system says which."""
+        """Check a path that may be relative to an open folder, if the system tells which."""
         if not isinstance(descriptor, int) or descriptor < 0:
             self._check(path)
         elif (link := Path(f"/proc/self/fd/{descriptor}")).exists():
@@ -64,7 +64,7 @@ class _WriteGuard:
 
     def _check(self, path: object, folder: Path | None = None) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
-            return  # a descriptor that is open already
+            return  # an already open descriptor
         shown = os.fsdecode(path)
         if shown in (os.devnull, ":memory:", "") or _READ_ONLY_URI.fullmatch(shown):
             return
@@ -74,10 +74,10 @@ class _WriteGuard:
 
 
 def guard_files(*writable: Path) -> None:
-    """From now on this process writes below `writable` and its temporary folder only.
+    """Restrict this process's writing to `writable` and its temporary folder from now on.
 
-    Reading is not restricted. It cannot be undone and sees Python's own calls only: give it a
-    process that exists to run foreign code.
+    Reading stays unrestricted. The restriction cannot be undone and sees Python's own calls only: apply it
+    to a process that exists to run foreign code.
     """
     sys.addaudithook(_WriteGuard(*writable))
 

@@ -1,7 +1,7 @@
-"""An evaluator in a process of its own, which can hang, crash or print without doing harm.
+"""An evaluator in a separate process, which can hang, crash or print without doing harm.
 
-The server imports nothing of the evaluator. A call that outlives its deadline ends with the process
-that runs it, browser drivers included; the next call starts a new one.
+The server does not import the evaluator. A call that outlives its deadline ends together with the
+process that runs it, browser drivers included; the next call starts a new one.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from waa_server_ext.evaluation.evaluators import Description, EvaluatorSettings
 from waa_server_ext.evaluation.verdicts import EvaluationFault, SetupReport, Verdict
 
 _START_S = 300.0
-"""Importing vanilla's evaluators takes 4 s on a quiet machine, minutes on a starved one."""
-_GRACE_S = 10.0  # an evaluation that ends by its own deadline still returns its verdict
+"""Importing vanilla's evaluators takes 4 s on an idle machine, minutes on an overloaded one."""
+_GRACE_S = 10.0  # lets an evaluation that ends by its own deadline still return its verdict
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
-"""The variables that say where temporary files go, so that they go below the cache, too."""
+"""The variables for the place of temporary files, set so that they, too, go below the cache."""
 
 
 class _GoneError(Exception):
-    """The process that evaluated has ended, or must be."""
+    """The evaluating process has ended, or must be ended."""
 
 
 class IsolatedEvaluator(Closing):
     """Runs the evaluator of `settings` in a child process; a context manager.
 
-    A call that has not come back `grace_s` seconds after its deadline ends with its process.
+    A call still running `grace_s` seconds after its deadline is ended together with its process.
 
     Raises:
         InputError: The evaluator cannot be made: no checkout, a missing package.
-        EvaluationError: The process ended or hung while it started.
+        EvaluationError: The process ended or hung during its start.
     """
 
     def __init__(self, settings: EvaluatorSettings, *, grace_s: float = _GRACE_S) -> None:
@@ -92,7 +92,7 @@ class IsolatedEvaluator(Closing):
         """Run the task's set-up steps; see `Evaluator`.
 
         Raises:
-            EnvironmentFaultError: The process died, and how far it came is not known.
+            EnvironmentFaultError: The process died after an unknown number of steps.
         """
         try:
             reply = self._call("set_up", deadline, task=task, vm=vm)
@@ -101,12 +101,12 @@ class IsolatedEvaluator(Closing):
             raise EnvironmentFaultError(f"the evaluator is gone: {gone}") from gone
 
     def describe(self) -> Description:
-        """Say what the evaluator is; see `Evaluator`."""
+        """Describe the evaluator; see `Evaluator`."""
         return self._description
 
     @property
     def pid(self) -> int | None:
-        """The process that evaluates, while there is one."""
+        """The id of the evaluating process, None if there is none."""
         return self._worker.pid if self._worker else None
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class IsolatedEvaluator(Closing):
 
 
 class _EvaluatorProcess:
-    """The child process, its folder of temporary files and what it evaluates."""
+    """The child process, its folder of temporary files and its current evaluation."""
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         settings.cache.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ class _EvaluatorProcess:
         environment = {
             **os.environ,
             "PYTHONUTF8": "1",  # vanilla reads text in the locale's encoding, which is cp1252 on Windows
-            "NUMBA_CACHE_DIR": str(settings.cache / "numba"),  # librosa compiles beside itself
+            "NUMBA_CACHE_DIR": str(settings.cache / "numba"),  # librosa's default is its own folder
             **dict.fromkeys(_TEMPORARY, self._scratch),
         }
         self._process = blocking(SpawnedProcess.start(command, environment))

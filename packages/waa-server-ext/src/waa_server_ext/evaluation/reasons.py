@@ -1,4 +1,4 @@
-"""The words of a verdict: what metrics were given, cut to a readable length, and the reason for a score."""
+"""The wording of a verdict: metrics' inputs, shortened to a readable length, and the reason for a score."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _OFFICE_TEXT = re.compile(r"(word/document|xl/sharedStrings|ppt/slides/slide\d+|
 
 @dataclass
 class MetricStep:
-    """What became of one metric; None stands for what was not reached.
+    """The course of one metric; None stands for a step that was not reached.
 
     Attributes:
         getter: The getter of the result, and `asked` its part of the task.
-        error: What a getter or the metric raised.
+        error: The exception of a getter or the metric.
     """
 
     metric: str
@@ -43,7 +43,7 @@ class MetricStep:
     error: BaseException | None = None
 
     def detail(self, scratch: Path) -> MetricDetail:
-        """Return its record while the files in `scratch` are there, whose contents are shown."""
+        """Return its record; call it before the files in `scratch`, whose contents are shown, are deleted."""
         return MetricDetail(
             metric=self.metric,
             getter=self.getter,
@@ -57,7 +57,7 @@ class MetricStep:
 
 
 def as_number(score: Any) -> float | None:
-    """Return a score as vanilla would write it; None for what is no number at all."""
+    """Return a score as vanilla would write it; None if it cannot become a number."""
     try:
         return float(score)
     except (TypeError, ValueError, OverflowError):
@@ -65,7 +65,7 @@ def as_number(score: Any) -> float | None:
 
 
 def error_words(error: BaseException) -> str:
-    """Return type and message of an exception, of a readable length."""
+    """Return the type and message of an exception, shortened to a readable length."""
     return writable(f"{type(error).__name__}: {error}")[:_MESSAGE]
 
 
@@ -98,22 +98,22 @@ def _shown(value: Any, scratch: Path) -> str | None:
 
 
 def _file_in(scratch: Path, value: Any) -> Path | None:
-    """Return the file that a path names, if it is below `scratch`: others are this machine's."""
+    """Return the file that a path names if it is below `scratch`; other files are this machine's own."""
     if not isinstance(value, str):
         return None
     try:
         file = (scratch / value).resolve()
         return file if file.is_relative_to(scratch.resolve()) and file.is_file() else None
-    except (OSError, ValueError):  # no path at all
+    except (OSError, ValueError):  # not a path
         return None
 
 
 def _contents(file: Path) -> str:
-    """Return a file's text, of an office document that of its parts, of others their size alone."""
+    """Return a file's text, for an office document its parts' text, for other files only the size."""
     try:
         data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
         text = _office_text(data) if data.startswith(b"PK") else data.decode("utf-8-sig")
-    except Exception:  # noqa: BLE001  # a file of the VM may be anything, and the score is known without it
+    except Exception:  # noqa: BLE001  # a file of the VM may hold anything, and the score is known without it
         text = ""
     head = f"{file.name}, {file.stat().st_size:,} bytes"
     if not text or "\0" in text:
@@ -131,7 +131,7 @@ def _office_text(data: bytes) -> str:
 
 
 def abbreviated(value: Any) -> str:
-    """Return a value for people, cut where it is long; never raises."""
+    """Return a value for people to read, shortened if it is long; never raises."""
     try:
         text = value if isinstance(value, str) else repr(value)
     except Exception as error:  # noqa: BLE001  # a repr of foreign code
@@ -146,7 +146,7 @@ def reason_of(
     score: float | None,
     fault: EvaluationFault | None,
 ) -> str:
-    """Return one sentence on why the score is what it is, or why there is none."""
+    """Return a sentence with the reason for the score or for its absence."""
     if fault is not None:
         where = fault.func or fault.stage or fault.phase
         return f"not scored: {fault.type} in {where}: {fault.message}"[:_MESSAGE]

@@ -1,7 +1,7 @@
 """Tasks of Windows Agent Arena: finding them by `domain/stem` and checking their shape.
 
-Several files share an `id` and some differ from it, so a task is named by where it is: the folder
-(domain) and the file's stem.
+Several files share an `id` and some have another name than it, so a task is identified by its place: the
+folder (domain) and the file's stem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 _PLACES = (
     "", "evaluation_examples_windows", "src/win-arena-container/client/evaluation_examples_windows",
 )  # fmt: skip
-"""Where a folder that is given may have them: as in waa-client."""
+"""The places of tasks within a given folder; as in waa-client."""
 _MAX_BYTES = 4 * 1024 * 1024
 
 
@@ -45,10 +45,10 @@ class TaskFolder:
         return sorted(name for name in found if _NAME.fullmatch(name))
 
     def require_tasks(self) -> None:
-        """Refuse a folder that is of no use.
+        """Refuse a folder without usable tasks.
 
         Raises:
-            InputError: It holds no task.
+            InputError: It does not contain a task.
             BadTaskError: One of its files is not a task.
         """
         names = self.names()
@@ -58,10 +58,10 @@ class TaskFolder:
             self.load(name)
 
     def load(self, name: str) -> dict[str, Any]:
-        """Return the task `domain/stem` as its file has it.
+        """Return the task `domain/stem`, unchanged from its file.
 
         Raises:
-            UnknownTaskError: There is no such file.
+            UnknownTaskError: The file does not exist.
             BadTaskError: The file is not a task.
         """
         path = self.folder / f"{name}.json"
@@ -71,7 +71,7 @@ class TaskFolder:
 
 
 def read_task_file(path: Path) -> dict[str, Any]:
-    """Return the task in a file, as it is there.
+    """Return the task in a file, unchanged.
 
     Raises:
         BadTaskError: The file is not a task.
@@ -90,8 +90,8 @@ def read_task_file(path: Path) -> dict[str, Any]:
 def check_task(task: Mapping[str, Any]) -> None:
     """Refuse a task that could reach outside the folder it is evaluated in.
 
-    What vanilla would raise for (a missing `id` or `evaluator`, unknown names) passes: it is the
-    evaluator's to report.
+    Errors that vanilla itself would raise (a missing `id` or `evaluator`, unknown names) pass: reporting
+    them is up to the evaluator.
 
     Raises:
         BadTaskError: Names the field and its value.
@@ -127,9 +127,9 @@ def _check_names(where: str, value: object) -> None:
 
 
 def _check_name(where: str, value: object) -> None:
-    """Refuse what is not the name of one entry of a folder, on any system."""
+    """Refuse anything but the name of one entry of a folder, on any system."""
     if not isinstance(value, str) or value == "":
-        return  # absent, or what vanilla itself fails on
+        return  # absent, or a type on which vanilla itself fails
     if value in (".", "..") or any(each in value for each in "/\\\0") or value[1:2] == ":":
         raise BadTaskError(
             f"{where} is {value[:200]!r}: it names a file of the evaluation's own folder and must "

@@ -1,4 +1,4 @@
-"""What an evaluation found and where it failed, as records.
+"""The results and failures of an evaluation, as records.
 
 `score=None` says "not scored" and comes with an `evaluation_error`; `0.0` says that the benchmark's
 own rule gave zero. The two are never mixed.
@@ -15,7 +15,7 @@ from bench_core.records import SUCCESS_SCORE, Record
 from waa_server_ext.vm.exchanges import VmExchange
 
 Stage = Literal["postconfig", "result", "expected", "metric"]
-"""Where inside vanilla's `evaluate` something happened."""
+"""The stage of vanilla's `evaluate` in which something happened."""
 
 
 class EvaluationFault(Record):
@@ -23,7 +23,7 @@ class EvaluationFault(Record):
 
     Attributes:
         phase: `set_task_info` before anything is asked of the VM, `evaluate` after.
-        stage: Where inside `evaluate`; `None` before its first stage.
+        stage: The stage of `evaluate`; `None` before its first stage.
         func: The getter, metric or set-up step that raised.
         type: The name of the exception's class, as vanilla raises it.
     """
@@ -36,13 +36,13 @@ class EvaluationFault(Record):
 
 
 class MetricDetail(Record):
-    """What one metric received and what it returned; values are abbreviated, of files their contents.
+    """The input and output of one metric; values are abbreviated, files are represented by their contents.
 
     Attributes:
-        getter_arguments: What the task gives the getter, as JSON.
-        score: The partial score before conjunction and before vanilla's rule that what is no number
-            counts as zero; `None` when it was not reached or raised.
-        error: Of the result getter, where vanilla swallows it, or of what ended the evaluation.
+        getter_arguments: The task's arguments for the getter, as JSON.
+        score: The partial score before the conjunction and before vanilla's rule that anything but a
+            number counts as zero; `None` if the metric was not reached or raised.
+        error: The exception of the result getter, if vanilla swallows it, or the one that ended the evaluation.
     """
 
     metric: str
@@ -66,14 +66,14 @@ class Timings(Record):
 
 
 class Verdict(Record):
-    """What `POST /evaluate` answers.
+    """The answer of `POST /evaluate`.
 
     Attributes:
         success: Whether the score reaches 1.0; `None` without a score.
-        vanilla_score: What vanilla would have written where a failed transport made the score `None`.
+        vanilla_score: Vanilla's score, if a failed transport made `score` `None`.
         evaluator: `native`, or `borrowed` for those of a checkout.
-        fidelity: Which rules scored: `v2`, `orig` or `fixed`.
-        notes: What a reader of the score should know (a stubbed module, a rule known to be wrong).
+        fidelity: The rules that scored: `v2`, `orig` or `fixed`.
+        notes: Caveats for readers of the score (a stubbed module, a rule known to be wrong).
     """
 
     schema_version: Literal[1] = 1
@@ -99,7 +99,7 @@ class Verdict(Record):
 
 
 class SetupStep(Record):
-    """How one set-up step of a task went."""
+    """The outcome of one setup step of a task."""
 
     type: str
     ok: bool
@@ -108,11 +108,11 @@ class SetupStep(Record):
 
 
 class SetupReport(Record):
-    """What `POST /setup` answers.
+    """The answer of `POST /setup`.
 
-    A step that raises ends the set-up, as in vanilla, and is the last of `steps`; the set-up is then
-    `abandoned`, and vanilla gives the task up. A step whose call
-    the VM refused is not `ok` and the next ones run, as in vanilla.
+    A step that raises ends the setup, as in vanilla, and is the last of `steps`; the setup is then
+    `abandoned`, and vanilla gives up on the task. A step whose call the VM refused is not `ok`, but the
+    next ones run, as in vanilla.
     """
 
     schema_version: Literal[1] = 1

@@ -1,6 +1,6 @@
 """The process in which evaluators run: JSON lines in, JSON lines out.
 
-It is started by `waa_server_ext.evaluation.isolation`, which reads and forgets what evaluators print.
+Started by `waa_server_ext.evaluation.isolation`, which reads and discards what evaluators print.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
     _limit_memory(settings.max_memory)
     try:
         evaluator = make_evaluator(settings)
-        from waa_server_ext.evaluation.file_guard import guard_files  # it cannot be undone
+        from waa_server_ext.evaluation.file_guard import guard_files  # cannot be undone
 
         guard_files(settings.cache, *filter(None, [settings.assets]))
         ready = encode_line("ready", description=evaluator.describe().model_dump(mode="json"))
@@ -66,14 +66,14 @@ def _answer(evaluator: Evaluator, call: dict[str, Any]) -> bytes:
 
 
 def _read_calls(incoming: IO[bytes], calls: queue.Queue[dict[str, Any]]) -> None:
-    """Pass calls on; end at once where the server has gone, so that nothing works on its VM any more."""
+    """Pass calls on; exit at once if the server is gone, so that its VM is left alone."""
     while (call := read_frame_from(incoming)) is not None:
         calls.put(call)
     os._exit(0)
 
 
 def _limit_memory(size: int) -> None:
-    """Let a document that explodes in memory end in MemoryError, where the system can do that."""
+    """Make a document that explodes in memory raise MemoryError, if the system can limit memory."""
     try:
         import resource  # POSIX only
     except ImportError:

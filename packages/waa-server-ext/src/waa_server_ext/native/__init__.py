@@ -1,4 +1,4 @@
-"""Evaluators of our own for all Windows Agent Arena tasks: no checkout and no container needed."""
+"""Evaluators of our own for all Windows Agent Arena tasks; they need neither a checkout nor a container."""
 
 import lazy_loader
 

@@ -55,7 +55,7 @@ def _load(path: str) -> NDArray[np.float32]:
 
 
 def _opened(soundfile: Any, path: str) -> Any:
-    """Open a sound file; fails as upstream's second try at what this library does not know."""
+    """Open a sound file; if the format is unknown, raise the error of upstream's second decoder."""
     if Path(path).stat().st_size < _SHORTEST_HEADER:
         raise EOFError("the sound file has no header")
     try:
@@ -115,7 +115,7 @@ def _normalised(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 Rows = list[tuple[int, int]]
-"""Per row of the grid, the first column and the one after the last that may be visited."""
+"""Per row of the grid, the first column that may be visited and the one after the last."""
 
 
 def _warp(x: NDArray[Any], y: NDArray[Any], radius: int) -> tuple[float, list[tuple[int, int]]]:
@@ -146,7 +146,7 @@ def _widened(path: list[tuple[int, int]], rows: int, columns: int, radius: int) 
 
 
 def _align(x: NDArray[Any], y: NDArray[Any], window: Rows) -> tuple[float, list[tuple[int, int]]]:
-    """Return the least total distance through the window, and the path that has it."""
+    """Return the least total distance through the window, and the path that attains it."""
     squares = np.einsum("ij,ij->i", y, y)
     before: list[float] = []
     before_low = 0

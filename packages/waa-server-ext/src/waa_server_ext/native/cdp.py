@@ -1,6 +1,6 @@
 """A browser over its debugging port: the few commands of the Chrome DevTools Protocol that we need.
 
-The address a browser gives for its sockets is its own; only host and port that we asked are used.
+The address that a browser gives for its sockets is local to it; only our own host and port are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from waa_server_ext.evaluation.evaluators import UNKNOWN_BROWSER
 from waa_server_ext.vm.client import vm_address
 
 DEBUGGING_PORT = 9222
-"""Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
+"""The port to which WAA's VM forwards its browsers' debugging ports; vanilla has it hard-coded."""
 
 _CONNECT_S = 10.0
 _CALL_S = 30.0
@@ -98,7 +98,7 @@ class CdpBrowser:
         return [each for each in targets if each["type"] == "page"]
 
     def attach(self, target: str) -> CdpTab:
-        """Attach to a page and let it report what it loads."""
+        """Attach to a page and have it report its loading."""
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         tab = CdpTab(self, session, target)
         for method in ("Page.enable", "Runtime.enable"):
@@ -108,7 +108,7 @@ class CdpBrowser:
 
     @contextlib.contextmanager
     def new_tab(self, *, private: bool) -> Iterator[CdpTab]:
-        """Open a blank page, in a profile of its own where it is private; closed afterwards."""
+        """Open a blank page, in a separate profile if it is private; close it afterwards."""
         context = self.call("Target.createBrowserContext")["browserContextId"] if private else None
         where = {"browserContextId": context} if context else {}
         target = self.call("Target.createTarget", url="about:blank", **where)["targetId"]
@@ -121,10 +121,10 @@ class CdpBrowser:
                     self.call("Target.disposeBrowserContext", browserContextId=context)
 
     def close_tab(self, target: str) -> None:
-        """Close a page and wait until it is gone: the browser lists it while it unloads.
+        """Close a page and wait until it is gone, as the browser lists it while it unloads.
 
         Raises:
-            CdpError: There is no such page, or it does not go.
+            CdpError: The page does not exist, or does not close.
         """
         self.call("Target.closeTarget", targetId=target)
         until = time.monotonic() + _CALL_S
@@ -197,7 +197,7 @@ class CdpTab:
                 and (loader is None or params.get("loaderId") == loader)
             )
 
-        if loader is None:  # ask again for what has happened already
+        if loader is None:  # enabling the events again repeats those that have happened already
             self.browser.call("Page.setLifecycleEventsEnabled", self.session, enabled=False)
             self.browser.call("Page.setLifecycleEventsEnabled", self.session, enabled=True)
         self.browser.wait(self.session, reached, timeout_s, f"the page is not at {state}")
@@ -242,7 +242,7 @@ class CdpTab:
 
 
 def browser_address(vm: str, cdp: str | None) -> tuple[str, int]:
-    """Return where the browser of a VM debugs.
+    """Return host and port of the debugging browser of a VM.
 
     >>> browser_address("vm2", None), browser_address("localhost:5001", "localhost:9223")
     (('vm2', 9222), ('localhost', 9223))
@@ -265,7 +265,7 @@ def connect(host: str, port: int, deadline: float | None = None) -> CdpBrowser:
     """Connect to the browser that debugs on a port.
 
     Raises:
-        CdpError: There is none.
+        CdpError: No browser answers there.
     """
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect as open_socket

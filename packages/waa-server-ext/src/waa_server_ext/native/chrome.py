@@ -143,7 +143,7 @@ def chrome_font_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def bookmarks(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The roots of the bookmarks.
 
-    Fails as: an empty list without the file; raises for what is no JSON.
+    Fails as: an empty list without the file; raises for anything but JSON.
     """
     return bookmark_roots(env, _BOOKMARKS)
 
@@ -235,7 +235,7 @@ def find_installed_extension_name(env: EvaluationContext, config: Mapping[str, A
 def shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The shortcuts on the desktop: name to content; .lnk files as JSON.
 
-    Fails as: raises where a shortcut cannot be read, which counts as zero.
+    Fails as: raises if a shortcut cannot be read, which counts as zero.
     """
     suffix = {"Windows": ".lnk", "Darwin": ".webloc", "Linux": ".desktop"}.get(env.platform)
     if suffix is None:
@@ -342,7 +342,7 @@ def is_shortcut_on_desktop(shortcuts: Any, rule: Mapping[str, Any]) -> float:
 
     Fails as: 0.0.
 
-    Oddities: V2's task gives `type: url` and no `url`, so that it can never pass.
+    Oddities: V2's task gives `type: url` and no `url`, so it can never pass.
     """
     if rule["type"] == "url":
         return float(any(_leads_to(text, rule) for text in shortcuts.values()))
@@ -426,7 +426,7 @@ def _describes(text: str, rule: Mapping[str, Any]) -> bool:
 
 
 def _leads_to(text: str, rule: Mapping[str, Any]) -> bool:
-    """Look for the URL where a .url file has it; what fails is looked at once more, loosely."""
+    """Compare the URL at the place that .url files have it; on an error, search for it loosely."""
     try:
         found = _written_url(text)
         return found is not None and same_url(rule["url"], found)

@@ -15,7 +15,7 @@ __all__: list[str] = []
 def check_if_timer_started(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a timer of that length runs: the strings 'True' and 'False'.
 
-    Fails as: 'False', also where the VM fails.
+    Fails as: 'False', also if the VM fails.
     """
     asked = {key: config[key] for key in ("hours", "minutes", "seconds")}
     return str(env.holds("/check_if_timer_started", asked))
@@ -25,7 +25,7 @@ def check_if_timer_started(env: EvaluationContext, config: Mapping[str, Any]) ->
 def check_if_world_clock_exists(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the world clock has a city: the strings 'True' and 'False'.
 
-    Fails as: 'False', also where the VM fails.
+    Fails as: 'False', also if the VM fails.
     """
     asked = {key: config[key] for key in ("city", "country")}
     return str(env.holds("/check_if_world_clock_exists", asked))

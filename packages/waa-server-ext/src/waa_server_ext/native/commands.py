@@ -1,4 +1,4 @@
-"""What commands print on the VM."""
+"""The output of commands on the VM."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _OK = 200
 
 @getter("general.py")
 def vm_command_line(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """What a command writes to its standard output.
+    """The standard output of a command.
 
-    Fails as: None where the VM cannot run it.
+    Fails as: None if the VM cannot run it.
     """
     return _stream(env, config, "output")
 
 
 @getter("general.py")
 def vm_command_error(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """What a command writes to its standard error.
+    """The standard error of a command.
 
-    Fails as: None where the VM cannot run it.
+    Fails as: None if the VM cannot run it.
     """
     return _stream(env, config, "error")
 
@@ -35,7 +35,7 @@ def vm_command_error(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def vm_terminal_output(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The text of a terminal.
 
-    Fails as: None: Windows has no such endpoint.
+    Fails as: None: Windows does not have such an endpoint.
     """
     answer = env.vm.get("/terminal")
     return answer.json()["output"] if answer.status == _OK else None

@@ -1,4 +1,4 @@
-"""What getters and steps may touch: the VM, the web, a folder of scratch files, the clock."""
+"""The resources of getters and steps: the VM, the web, a folder of scratch files, the clock."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class UnsafePathError(EvaluationError):
 
 @dataclass
 class EvaluationContext:
-    """What one evaluation may use. Statuses of the VM's answers are left to the caller.
+    """The resources of one evaluation. Callers check the statuses of the VM's answers themselves.
 
     Attributes:
         vm: The way to the VM; records every call.
         scratch: The folder for this evaluation's files.
         download: Fetches a URL of the web, or of the assets.
-        now: The clock that relative times in tasks mean.
+        now: The clock for relative times in tasks.
         pause: Waits some seconds.
-        notes: What the verdict will say besides the score.
-        replayed: Whether the VM is a transcript, which answers for its browser, too.
-        cdp: `host:port` where the VM's browser debugs, where that was said.
+        notes: Remarks that the verdict carries besides the score.
+        replayed: Whether the VM is a transcript, which also answers for its browser.
+        cdp: `host:port` of the debugging port of the VM's browser, if it was given.
     """
 
     vm: VmHttp
@@ -66,10 +66,10 @@ class EvaluationContext:
             self.notes.append(text)
 
     def scratch_path(self, name: str) -> Path:
-        """Return where a file of that name goes.
+        """Return the path of a scratch file of that name.
 
         Raises:
-            UnsafePathError: That is outside of this evaluation's folder.
+            UnsafePathError: The path is outside of this evaluation's folder.
         """
         if not name or "\0" in name:
             raise UnsafePathError(str(name)[:200])
@@ -79,17 +79,17 @@ class EvaluationContext:
         return path
 
     def file(self, path: str) -> bytes | None:
-        """Return a file of the VM; None where it is absent or locked."""
+        """Return a file of the VM; None if it is absent or locked."""
         answer = self.vm.post("/file", form={"file_path": path})
         return answer.body if answer.status == OK else None
 
     def text(self, path: str) -> str | None:
-        """Return a file of the VM as text; None where it is absent or locked."""
+        """Return a file of the VM as text; None if it is absent or locked."""
         answer = self.vm.post("/file", form={"file_path": path})
         return answer.text if answer.status == OK else None
 
     def directory(self, path: str | None) -> Any:
-        """Return the tree of a folder of the VM; None where it is absent."""
+        """Return the tree of a folder of the VM; None if it is absent."""
         answer = self.vm.post("/list_directory", json={"path": path})
         return answer.json()["directory_tree"] if answer.status == OK else None
 
@@ -114,23 +114,23 @@ class EvaluationContext:
         return answer.json().get("AT") if answer.status == OK else None
 
     def python(self, code: str) -> str:
-        """Run Python on the VM and return what it prints.
+        """Run Python on the VM and return its output.
 
         Raises:
             KeyError: The VM could not start it.
-            TypeError: Its answer is no JSON.
+            TypeError: Its answer is not JSON.
         """
         answer = _json_or_none(self._execute(["python", "-c", code]))
-        answer["returncode"]  # absent where the VM could not start it
+        answer["returncode"]  # absent if the VM could not start it
         return str(answer["output"])
 
     def shell(self, command: str) -> Any:
-        """Run a command line on the VM; the whole answer, None where the VM could not start it."""
+        """Run a command line on the VM; return the whole answer, None if the VM could not start it."""
         answer = self.vm.post("/execute", json={"command": command}, timeout_s=_COMMAND_TIMEOUT_S)
         return _json_or_none(answer) if answer.status == OK else None
 
     def registry(self, key: str, value: str) -> Any:
-        """Read a value of the registry: the whole answer of the command that prints it."""
+        """Read a registry value; return the whole answer of the command that prints it."""
         return self.shell(
             f"powershell -Command \"Get-ItemPropertyValue -Path '{key}' -Name '{value}'\""
         )
@@ -142,7 +142,7 @@ class EvaluationContext:
 
 
 def _json_or_none(answer: VmResponse) -> Any:
-    """Take an answer that is no JSON for none at all, as upstream's controller does."""
+    """Return the JSON of an answer; None if it is not JSON, as in upstream's controller."""
     try:
         return answer.json()
     except ValueError:

@@ -1,7 +1,7 @@
 """The control flow between getters and metrics, with all of upstream's rules and oddities.
 
-The rules are those of `DesktopEnv._set_task_info` and `DesktopEnv.evaluate`: what is resolved when,
-which exception is a zero and which leaves no score, when a list of metrics ends early.
+The rules are those of `DesktopEnv._set_task_info` and `DesktopEnv.evaluate`: when names are resolved,
+which exceptions count as zero and which leave no score, when a list of metrics ends early.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GIVEN_UP = "FAIL"
 
 
 class StageError(Exception):
-    """An exception that leaves no score, with where it happened; the cause is the exception itself."""
+    """An exception that leaves no score, and the stage it happened in; its cause is the original exception."""
 
     def __init__(self, stage: Stage | None, func: str | None) -> None:
         self.stage = stage
@@ -32,7 +32,7 @@ class StageError(Exception):
 
 @dataclass
 class Trace:
-    """What was seen on the way to a score."""
+    """The steps and durations on the way to a score."""
 
     steps: list[MetricStep] = field(default_factory=list)
     getters_s: float = 0.0
@@ -41,7 +41,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """A task's evaluator with every name resolved; lists where `func` is one."""
+    """A task's evaluator with every name resolved; lists if `func` is one."""
 
     evaluator: Mapping[str, Any]
     names: Any
@@ -53,13 +53,13 @@ class MetricPlan:
 
 
 def plan(task: Mapping[str, Any], fidelity: Fidelity) -> MetricPlan:
-    """Resolve what a task names before anything is asked of the VM.
+    """Resolve the names in a task before the VM is asked anything.
 
     Raises:
         KeyError: The task lacks `id`, `instruction`, `evaluator`, `func` or a `type`.
-        AttributeError: There is no getter or metric of a name.
+        AttributeError: A getter or metric of that name does not exist.
         TypeError: A part has the wrong shape.
-        ValueError: `conj` is neither `and` nor `or`, which only `fixed` refuses.
+        ValueError: `conj` is neither `and` nor `or`; raised under `fixed` only.
         AssertionError: The lists have different lengths.
     """
     task["id"], task["instruction"]
@@ -87,13 +87,13 @@ def plan(task: Mapping[str, Any], fidelity: Fidelity) -> MetricPlan:
 
 
 def score(made: MetricPlan, env: EvaluationContext, history: Sequence[str], trace: Trace) -> Any:
-    """Return the score of the VM's state as it is; `postconfig` has been run.
+    """Return the score of the VM's current state; `postconfig` must have been run.
 
     Raises:
-        StageError: There is no score; the cause says why.
+        StageError: The task cannot be scored; the cause says why.
     """
     gave_up = bool(history) and history[-1] == _GIVEN_UP
-    # upstream compares with the string only: a list that holds it is scored like any other
+    # upstream compares with the string only: a list that contains it is scored like any other
     if made.names == "infeasible":
         # postconfig has run by now, for these tasks too
         return int(gave_up)
@@ -134,13 +134,13 @@ def _score_single(made: MetricPlan, env: EvaluationContext, trace: Trace) -> flo
         step.actual = _timed(trace, made.result_getters, env, _at(made.evaluator, "result", None))
     except NOT_SWALLOWED as error:
         raise _failed(step, "result", step.getter, error) from error
-    except Exception as error:  # noqa: BLE001  # vanilla's own border: whatever a getter raises is a zero
+    except Exception as error:  # noqa: BLE001  # vanilla's own border: an error of a getter counts as zero
         step.error = error
         return 0
     if "expected" in made.evaluator:
         _expect(step, trace, made.expected_getters, env, made.evaluator["expected"])
     value = _measure(step, trace, made.metrics, made.options)
-    # numpy's float64 is a float and passes; its bool_ and float32 are none and count as 0 upstream
+    # numpy's float64 is a float and passes; its bool_ and float32 are not and count as 0 upstream
     if isinstance(value, (float, int)):
         return value
     if env.fidelity == "fixed" and type(value).__module__ == "numpy":
@@ -150,7 +150,7 @@ def _score_single(made: MetricPlan, env: EvaluationContext, trace: Trace) -> flo
 
 
 def _score_list(made: MetricPlan, env: EvaluationContext, trace: Trace) -> Any:
-    """Score several metrics; a missing file is a zero under `and`, and under `or` leaves the last."""
+    """Score several metrics; a missing file is a zero under `and`, and under `or` repeats the last result."""
     every = made.conjunction == "and"
     scores: list[Any] = []
     state: tuple[Any] | None = None
@@ -166,7 +166,7 @@ def _score_list(made: MetricPlan, env: EvaluationContext, trace: Trace) -> Any:
         except Exception as error:
             raise _failed(step, "result", step.getter, error) from error
         _expect_one(step, trace, made, env, index)
-        # upstream goes on with the result of the metric before, and has none for the first
+        # upstream goes on with the previous metric's result, and the first has none
         if state is None:
             missing = UnboundLocalError("no file was found, and there is no earlier result to use")
             raise _failed(step, "metric", step.metric, missing) from missing
@@ -178,9 +178,9 @@ def _score_list(made: MetricPlan, env: EvaluationContext, trace: Trace) -> Any:
             return 1
         scores.append(value)
     try:
-        # upstream takes the maximum for every conjunction but "and", however it is written
+        # upstream takes the maximum for every conjunction except "and", whatever it says
         return sum(scores) / len(scores) if every else max(scores)
-    except Exception as error:  # what cannot be added, or an empty list
+    except Exception as error:  # values that cannot be added, or an empty list
         last = trace.steps[-1].metric if trace.steps else None
         raise StageError("metric", last) from error
 

@@ -1,8 +1,8 @@
 """Reading SQLite databases and searching with a task's patterns, neither of which is trusted.
 
-A database comes from the VM and its views are programs; a query or a pattern comes from a task.
-Both run where `isolated` runs them, read-only and bounded, so that neither writes a file, fills the
-memory nor holds the evaluation slot.
+Databases come from the VM, and their views are programs; queries and patterns come from tasks. Both
+run in the child of `isolated`, read-only and bounded, so that they can neither write a file nor fill
+the memory nor occupy the evaluation slot for long.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from waa_server_ext.native.decoder import isolated
 
 MAX_VALUE_BYTES = 1024 * 1024
-"""Of one text or blob that a query makes or reads."""
+"""The most bytes of one text or blob that a query builds or reads."""
 
 _SECONDS = 10.0
 _MARGIN_S = 30.0  # starting the child takes seconds on a busy machine
-_OPERATIONS = 100  # between two looks at the clock; one may pass over `MAX_VALUE_BYTES`
+_OPERATIONS = 100  # between two looks at the clock; one may handle `MAX_VALUE_BYTES`
 _QUICK_TEXT = 10_000
 _QUICK_TOTAL = 200_000
 _MAX_ROWS = 500_000
@@ -49,15 +49,15 @@ _READING_PRAGMAS = frozenset(
 def open_read_only(path: str | Path, *, seconds: float = _SECONDS) -> sqlite3.Connection:
     """Return a connection that can only read `path`, for `seconds` from now.
 
-    Nothing is attached, loaded or written, also by the database's own views; `sqlite3.DatabaseError`
-    ("not authorized") is raised where a statement tries. A log beside the file is not looked at.
+    Nothing is attached, loaded or written, not even by the database's own views; a statement that tries
+    raises `sqlite3.DatabaseError` ("not authorized"). A write-ahead log next to the file is ignored.
     """
     place = Path(path).resolve().as_uri()
     connection = sqlite3.connect(f"{place}?mode=ro&immutable=1", uri=True)
     deadline = time.monotonic() + seconds
     connection.set_authorizer(_authorize)
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _OPERATIONS)
-    if sys.version_info >= (3, 11):  # before, the memory of the process is the only limit
+    if sys.version_info >= (3, 11):  # older versions have only the process's memory as a limit
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000)
@@ -65,19 +65,19 @@ def open_read_only(path: str | Path, *, seconds: float = _SECONDS) -> sqlite3.Co
 
 
 def query_number(path: str, query: str) -> float:
-    """Return the first number that a query gives on a database, 0 for NULL.
+    """Return the first number in a query's result on a database, 0 for NULL.
 
     Raises:
         DecoderError: The query took too long or too much memory.
-        RuntimeError: Of the name of SQLite's own error, where the file is no database or the query
-            does what is refused.
+        RuntimeError: Named after SQLite's own error; the file is not a database, or the query
+            does something forbidden.
     """
     number: float = isolated("databases:first_number", path, query, seconds=_SECONDS + _MARGIN_S)
     return number
 
 
 def first_number(path: str, query: str) -> float:
-    """Do what `query_number` says in this process."""
+    """Run `query_number` in this process."""
     with closing(open_read_only(path)) as connection:
         return float(connection.execute(query).fetchone()[0] or 0)
 
@@ -86,8 +86,8 @@ def search(pattern: str, text: str, flags: re.RegexFlag | int = 0) -> bool:
     """Return whether a task's pattern is found in `text`, as `re.search` does.
 
     Raises:
-        DecoderError: It is not known in time.
-        re.error: It is no pattern.
+        DecoderError: The search took too long.
+        re.error: The pattern is invalid.
     """
     return search_lines([pattern], [text], flags)[0]
 
@@ -114,13 +114,13 @@ def search_lines(
 
 
 def lines_found(patterns: list[str], lines: list[str], flags: int) -> list[bool]:
-    """Do what `search_lines` says in this process."""
+    """Run `search_lines` in this process."""
     compiled = [re.compile(pattern, flags) for pattern in patterns]
     return [any(each.search(line) for line in lines) for each in compiled]
 
 
 def rows_of(connection: sqlite3.Connection, query: str, table: str) -> list[Any]:
-    """Return the rows that a query on one table gives, up to a number and a size.
+    """Return the rows of a query on one table, up to a number and a size.
 
     Raises:
         sqlite3.DatabaseError: `table` computes its rows, as a view does, or they are too large.

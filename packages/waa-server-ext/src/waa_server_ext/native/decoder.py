@@ -1,7 +1,7 @@
-"""Runs code over native libraries in a process of its own, bounded in time and memory.
+"""Runs code over native libraries in a separate process, bounded in time and memory.
 
-Decoders of audio, video and PDF are written in C and read what a VM gives them. In a child, a crash,
-a hang or a bomb is an error with a name and nothing more. One child is kept for the next file of the
+Decoders of audio, video and PDF are written in C and read files from a VM. In a child, a crash,
+a hang or a bomb is only an error with a name. One child is kept for the next file of the
 same kind, so that PDF libraries and media libraries are never in memory at once.
 """
 
@@ -23,7 +23,7 @@ from bench_core.errors import EvaluationError
 
 _SECONDS = 120.0
 _MEGABYTES = 2048
-_RULES_MEGABYTES = 512  # what a query or a pattern needs has no images in it
+_RULES_MEGABYTES = 512  # queries and patterns do not handle images
 _KINDS = {
     "audio:similarity": "media",
     "databases:first_number": "rules",
@@ -32,23 +32,23 @@ _KINDS = {
     "pdfs:texts": "pymupdf",
     "video:same": "media",
 }
-"""What may run in a child, and which child may be kept for it."""
+"""The functions that run in a child, and the kind of child that may be kept for each."""
 
 
 class DecoderError(EvaluationError):
-    """The process that decodes a file crashed, or took too long or too much memory."""
+    """The process that decodes a file crashed, or used too much time or memory."""
 
 
 def isolated(
     function: str, *arguments: Any, seconds: float = _SECONDS, of: str | None = None
 ) -> Any:
-    """Call `module:function` of this package in a child; what goes in and out is JSON.
+    """Call `module:function` of this package in a child; arguments and result are JSON.
 
-    An exception there is raised here under its own name. `of` says what is decoded, where the
-    arguments are no paths.
+    An exception there is raised here under its own name. `of` names the decoded object if the
+    arguments are not paths.
 
     Raises:
-        DecoderError: The child crashed, or took too long or too much memory.
+        DecoderError: The child crashed, or used too much time or memory.
     """
     if function not in _KINDS:
         raise ValueError(f"{function!r} does not run in a child")
@@ -72,11 +72,11 @@ def isolated(
 
 
 class _Decoder:
-    """A child that answers line by line, and the thread that reads what it says."""
+    """A child that answers line by line, and the thread that reads its answers."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._process = subprocess.Popen(  # noqa: S603  # this module, and a kind of its own
+        self._process = subprocess.Popen(  # noqa: S603  # this module, and a fixed kind
             [sys.executable, "-m", "waa_server_ext.native.decoder", kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -86,7 +86,7 @@ class _Decoder:
         threading.Thread(target=self._read, daemon=True).start()
 
     def ask(self, call: Any, seconds: float) -> Any:
-        """Return the answer; None where the child ended, `_LATE` where it takes too long."""
+        """Return the answer; None if the child ended, `_LATE` if it takes too long."""
         stdin = self._process.stdin
         try:
             if stdin is not None:
@@ -124,7 +124,7 @@ _KEPT: list[_Decoder] = []
 
 
 def _decoder_for(kind: str) -> _Decoder:
-    """Return the child that was kept if it is of the kind, else a new one in its place."""
+    """Return the kept child if it is of the kind, else replace it with a new one."""
     if _KEPT and _KEPT[0].kind == kind:
         return _KEPT.pop()
     _end_kept()
@@ -147,7 +147,7 @@ def _raise(kind: str, message: str, names: str) -> None:
 
 
 def _main() -> None:
-    """Answer with lines of JSON on what was standard output; libraries may print elsewhere."""
+    """Answer with lines of JSON on the original standard output, away from the output of libraries."""
     answers = os.dup(1)
     os.dup2(2, 1)
     megabytes = _RULES_MEGABYTES if sys.argv[1:] == ["rules"] else _MEGABYTES
@@ -170,7 +170,7 @@ def _answer(function: str, arguments: list[Any]) -> dict[str, Any]:
     try:
         found = importlib.import_module(f"waa_server_ext.native.{module}")
         return {"value": getattr(found, name)(*arguments)}
-    except Exception as error:  # noqa: BLE001  # a border: decoders raise what they like
+    except Exception as error:  # noqa: BLE001  # a border: decoders raise anything
         return {"type": type(error).__name__, "message": str(error)[:500]}
 
 

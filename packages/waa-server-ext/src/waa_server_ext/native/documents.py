@@ -1,4 +1,4 @@
-"""Word documents: their text, and the formatting that tasks ask for."""
+"""Word documents: their text, and the formatting that tasks check."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compare_docx_lines(file1: str | None, file2: str | None) -> int:
 def compare_docx_files_and_ignore_new_lines(
     file1: str | None, file2: str | None, **options: Any
 ) -> int:
-    """Whether two .docx files have the same paragraphs but for empty ones.
+    """Whether two .docx files have the same paragraphs, not counting empty ones.
 
     Fails as: 0 for None and a damaged file.
     """
@@ -97,7 +97,7 @@ def compare_line_spacing(docx_file1: str | None, docx_file2: str | None) -> int:
 
 @metric("docs.py", needs=("docx",))
 def check_tabstops(docx_file1: str | None, docx_file2: str | None, **options: Any) -> float:
-    """How near the tab stops of two documents are, where `word_number_split_by_tabstop` holds.
+    """How close the tab stops of two documents are, provided that `word_number_split_by_tabstop` holds.
 
     Fails as: 0.0 for None and a damaged file.
 
@@ -146,7 +146,7 @@ def has_page_numbers_in_footers(docx_file: str | None) -> int:
     Fails as: 0 for None and a damaged file.
 
     Oddities: Only the text of the first paragraph counts: a field that has not been laid out, or
-    stands in a frame, is no number.
+    stands in a frame, does not count as a number.
     """
     document = _opened(docx_file)
     if document is None:
@@ -197,7 +197,7 @@ def is_first_line_centered(docx_file: str | None) -> int:
 def compare_highlighted_text(file1: str | None, file2: str | None) -> int:
     """Whether the same pieces of text are highlighted.
 
-    Fails as: 0 for None; what is no .docx raises.
+    Fails as: 0 for None; anything but a .docx raises.
 
     Oddities: The colour does not matter, nor the order, nor how often.
     """
@@ -264,7 +264,7 @@ def find_default_font(config_file_path: str | None, rules: Mapping[str, Any]) ->
 
 
 def paragraph_texts(first: str, second: str) -> tuple[list[str], list[str]] | None:
-    """Return the paragraphs of two .docx or two .odt files; None where that cannot be."""
+    """Return the paragraphs of two .docx or two .odt files; None if they are neither or damaged."""
     for suffix, read in ((".docx", _docx_texts), (".odt", _odt_texts)):
         if first.endswith(suffix) and second.endswith(suffix):
             return or_else(None, lambda: (read(first), read(second)))  # noqa: B023  # called at once
@@ -290,7 +290,7 @@ def _running(paragraphs: list[str], options: Mapping[str, Any]) -> str:
 
 
 def _opened(path: str | None) -> Document | None:
-    """Return a document; None where there is none or it is damaged."""
+    """Return a document; None if it is missing or damaged."""
     return or_else(None, _parsed, path) if path else None
 
 
@@ -320,7 +320,7 @@ def _words_before_tab(text: str, index: int) -> int:
 
 
 def _tab_difference(first: Any, second: Any) -> float | None:
-    """Return how far apart the tab stops of two paragraphs are; None where they do not correspond."""
+    """Return the total distance between the tab stops of two paragraphs; None if they do not correspond."""
     stops = [
         [stop for stop in each.paragraph_format.tab_stops if not _is_default_stop(stop)]
         for each in (first, second)
@@ -376,7 +376,7 @@ def _same_table(first: Any, second: Any) -> bool:
 
 
 def _cells(table: Any, wanted: int) -> list[Any]:
-    """Return the cells row by row; asking for them one by one takes the square of the time."""
+    """Return the cells row by row; fetching them one by one would take quadratic time."""
     cells: list[Any] = table._cells  # the public accessor rebuilds this list for each cell
     if len(cells) < wanted:
         raise IndexError("list index out of range")
@@ -384,7 +384,7 @@ def _cells(table: Any, wanted: int) -> list[Any]:
 
 
 def _default_font(path: str) -> str | None:
-    # in one piece: fed in parts, expat starts a long token again with every part
+    # in one piece: when fed in parts, expat restarts a long token with every part
     root = parse_xml(Path(path).name, Path(check_size(path)).read_bytes())
     found = [
         value.text

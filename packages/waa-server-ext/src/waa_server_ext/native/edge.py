@@ -64,7 +64,7 @@ _INSTALLED = (
 def url_shortcuts_on_desktop(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The .url shortcuts on the desktop: name to text.
 
-    Fails as: raises where a shortcut cannot be read, which counts as zero.
+    Fails as: raises if a shortcut cannot be read, which counts as zero.
     """
     if env.platform != "Windows":
         return []
@@ -158,7 +158,7 @@ def profile_name_from_edge(env: EvaluationContext, config: Mapping[str, Any]) ->
 def favorites(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """The roots of the favorites.
 
-    Fails as: an empty list without the file; raises for what is no JSON.
+    Fails as: an empty list without the file; raises for anything but JSON.
     """
     return bookmark_roots(env, _FAVORITES)
 
@@ -202,7 +202,7 @@ def edge_home_page(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def validate_pwa_installed(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether a pwabuilder app is installed: 'app_installed' and 'app_not_installed'.
 
-    Fails as: 'error' where the VM fails.
+    Fails as: 'error' if the VM fails.
     """
     return str(or_else("error", _pwa, env))
 

@@ -17,7 +17,7 @@ __all__: list[str] = []
 def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
     """Whether a settings file has the expected values.
 
-    Fails as: 0.0 for None; settings with comments are no JSON and raise.
+    Fails as: 0.0 for None; settings with comments are not JSON and raise.
 
     Oddities: Only the expected keys count, each with its whole value.
     """
@@ -33,7 +33,7 @@ def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: An
 def check_json_keybindings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
     """Whether a file of key bindings has the expected one.
 
-    Fails as: 0.0 for what is no list, with or without a first line of comment.
+    Fails as: 0.0 for anything but a list, with or without a first line of comment.
     """
     text = or_else("", read_text, actual)
     for candidate in (text, text.partition("\n")[2]):

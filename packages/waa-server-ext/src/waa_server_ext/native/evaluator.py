@@ -38,15 +38,15 @@ _VANILLA_NAMES = {
     "HttpStatusError": "HTTPError",
     "UnsupportedSystemError": "Exception",
 }
-"""What vanilla, or a library that it uses, calls the same error."""
+"""Our names of errors to the names that vanilla, or a library it uses, gives them."""
 
 
 @dataclass
 class VmConnections:
-    """How one evaluation reaches the VM and the web; a replay puts something else here.
+    """The connections of one evaluation to the VM and the web; a replay substitutes its own.
 
     Attributes:
-        replayed: Whether the VM is a transcript, which answers for its browser, too.
+        replayed: Whether the VM is a transcript, which also answers for its browser.
     """
 
     vm: Any
@@ -84,7 +84,7 @@ class NativeEvaluator:
         *,
         deadline: float | None = None,
     ) -> Verdict:
-        """Score `task` against what `run_environment` answer."""
+        """Score `task` against the answers of `run_environment`."""
         check_task(task)
         run = _Run(copy.deepcopy(dict(task)), list(action_history))
         with self._environment(run_environment, deadline) as env:
@@ -113,7 +113,7 @@ class NativeEvaluator:
         )
 
     def describe(self) -> Description:
-        """Say what can be scored here and what is missing; see `Evaluator`."""
+        """Describe the evaluator's capabilities here and its missing parts; see `Evaluator`."""
         from bench_core.run_folder import package_versions
 
         getters, metrics = declared("getter"), declared("metric")
@@ -181,7 +181,7 @@ class NativeEvaluator:
 
 
 class _Run:
-    """One evaluation, from the task to the record of it."""
+    """One evaluation, from the task to the verdict."""
 
     def __init__(self, task: dict[str, Any], history: list[str]) -> None:
         self._task = task
@@ -250,7 +250,7 @@ class _Run:
 
 
 def _run_setup(env: EvaluationContext, steps: Any) -> tuple[list[SetupStep], bool]:
-    """Run steps and say how each went, and whether one raised, which is the last."""
+    """Run steps; return the outcome of each, and whether the last one raised."""
     done: list[SetupStep] = []
     started = time.monotonic()
     step: Any = None

@@ -207,7 +207,7 @@ def vm_library_folders(env: EvaluationContext, config: Mapping[str, Any]) -> Any
 
 
 def shortcuts(env: EvaluationContext, suffix: str) -> dict[str, Any]:
-    """Return the shortcuts on the desktop: name to content, None for what cannot be read.
+    """Return the shortcuts on the desktop: name to content, None for an unreadable one.
 
     Raises:
         TypeError: The desktop cannot be listed.
@@ -217,7 +217,7 @@ def shortcuts(env: EvaluationContext, suffix: str) -> dict[str, Any]:
     if tree is None or desktop is None:
         raise TypeError("the desktop cannot be listed")
     names = [each["name"] for each in tree["children"] if each["name"].endswith(suffix)]
-    # upstream joins on Linux; Windows takes the slash, and transcripts hold it
+    # upstream joins on Linux; Windows accepts the slash, and transcripts contain it
     return {name: env.file(posixpath.join(desktop, name)) for name in names}
 
 
@@ -233,7 +233,7 @@ def _ends(name: str, suffix: str) -> bool:
 
 
 def _file_names(children: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Upstream joins the names with commas and splits them again."""
+    """Join names with commas and split them again, as upstream does."""
     joined = ",".join(each["name"] for each in children if each.get("type") == "file")
     return joined.strip().split(",")
 
@@ -252,7 +252,7 @@ def _check_7z(name: str, archive: Any) -> None:
 
 
 def _unpacked_names(archive: Any) -> set[str]:
-    """Unpack all of it in memory, which is what shows whether the password is right."""
+    """Unpack everything in memory, the only way to find out whether the password is right."""
     if hasattr(archive, "readall"):  # before py7zr 1.0
         return set(archive.readall() or {})
     from py7zr.io import BytesIOFactory

@@ -25,7 +25,7 @@ def vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 
     Fails as: None for a file that is absent or locked.
 
-    Oddities: With `multi`, the files of `gives` (default: the first); one path where there is one.
+    Oddities: With `multi`, the files of `gives` (default: the first); a single path if there is only one.
     """
     return fetch(env, config)
 
@@ -43,9 +43,9 @@ def _vm_file_fixed(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def cloud_file(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """A reference file of the web, fetched or from the cache; its local path.
 
-    Fails as: an HTTP error where the file cannot be had.
+    Fails as: an HTTP error if the file cannot be fetched.
 
-    Oddities: A `dest` that is there already is not fetched again in the same evaluation.
+    Oddities: A `dest` that exists already is not fetched again in the same evaluation.
     """
     given = []
     gives = set(config.get("gives", [0]))
@@ -109,7 +109,7 @@ def content_from_vm_file(env: EvaluationContext, config: Mapping[str, Any]) -> A
 def conference_city_in_order(env: EvaluationContext, config: Mapping[str, Any]) -> list[str]:
     """The third column of a table that lies on the evaluating machine.
 
-    Fails as: FileNotFoundError: the file is looked for where the evaluator runs.
+    Fails as: FileNotFoundError: the file is sought on the machine that evaluates.
 
     Oddities: Upstream reads the file after closing it, so it can only fail.
     """
@@ -119,7 +119,7 @@ def conference_city_in_order(env: EvaluationContext, config: Mapping[str, Any]) 
 
 @metric("vscode.py")
 def compare_text_file(actual: str | None, expected: str, **options: Any) -> float:
-    """Whether two text files are the same, but for line ends.
+    """Whether two text files are the same except for line ends.
 
     Fails as: 0.0 for None; text that is not UTF-8 raises.
     """
@@ -208,7 +208,7 @@ def check_json(
 def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
     """Whether two archives have the same names with the same contents.
 
-    Fails as: 0.0 for None; what is no ZIP archive raises.
+    Fails as: 0.0 for None; anything but a ZIP archive raises.
 
     Oddities: PDF files are the same from 95 % of their text on.
     """
@@ -226,13 +226,13 @@ def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
 def run_sqlite3(result: str, rules: Mapping[str, Any]) -> float:
     """The first number that the task's query gives on a database.
 
-    Fails as: TypeError for None; what is no database raises.
+    Fails as: TypeError for None; anything but a database raises.
     """
     return query_number(check_size(result), rules["sql"])
 
 
 def fetch(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """Fetch files of the VM: the local path of those that `gives` names, None for absent ones."""
+    """Fetch files of the VM; return the local paths of those that `gives` names, None for absent ones."""
     given: list[str | None] = []
     gives = set(config.get("gives", [0]))
     pairs = _pairs(config)

@@ -28,7 +28,7 @@ Node = tuple[Any, ...]
 
 
 class FormulaError(EvaluationError):
-    """A condition uses what is not known here."""
+    """A condition uses something unsupported here."""
 
 
 def compile_condition(formula: str) -> Callable[..., bool]:
@@ -52,7 +52,7 @@ def compile_condition(formula: str) -> Callable[..., bool]:
 
 
 class _ErrorValue:
-    """What a spreadsheet shows as #VALUE!, #DIV/0! and the like."""
+    """An error in a cell, such as #VALUE! or #DIV/0!."""
 
 
 _ERROR = _ErrorValue()
@@ -206,7 +206,7 @@ def _combine(sign: str, left: Any, right: Any) -> Any:
 
 
 def _rank(value: Any, other: Any) -> tuple[int, Any]:
-    """Order values as spreadsheets do: numbers before texts before booleans; case does not count."""
+    """Order values as spreadsheets do: numbers before texts before booleans, ignoring case."""
     if value is None:
         value = "" if isinstance(other, str) else 0.0
     if isinstance(value, bool):

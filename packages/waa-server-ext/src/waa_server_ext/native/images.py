@@ -1,4 +1,4 @@
-"""Pictures: how alike two are, how large one is, whether a red circle is drawn."""
+"""Pictures: their similarity, their size, and whether one shows a red circle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WINDOW = 7
 """Side of the square in which structural similarity is taken."""
 _BAND = 256
-"""Rows that are looked at together; bounds memory whatever the picture's size."""
+"""Rows that are processed at once; bounds memory for pictures of any size."""
 _WHITE_SHARE = 0.8
 
 
@@ -35,7 +35,7 @@ _WHITE_SHARE = 0.8
 def is_red_circle_present_on_canvas(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Whether a picture has a red circle with a white inside.
 
-    Fails as: 0 for an absent file; raises for what is no picture, which counts as zero.
+    Fails as: 0 for an absent file; raises for anything but a picture, which counts as zero.
 
     Oddities: Any red at all makes the centre; four fifths of the square around it must be white.
     """
@@ -64,7 +64,7 @@ def image_dimension_matches_input(env: EvaluationContext, config: Mapping[str, A
 def compare_images(image1_path: str | None, image2_path: str | None) -> float:
     """The structural similarity of two pictures in grey, from -1 to 1.
 
-    Fails as: 0 for None; pictures under 7 pixels and what is no picture raise.
+    Fails as: 0 for None; pictures under 7 pixels and anything but a picture raise.
 
     Oddities: The score is the similarity itself, whatever it is. The common size is the smaller
     pair of width and height, compared by width.
@@ -99,7 +99,7 @@ def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
 
 @metric("gimp.py", needs=("PIL",))
 def compare_image_list(pred_img_path_list: Any, gold_img_path_list: Any) -> float:
-    """Whether all pictures are the same, pixel by pixel, where they overlap.
+    """Whether all pictures are the same, pixel by pixel, in the area that they share.
 
     Fails as: 0.0 for None; pictures of different kinds raise.
     """
@@ -134,7 +134,7 @@ def open_image(source: str | bytes | None, name: str) -> Image:
 
     Raises:
         RefusedFileError: It has too many bytes or pixels.
-        OSError: It is none.
+        OSError: It is not a picture.
     """
     from PIL import Image
 
@@ -148,7 +148,7 @@ def open_image(source: str | bytes | None, name: str) -> Image:
     else:
         content = Path(check_size(source)).read_bytes()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of large pictures; the limit is our own
+        warnings.simplefilter("ignore")  # Pillow warns of large pictures; our limit applies instead
         try:
             image = Image.open(io.BytesIO(content))
         except Image.DecompressionBombError as error:

@@ -24,7 +24,7 @@ _NO_ANSWER = 500
 def open_tabs_info(env: EvaluationContext, config: Mapping[str, Any]) -> list[dict[str, str]]:
     """Title and URL of every open page.
 
-    Fails as: an empty list where no browser can be reached, also not after starting Chrome.
+    Fails as: an empty list if no browser can be reached, even after starting Chrome.
 
     Oddities: Waits for each page until its network is quiet; one that is not within 30 s counts by
     its URL.
@@ -37,7 +37,7 @@ def open_tabs_info(env: EvaluationContext, config: Mapping[str, Any]) -> list[di
 def page_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[str, str]:
     """Title, URL and HTML of a page that is opened for this.
 
-    Fails as: raises where no browser can be reached, which counts as zero.
+    Fails as: raises if no browser can be reached, which counts as zero.
 
     Oddities: Opens the page in the user's own profile.
     """
@@ -52,7 +52,7 @@ def active_tab_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[s
 
     Fails as: None without an address bar, a browser or the page.
 
-    Oddities: The URL of the address bar is opened once more, in a fresh profile: what needs a
+    Oddities: The URL of the address bar is opened once more, in a fresh profile, so content behind a
     login or a form is not seen.
     """
     url = active_url(env, config)
@@ -68,7 +68,7 @@ def active_tab_info(env: EvaluationContext, config: Mapping[str, Any]) -> dict[s
 def pdf_from_url(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """A page of the web printed to a PDF file; its local path.
 
-    Fails as: raises where no browser or page can be reached.
+    Fails as: raises if no browser or page can be reached.
 
     Oddities: Only a headless Chrome prints; others refuse, as upstream.
     """
@@ -79,7 +79,7 @@ def pdf_from_url(env: EvaluationContext, config: Mapping[str, Any]) -> str:
 
 
 def open_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
-    """Open pages in the browser, and close the first tab; whether it could be reached."""
+    """Open pages in the browser and close the first tab; return whether the browser could be reached."""
     from waa_server_ext.native.cdp import CdpError
 
     with _with_retries(env, tries, wait_s) as browser:
@@ -90,14 +90,14 @@ def open_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_s
             target = browser.call("Target.createTarget", url="about:blank")["targetId"]
             with contextlib.suppress(CdpError):  # a page that does not load is an open tab, too
                 browser.attach(target).goto(url, _NAVIGATION_S)
-            # not before another is open: a browser ends with its last tab
+            # only once another is open: a browser ends with its last tab
             if index == 0 and first:
                 browser.close_tab(first[0])
     return True
 
 
 def close_tabs(env: EvaluationContext, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
-    """Close one tab of each page; whether the browser could be reached."""
+    """Close one tab of each page; return whether the browser could be reached."""
     with _with_retries(env, tries, wait_s) as browser:
         if browser is None:
             return False
@@ -129,11 +129,11 @@ def _with_retries(env: EvaluationContext, tries: int, wait_s: float) -> Iterator
 def _recorded(
     env: EvaluationContext, name: str, config: Mapping[str, Any], ask: Callable[[], Any]
 ) -> Any:
-    """Return what the open browser answers and record it; in a replay, what was recorded.
+    """Return the open browser's answer and record it; in a replay, return the recorded one.
 
     Raises:
-        CdpError: The browser gave no answer, now or then.
-        VmTransportError: The transcript does not hold it.
+        CdpError: The browser did not answer, now or in the recording.
+        VmTransportError: The transcript does not contain the question.
     """
     from waa_server_ext.native.cdp import CdpError
 
@@ -198,7 +198,7 @@ def _printed(env: EvaluationContext, url: str) -> str:
 
 
 def _reach(env: EvaluationContext) -> CdpBrowser:
-    """Connect to the browser; where none runs, have Chrome started and try once more."""
+    """Connect to the browser; if none is running, have Chrome started and try once more."""
     from waa_server_ext.native.cdp import CdpError
 
     try:
@@ -213,7 +213,7 @@ def _connect(env: EvaluationContext) -> CdpBrowser:
     """Connect to the VM's browser.
 
     Raises:
-        CdpError: There is none.
+        CdpError: No browser answers there.
         EvaluationError: Another VM's browser might answer.
     """
     from waa_server_ext.native.cdp import browser_address, connect

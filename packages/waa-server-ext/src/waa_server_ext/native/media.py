@@ -1,4 +1,4 @@
-"""Sound and moving pictures; decoded in a process of their own."""
+"""Sound and moving pictures, decoded in a separate process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_FILM_BYTES = 256 * 1024 * 1024
 
 @metric("vlc.py", needs=("numpy", "soundfile", "soxr"))
 def compare_audios(audio_path_1: str | None, audio_path_2: str | None) -> float:
-    """How alike two recordings are: the distance of their spectra after time warping.
+    """The similarity of two recordings: from the distance of their spectra after time warping.
 
-    Fails as: 0 for None; what cannot be decoded raises.
+    Fails as: 0 for None; files that cannot be decoded raise.
 
     Oddities: The score is 1 / (1 + distance): it falls with the length of the recordings, too.
     """
@@ -36,7 +36,7 @@ def compare_videos(
 ) -> bool:
     """Whether two films look the same, by the perceptual hashes of their pictures.
 
-    Fails as: None, an absent file and what cannot be decoded have no pictures; two such are the
+    Fails as: None, absent files and files that cannot be decoded have no pictures; two such are the
     same.
 
     Oddities: Only the first 100 pictures count; up to five of them may differ.

@@ -1,8 +1,8 @@
 """Scoring without a VM: files from a folder, everything else from a recorded transcript.
 
 A folder holds the VM's files under their drive (`C/Users/Docker/Documents/draft.txt`) or, loose, under
-the names that the task uses; reference files are in `gold`. What is neither a file nor in the
-transcript stays unanswered: such a task gets no score rather than a zero.
+the names that the task uses; reference files are in `gold`. A request that neither the files nor the
+transcript can answer stays unanswered: such a task gets no score, not zero.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STATE = "vm_state.json"
 _FROM_FILES = ("/file", "/file_exists", "/folder_exists", "/list_directory", "/desktop_path",
                "/documents_path")  # fmt: skip
 _WHERE = ("import platform; print(platform.system())", "import os; print(os.path.join(os.getenv(")
-"""What getters run to find a path: the same on every VM of the benchmark."""
+"""Questions of getters for a path, whose answers are the same on every VM of the benchmark."""
 
 
 def evaluate_files(
@@ -50,17 +50,17 @@ def evaluate_files(
     Args:
         settings: As for a server; nothing waits.
         task: The task as its file has it.
-        action_history: What the agent did; only a last `FAIL` matters.
+        action_history: The agent's actions; only a last `FAIL` matters.
         folder: See the module; with `vm_state.json` in it, that answers for the rest of the VM.
-        transcript: A verdict as POST /evaluate answers it; bodies that it stores apart are looked
-            for in the folder `bodies` beside it.
+        transcript: A verdict as POST /evaluate answers it; bodies that it stores separately are
+            read from the folder `bodies` next to it.
 
     Raises:
         InputError: Folder or transcript cannot be read.
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; give it with --files")
-    # The VM that the folder makes, and whether it says all there is to know
+    # The VM described by the folder, and whether that description is complete
     path = folder / _STATE
     described: dict[str, Any] = {}
     if path.is_file():
@@ -99,7 +99,7 @@ def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
     """Return the task in a JSON file, or `domain/stem` of a folder of tasks.
 
     Raises:
-        InputError: There is none, or the file is not a task.
+        InputError: The file does not exist or is not a task.
     """
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
@@ -110,7 +110,7 @@ def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
 
 
 class _FilesVm:
-    """Answers as the VM: from the transcript what it holds, from the files what they can say."""
+    """Answers as the VM would: from the transcript if it has the call, else from the files."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _FilesVm:
 
 
 class _Recorded:
-    """The calls of a transcript by what was asked, in their order; the last answer repeats."""
+    """The calls of a transcript by request, in their order; the last answer repeats."""
 
     def __init__(self, exchanges: Sequence[VmExchange], bodies: BodyStore) -> None:
         self._bodies = bodies
@@ -230,7 +230,7 @@ def _strings(value: Any) -> Iterator[str]:
 def _downloads(
     settings: EvaluatorSettings, folder: Path, recorded: _Recorded, record: list[VmExchange]
 ) -> Callable[[str], bytes]:
-    """Return what fetches a reference file: from `gold`, the transcript, the assets, the web."""
+    """Return a function that fetches a reference file from `gold`, the transcript, the assets or the web."""
     web = Downloads(settings, HostRule.of(settings, "127.0.0.1"), record=record)
 
     def fetch(url: str) -> bytes:

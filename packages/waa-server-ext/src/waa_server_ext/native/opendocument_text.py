@@ -16,10 +16,10 @@ _YELLOW = "#ffff00"
 
 
 def paragraphs(path: str) -> list[str]:
-    """Return the text of each paragraph, without what stands in tabs, notes and nested spans.
+    """Return the text of each paragraph, without the contents of tabs, notes and nested spans.
 
     Raises:
-        KeyError: It is no OpenDocument file.
+        KeyError: The file is not in OpenDocument format.
     """
     return [_own_text(paragraph) for paragraph in body(path).iter(f"{TEXT}p")]
 
@@ -42,7 +42,7 @@ def body(path: str) -> Any:
     """Return the element tree of the text.
 
     Raises:
-        KeyError: It is no OpenDocument file.
+        KeyError: The file is not in OpenDocument format.
     """
     return _part(path, "content.xml")
 

@@ -27,7 +27,7 @@ _COMPARE = {
 def compare_pdfs(pdf1_path: Any, pdf2_path: Any) -> float:
     """How similar the texts of two PDF files are, from 0 to 1.
 
-    Fails as: 0.0 for what is no PDF; None has no text.
+    Fails as: 0.0 for anything but a PDF; None has no text.
 
     Oddities: The score is the similarity itself; lists give the mean.
     """
@@ -41,7 +41,7 @@ def compare_pdfs(pdf1_path: Any, pdf2_path: Any) -> float:
 def check_pdf_pages(pdf_file: str | None, rules: Mapping[str, Any]) -> float:
     """Whether the number of pages stands in the relation to a value.
 
-    Fails as: 0.0 for None; what is no PDF raises.
+    Fails as: 0.0 for None; anything but a PDF raises.
     """
     if pdf_file is None:
         return 0.0
@@ -55,7 +55,7 @@ def similar_text(first: bytes, second: bytes) -> bool:
     """Whether the texts of two PDF files agree to 95 %.
 
     Raises:
-        ValueError: One cannot be read.
+        ValueError: One of them cannot be read.
     """
     found = [
         isolated("pdfs:plain_text", base64.b64encode(content).decode(), of="a PDF in an archive")
@@ -73,7 +73,7 @@ def texts(paths: list[str | None]) -> list[str]:
     pymupdf.TOOLS.mupdf_display_errors(False)  # its own interface
     found = []
     for path in paths:
-        if path is None:  # for PyMuPDF an empty document
+        if path is None:  # PyMuPDF opens None as an empty document
             found.append("")
             continue
         with pymupdf.open(path) as document:
@@ -89,7 +89,7 @@ def plain_text(content: str) -> str:
 
     pieces, size = [], 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pypdf warns of what it repairs
+        warnings.simplefilter("ignore")  # pypdf warns of repairs
         for page in PdfReader(io.BytesIO(base64.b64decode(content))).pages:
             pieces.append(page.extract_text())
             size += len(pieces[-1])

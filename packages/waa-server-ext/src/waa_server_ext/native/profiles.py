@@ -1,4 +1,4 @@
-"""Where Chromium browsers keep their state on each system, and how it is read."""
+"""The places where Chromium browsers keep their state on each system, and reading it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from waa_server_ext.native.databases import open_read_only, rows_of
 from waa_server_ext.native.refusals import check_size, or_else
 
 Location = tuple[str, tuple[str, ...]]
-"""An environment variable of the VM, and what is joined to its value."""
+"""An environment variable of the VM, and the path parts below its value."""
 
 FONT_SIZES = {"default_fixed_font_size": 13, "default_font_size": 16}
-"""Of web pages, where a profile says none."""
+"""The font sizes of web pages if a profile does not set them."""
 
 
 class UnsupportedSystemError(Exception):
-    """It is not known where a program keeps its files on the VM's operating system."""
+    """The place of a program's files on the VM's operating system is unknown."""
 
 
 def locate(env: EvaluationContext, places: Mapping[str, Location]) -> str:
-    """Return the path of a file of the VM; by system, as `os.path.join` makes it there.
+    """Return the path of a file of the VM, joined by the rules of its system.
 
     Raises:
-        UnsupportedSystemError: It is kept nowhere on that system.
+        UnsupportedSystemError: No place is known on that system.
     """
     system = env.platform
     if system not in places:
@@ -37,7 +37,7 @@ def locate(env: EvaluationContext, places: Mapping[str, Location]) -> str:
 
 
 def preferences(env: EvaluationContext, path: str) -> Any:
-    """Return a JSON file of a profile; raises where it is absent or no JSON."""
+    """Return a JSON file of a profile; raise if it is absent or not JSON."""
     content = env.file(path)
     if content is None:
         raise TypeError("the VM has no such file, or it is locked")
@@ -47,7 +47,7 @@ def preferences(env: EvaluationContext, path: str) -> Any:
 def preference(
     env: EvaluationContext, places: Mapping[str, Location], pick: Callable[[Any], Any], default: Any
 ) -> Any:
-    """Return what `pick` finds in the JSON file at `places`; `default` where anything fails."""
+    """Return the result of `pick` on the JSON file at `places`; `default` if anything fails."""
     path = locate(env, places)
     return or_else(default, lambda: pick(preferences(env, path)))
 
@@ -59,7 +59,7 @@ def bookmark_roots(env: EvaluationContext, places: Mapping[str, Location]) -> An
 
 
 def history_of(on_windows: tuple[str, ...], on_mac: str, on_linux: str) -> dict[str, Location]:
-    """Return where a browser keeps its history, by the folders of its profiles."""
+    """Return the places of a browser's history, from the folders of its profiles."""
     return {
         "Windows": ("USERPROFILE", ("AppData", "Local", *on_windows, "Default", "History")),
         "Darwin": (
@@ -72,10 +72,10 @@ def history_of(on_windows: tuple[str, ...], on_mac: str, on_linux: str) -> dict[
 def cookie_path(
     env: EvaluationContext, config: Mapping[str, Any], places: Mapping[str, Location]
 ) -> str:
-    """Return the path of the cookie store, in the `user_data_dir` of `config` where it has one.
+    """Return the path of the cookie store, in the `user_data_dir` of `config` if it has one.
 
     Raises:
-        AssertionError: As vanilla: the folder could end the string that it is put into.
+        AssertionError: As in vanilla: the folder could close the string that it is inserted into.
     """
     if "user_data_dir" not in config:
         return locate(env, places)
@@ -88,14 +88,14 @@ def cookie_path(
 
 
 def visited(env: EvaluationContext, path: str, dest: str) -> list[Any] | None:
-    """Return the history (URL, title, time) of a profile; None where it cannot be read."""
+    """Return the history (URL, title, time) of a profile; None if it cannot be read."""
     return or_else(
         None, _rows, env, path, dest, "urls", "SELECT url, title, last_visit_time FROM urls"
     )
 
 
 def cookies(env: EvaluationContext, path: str, dest: str) -> list[Any] | None:
-    """Return the cookies of a profile; None where they cannot be read."""
+    """Return the cookies of a profile; None if they cannot be read."""
     return or_else(None, _rows, env, path, dest, "cookies", "SELECT * FROM cookies")
 
 

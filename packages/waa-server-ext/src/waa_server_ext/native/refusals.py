@@ -1,6 +1,6 @@
-"""What may not be taken from a VM, and the one place where a parser's exceptions are swallowed.
+"""Limits on files from a VM, and the one place that swallows a parser's exceptions.
 
-Everything that comes from the VM is hostile until shown otherwise. A refusal is never a score: it
+Everything from the VM is hostile until shown otherwise. A refusal is never a score: it
 passes through every place where vanilla turns an exception into a zero.
 """
 
@@ -15,18 +15,18 @@ from typing import Any, TypeVar
 from bench_core.errors import EvaluationError, InputError
 
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
-"""Of a file that is parsed, and of one part of an archive."""
+"""The limit for a parsed file, and for one part of an archive."""
 
 MAX_ARCHIVE_BYTES = 256 * 1024 * 1024
-"""Of all parts of an archive, unpacked."""
+"""The limit for all unpacked parts of an archive."""
 
 MAX_MARKUP_BYTES = 48 * 1024 * 1024
-"""Of the XML of an office document, unpacked; a tree of it takes some ten times as much."""
+"""The limit for the unpacked XML of an office document; its tree takes some ten times as much."""
 
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 
 MAX_IMAGE_PIXELS = 40_000_000
-"""A 5K screen has 15 million."""
+"""For comparison: a 5K screen has 15 million."""
 
 _MAX_MEMBERS = 10_000
 _METHODS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 9: "deflate64", 93: "Zstandard"}
@@ -38,7 +38,7 @@ Value = TypeVar("Value")
 
 
 class RefusedFileError(EvaluationError):
-    """A file is too large or too dangerous to look into."""
+    """A file is too large or too dangerous to open."""
 
     def __init__(self, file: str, reason: str) -> None:
         self.file = file
@@ -47,25 +47,25 @@ class RefusedFileError(EvaluationError):
 
 
 NOT_SWALLOWED = (EvaluationError, InputError, MemoryError)
-"""What says that there is no score; everything else means to vanilla what it means."""
+"""The errors that leave a task without a score; all others keep their meaning in vanilla."""
 
 
 def or_else(default: Value, function: Callable[..., Any], *args: Any) -> Value | Any:
-    """Return what `function` returns, and `default` where it raises what vanilla swallows."""
+    """Return `function`'s result, or `default` if it raises an error that vanilla swallows."""
     try:
         return function(*args)
     except NOT_SWALLOWED:
         raise
-    except Exception:  # noqa: BLE001  # a border: parsers raise whatever they like on broken files
+    except Exception:  # noqa: BLE001  # a border: parsers raise anything on broken files
         return default
 
 
 def check_size(path: str | Path, limit: int = MAX_DOCUMENT_BYTES) -> str:
-    """Return `path` where the file may be parsed.
+    """Return `path` if the file is small enough to parse.
 
     Raises:
         RefusedFileError: It is larger than `limit` bytes.
-        OSError: It is not there.
+        OSError: The file does not exist.
     """
     size = Path(path).stat().st_size
     if size > limit:
@@ -74,13 +74,13 @@ def check_size(path: str | Path, limit: int = MAX_DOCUMENT_BYTES) -> str:
 
 
 def check_archive(path: str | Path, *, markup: bool = True) -> str:
-    """Return `path` where the ZIP archive may be unpacked: neither a bomb nor one with entities.
+    """Return `path` if the ZIP archive is safe to unpack: not a bomb, and without entities.
 
-    What it declares bounds what comes out: `zipfile` reads no further.
+    The declared sizes bound the output, because `zipfile` does not read further.
 
     Raises:
-        RefusedFileError: It may not.
-        zipfile.BadZipFile: It is none.
+        RefusedFileError: The archive is not safe.
+        zipfile.BadZipFile: The file is not a ZIP archive.
     """
     name = Path(check_size(path)).name
     with zipfile.ZipFile(path) as archive:
@@ -101,7 +101,7 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_DOCUMENT_B
 
     Raises:
         RefusedFileError: It is larger than `limit` bytes.
-        KeyError: There is none of that name.
+        KeyError: The archive does not have a part of that name.
     """
     info = archive.getinfo(name)
     if info.file_size > limit:
@@ -110,11 +110,11 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_DOCUMENT_B
 
 
 def parse_xml(name: str, data: bytes | str) -> Any:
-    """Return the root of what the VM sent as XML.
+    """Parse XML from the VM and return its root.
 
     Raises:
         RefusedFileError: It declares a document type: entities may grow without end.
-        xml.etree.ElementTree.ParseError: It is none.
+        xml.etree.ElementTree.ParseError: It is not XML.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
@@ -126,10 +126,10 @@ def parse_xml(name: str, data: bytes | str) -> Any:
 
 
 def refuse_doctype(name: str, tree: Any) -> None:
-    """Refuse what lxml has parsed, entities left alone, where it declares a document type.
+    """Refuse a tree that lxml parsed without resolving entities if it declares a document type.
 
     Raises:
-        RefusedFileError: It does.
+        RefusedFileError: It declares one.
     """
     if tree.getroottree().docinfo.doctype:
         raise _doctype_refusal(name)
@@ -140,7 +140,7 @@ def _doctype_refusal(name: str) -> RefusedFileError:
 
 
 def _check_packing(name: str, infos: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """`zipfile` reserves what a part declares, and unpacks these methods without a limit."""
+    """Refuse parts whose declared size or method is dangerous to `zipfile`."""
     for info in infos:
         if info.compress_size > size:
             raise RefusedFileError(
@@ -159,7 +159,7 @@ def _check_total(name: str, size: int, limit: int) -> None:
 def _check_markup(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
     """Refuse entities and endless tags.
 
-    openpyxl feeds a part to expat piece by piece, which starts again at the tag with every piece.
+    openpyxl feeds a part to expat in pieces, and expat restarts an open tag with every piece.
     """
     try:
         with archive.open(info) as part:
@@ -169,12 +169,12 @@ def _check_markup(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
                 plain_pieces = 0 if b"<" in piece or b">" in piece else plain_pieces + 1
                 piece = part.read(_PIECE)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, ValueError, EOFError):
-        return  # damaged or encrypted: the parser says what that means
+        return  # damaged or encrypted: the parser decides what follows
     except Exception as error:
         if type(error).__module__ == "zlib":
             return
         raise
-    # a document type stands before the first element, so the start of a part is enough
+    # a document type precedes the first element, so the start of a part is enough
     if _DOCTYPE.search(head):
         raise RefusedFileError(name, f"{info.filename} declares a document type or entities")
     if plain_pieces == _MAX_PLAIN_PIECES:

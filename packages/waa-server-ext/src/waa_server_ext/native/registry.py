@@ -1,8 +1,8 @@
 """Every getter and metric by name, with the declaration that documents it.
 
-A function declares itself where it is written; nothing is ever looked up by `getattr` on what a
-task says. A rule that differs between trees, or whose known mistake can be mended, has one function
-per fidelity; where a fidelity has none of its own, V2's holds.
+A function declares itself at its definition; a name from a task is never looked up by `getattr`. A
+rule that differs between trees, or whose known mistake can be corrected, has one function per
+fidelity; a fidelity without its own uses V2's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "explorer": ("LnkParse3", "py7zr"),
     "accessibility": ("cssselect", "lxml", "rapidfuzz"),
 }
-"""What each extra installs, by import name."""
+"""The modules that each extra installs, by import name."""
 
 _AREAS = (
     "chrome",
@@ -58,17 +58,17 @@ _AREAS = (
 
 @dataclass(frozen=True)
 class EvaluatorDeclaration:
-    """What is known of one getter or metric.
+    """The description of one getter or metric.
 
     Attributes:
-        area: The module it lives in: what it looks at.
+        area: The module it is defined in, named after the program or format it examines.
         summary: One sentence.
-        extra: The extra of waa-server-ext it needs; None for none.
+        extra: The extra of waa-server-ext it needs, if any.
         needs: The modules of that extra it imports.
-        failure: What it gives when what it looks at is absent or unreadable.
+        failure: Its result if its input is absent or unreadable.
         notes: Known oddities that are reproduced.
-        variants: Fidelity to how it differs from V2 there.
-        source: The upstream file whose behaviour it reproduces.
+        variants: Fidelity to its difference from V2.
+        source: The upstream file whose behavior it reproduces.
     """
 
     name: str
@@ -89,14 +89,14 @@ class EvaluatorDeclaration:
         return tuple(name for name in self.needs if importlib.util.find_spec(name) is None)
 
     def bind(self, fidelity: Fidelity) -> Callable[..., Any]:
-        """Return the function to call; one that raises `MissingExtraError` where its extra is absent."""
+        """Return the function to call; one that raises `MissingExtraError` if its extra is absent."""
         function = self.functions.get(fidelity, self.function)
         if missing := self.missing():
             return functools.partial(_refuse, self, missing[0])
         return function
 
     def differs(self, fidelity: Fidelity, how: str) -> Callable[..., Any]:
-        """Return a decorator that registers what this does instead under a fidelity."""
+        """Return a decorator that registers the function to use instead under a fidelity."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self.functions[fidelity] = function
@@ -114,7 +114,7 @@ def getter(
 ) -> Callable[[Callable[..., Any]], EvaluatorDeclaration]:
     """Declare a function `(env, config) -> value` as the getter of its name.
 
-    Its docstring has a paragraph `Fails as:` and, for what is reproduced on purpose, `Oddities:`.
+    Its docstring has a paragraph `Fails as:` and, for deliberately reproduced quirks, `Oddities:`.
     """
     return functools.partial(_declare, "getter", source=f"getters/{source}", needs=needs)
 
@@ -130,7 +130,7 @@ def find(kind: Kind, name: str) -> EvaluatorDeclaration:
     """Return a declaration.
 
     Raises:
-        AttributeError: There is none of that name; vanilla raises the same.
+        AttributeError: The name is unknown; vanilla raises the same.
     """
     try:
         return declared(kind)[name]
@@ -150,7 +150,7 @@ def declared(kind: Kind) -> dict[str, EvaluatorDeclaration]:
 
 @functools.cache
 def missing_parts() -> dict[str, str]:
-    """Return the getters and metrics that lack an extra here, each with what adds it."""
+    """Return the getters and metrics that lack an extra here, each with the command that adds it."""
     return {
         each.name: f"needs {missing[0]}: `{pip_install(f'waa-server-ext[{each.extra}]')}` adds it"
         for each in (*declared("getter").values(), *declared("metric").values())

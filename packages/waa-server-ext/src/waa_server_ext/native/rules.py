@@ -1,4 +1,4 @@
-"""What a task expects, as it stands in the task, and comparisons of plain values."""
+"""The expected values that tasks contain, and comparisons of plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SATURDAY, _SUNDAY, _FRIDAY = 5, 6, 4
 
 @getter("misc.py")
 def rule(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
-    """The task's `rules`, whole, as they stand there.
+    """The task's `rules`, whole and unchanged.
 
     Fails as: KeyError without `rules`.
     """
@@ -33,7 +33,7 @@ def rule(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 
 @getter("misc.py")
 def rule_relativeTime(env: EvaluationContext, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
-    """The task's `rules` with words such as `next Monday` made dates of today.
+    """The task's `rules` with words such as `next Monday` replaced by dates, counted from today.
 
     Fails as: KeyError for a time it does not know.
 
@@ -66,7 +66,7 @@ def time_diff_range(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
     """Whether the result equals `expected`, as Python compares: True equals 1.
 
-    Fails as: 0.0 for an unequal value, None too.
+    Fails as: 0.0 for an unequal value, including None.
     """
     expected = rules["expected"]
     refuse_half_characters(result, expected)
@@ -77,7 +77,7 @@ def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
 def fuzzy_match(result: Any, rules: Mapping[str, Any]) -> float:
     """How similar two strings are, from 0 to 1; no threshold.
 
-    Fails as: TypeError for what is no string.
+    Fails as: TypeError for anything but a string.
     """
     from rapidfuzz import fuzz
 
@@ -130,7 +130,7 @@ def check_include_exclude(result: str | None, rules: Mapping[str, Any]) -> float
 def check_direct_json_object(result: Any, rules: Mapping[str, Any]) -> float:
     """Whether an object has the expected values under the expected keys.
 
-    Fails as: 0.0 for None and for what is no JSON object; a string that is no JSON raises.
+    Fails as: 0.0 for None and for other JSON than an object; a string that is not JSON raises.
 
     Oddities: Only the expected keys are compared. Apostrophes in a string become quotation marks.
     """
@@ -160,19 +160,19 @@ def infeasible() -> None:
 
 
 def refuse_half_characters(*values: Any) -> None:
-    """Raise where vanilla does because it prints values: half a character cannot be written.
+    """Raise on a lone surrogate, as vanilla does, because it prints values and cannot encode one.
 
-    In WAA's container, as wherever Python runs in the locale C.UTF-8, single bytes can.
+    In the locale C.UTF-8, as in WAA's container, Python can print surrogates that stand for single bytes.
 
     Raises:
-        UnicodeEncodeError: A value is text with half a character.
+        UnicodeEncodeError: A value is text with such a surrogate.
     """
     for value in values:
         str(value).encode("utf-8", "surrogateescape")
 
 
 def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:
-    """Whether a value satisfies `{"method": ..., "ref": ...}` as JSON, cell and sheet rules write it."""
+    """Whether a value satisfies `{"method": ..., "ref": ...}`, the form of JSON, cell and sheet rules."""
     method, ref = rule["method"], rule.get("ref")
     if method.startswith("re"):
         flags = re.RegexFlag(0)
@@ -186,7 +186,7 @@ def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:
     if method.startswith("range."):
         return _in_range(value, rule["ref"], method[6], method[7])
     if method == "spreadsheet_range":
-        # Whether a range of cells has all of the first limit and nothing outside the second
+        # Whether a range of cells contains all of the first limit and nothing outside the second
         limits = rule["ref"]
         from openpyxl.worksheet.cell_range import MultiCellRange
 

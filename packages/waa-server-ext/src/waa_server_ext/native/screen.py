@@ -22,14 +22,14 @@ _NAMESPACES = {
     "val": "uri:deskat:value.at-spi.gnome.org",
     "act": "uri:deskat:action.at-spi.gnome.org",
 }
-"""Of the accessibility tree; see section A.4 of the server's protocol."""
+"""XML namespaces of the accessibility tree; see section A.4 of the server's protocol."""
 
 
 @getter("info.py")
 def vm_screen_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Width and height of the screen in pixels.
 
-    Fails as: None where the VM fails.
+    Fails as: None if the VM fails.
     """
     answer = env.vm.post("/screen_size")
     return answer.json() if answer.status == _OK else None
@@ -39,7 +39,7 @@ def vm_screen_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def vm_window_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Width and height of a window in pixels.
 
-    Fails as: None where the VM fails: always on Windows.
+    Fails as: None if the VM fails, which it always does on Windows.
     """
     answer = env.vm.post("/window_size", form={"app_class_name": config["app_class_name"]})
     return answer.json() if answer.status == _OK else None
@@ -49,7 +49,7 @@ def vm_window_size(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def vm_wallpaper(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """The wallpaper, fetched; its local path.
 
-    Fails as: TypeError where the VM has none.
+    Fails as: TypeError if the VM has none.
     """
     path = env.scratch_path(config["dest"])
     answer = env.vm.post("/wallpaper")
@@ -72,9 +72,9 @@ def list_directory(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def accessibility_tree(env: EvaluationContext, *_: Any) -> Any:
     """The accessibility tree as XML.
 
-    Fails as: None where the VM fails.
+    Fails as: None if the VM fails.
 
-    Oddities: Asks for no backend, which is win32 on Windows.
+    Oddities: Does not name a backend, which means win32 on Windows.
     """
     return env.accessibility(None)
 
@@ -83,7 +83,7 @@ def accessibility_tree(env: EvaluationContext, *_: Any) -> Any:
 def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) -> float:
     """How well elements chosen by XPath or CSS have the expected text: a product over all rules.
 
-    Fails as: 0.0 where nothing is selected.
+    Fails as: 0.0 if nothing is selected.
     """
     from lxml import etree
 

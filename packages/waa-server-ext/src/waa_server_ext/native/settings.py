@@ -25,14 +25,14 @@ _TIME_ZONE = (
 )
 _ENABLED_AT, _START_AT, _END_AT = 24, 28, 33
 _NO_SCHEDULE = 202
-"""The byte at the start hour where the night light follows the sun."""
+"""The byte in place of the start hour if the night light follows the sun."""
 
 
 @getter("settings.py")
 def night_light_state(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """Whether the night light is on: False, `[True]`, or `[True, from, to]` with a schedule.
 
-    Fails as: raises where the value is absent, which counts as zero.
+    Fails as: raises if the value is absent, which counts as zero.
     """
     data = env.registry(_NIGHT_LIGHT, "Data")["output"].split("\n")
     if data[_ENABLED_AT] != "1":
@@ -51,7 +51,7 @@ def night_light_state(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 def storage_sense_run_frequency(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
     """How often Storage Sense runs, in days, as a string.
 
-    Fails as: None where Storage Sense is off.
+    Fails as: None if Storage Sense is off.
     """
     enabled = env.registry(_STORAGE, "01")
     if enabled["status"] != "success" or enabled["output"] != "1\n":
@@ -73,7 +73,7 @@ def system_timezone(env: EvaluationContext, config: Mapping[str, Any]) -> str:
 def desktop_background(env: EvaluationContext, config: Mapping[str, Any]) -> str:
     """Whether the desktop has a plain colour: the strings 'True' and 'False'.
 
-    Fails as: raises where the VM fails, which counts as zero.
+    Fails as: raises if the VM fails, which counts as zero.
     """
     path = env.registry(r"HKCU:Control Panel\Desktop", "WallPaper")["output"].replace("\n", "")
     return str(path == "")
@@ -83,7 +83,7 @@ def desktop_background(env: EvaluationContext, config: Mapping[str, Any]) -> str
 def system_notifications(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
     """Whether notifications are off: 'True' and 'False', None for a value that is neither.
 
-    Fails as: 'False' where the value is absent.
+    Fails as: 'False' if the value is absent.
     """
     key = r"HKCU:Software\Microsoft\Windows\CurrentVersion\PushNotifications"
     answer = env.registry(key, "ToastEnabled")
@@ -105,9 +105,9 @@ def default_browser(env: EvaluationContext, config: Mapping[str, Any]) -> str:
 def active_hours_of_user_to_not_interrupt_for_windows_updates(
     env: EvaluationContext, config: Mapping[str, Any]
 ) -> Any:
-    """From when to when updates do not restart Windows.
+    """The hours in which updates do not restart Windows, from and to.
 
-    Fails as: raises where a value is absent, which counts as zero.
+    Fails as: raises if a value is absent, which counts as zero.
     """
     answers = [env.registry(_ACTIVE_HOURS, f"ActiveHours{edge}") for edge in ("Start", "End")]
     hours = [_clock(int(answer["output"].split("\n")[0]), 0) for answer in answers]

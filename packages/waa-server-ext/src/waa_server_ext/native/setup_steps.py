@@ -1,7 +1,7 @@
-"""Set-up and postconfig steps: what a task has done to the VM before it starts and before it is scored.
+"""Setup and postconfig steps: a task's changes to the VM before it starts and before it is scored.
 
-The names and parameters are those of upstream's `SetupController`. What the VM refuses is noted and
-passed over; what the task itself has wrong raises.
+The names and parameters are those of upstream's `SetupController`. Refusals of the VM are noted and
+skipped; mistakes in the task itself raise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from waa_server_ext.native.edge import HISTORY as EDGE_HISTORY
 from waa_server_ext.native.profiles import Location, locate
 from waa_server_ext.vm.client import VmResponse, VmTransportError
 
-# upstream's numbers, but for the most repeats: it would go on for ever
+# upstream's numbers, except for the most repeats: upstream has no limit
 _REPEAT_PAUSE_S = 0.3
 _OPENED_PAUSE_S = 2.0
 _MAX_FAILURES = 5
@@ -29,12 +29,12 @@ _MAX_REPEATS = 200
 _DOWNLOAD_TRIES = 3
 _HISTORY_START = datetime(1601, 1, 1)  # noqa: DTZ001  # Chromium counts local microseconds from here
 _TYPED_LINK = 805306368
-"""Chromium's transition code that upstream writes for a visit."""
+"""The transition code that upstream writes for a visit: a typed address, in Chromium."""
 
 
 @dataclass
 class StepFault:
-    """What the VM refused during one step; empty where it went well."""
+    """The VM's refusals during one step; empty if it went well."""
 
     refused: list[str] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ def run_steps(env: EvaluationContext, steps: Sequence[Mapping[str, Any]]) -> Non
 
     Raises:
         KeyError: A step lacks `type` or `parameters`.
-        AssertionError: There is no step of that type.
+        AssertionError: A step's type does not exist.
         TypeError: Parameters are missing or too many.
     """
     for step in steps:
@@ -52,7 +52,7 @@ def run_steps(env: EvaluationContext, steps: Sequence[Mapping[str, Any]]) -> Non
 
 
 def run_step(env: EvaluationContext, step: Mapping[str, Any]) -> StepFault:
-    """Run one step; see `run_steps`. Returns what the VM refused."""
+    """Run one step; see `run_steps`. Return the VM's refusals."""
     kind, parameters = step["type"], step["parameters"]
     if kind not in STEPS:
         raise AssertionError(f"Setup controller cannot find init function _{kind}_setup")
@@ -67,7 +67,7 @@ class _Runner:
     fault: StepFault
 
     def post(self, endpoint: str, **body: Any) -> VmResponse | None:
-        """Ask the VM; a refusal or a failed transport is noted and None."""
+        """Send the VM a request; a refusal or a failed transport is noted and returned as None."""
         try:
             answer = self.env.vm.post(endpoint, **body)
         except VmTransportError as error:
@@ -79,7 +79,7 @@ class _Runner:
         return None
 
     def upload(self, path: str, content: bytes) -> None:
-        """Put a file on the VM."""
+        """Write a file to the VM."""
         name = posixpath.basename(path)
         self.post("/setup/upload", form={"file_path": path}, files={"file_data": (name, content)})
 
@@ -132,9 +132,9 @@ def _execute(
     shell: Any = False,  # a parameter of tasks
     until: Mapping[str, Any] | None = None,
 ) -> None:
-    """Run a command; with `until`, again and again until its outcome is as wanted."""
+    """Run a command; with `until`, repeat it until the outcome is as wanted."""
     _need(command, "Execute")
-    # cmd.exe knows no Stop-Process: upstream's step does nothing on Windows
+    # cmd.exe does not know Stop-Process: upstream's step has no effect on Windows
     if run.env.fidelity == "fixed" and list(command)[:1] == ["Stop-Process"]:
         run.env.note("fixed: Stop-Process is run by PowerShell, not by cmd.exe")
         command = ["powershell", "-Command", " ".join(command)]
@@ -263,7 +263,7 @@ def _write_history(
     places: Mapping[str, Location],
     browser: str,
 ) -> None:
-    """Make a history with these visits and put it in the place of the browser's."""
+    """Build a history of these visits and replace the browser's with it."""
     local = run.env.scratch_path("history_new.sqlite")
     local.unlink(missing_ok=True)
     with closing(sqlite3.connect(local)) as connection, connection:
@@ -283,7 +283,7 @@ def _write_history(
                 (page.lastrowid, stamp, _TYPED_LINK),
             )
     run.upload(locate(run.env, places), local.read_bytes())
-    # upstream does this on Windows too, where it fails without harm
+    # upstream does this on Windows too, where it fails harmlessly
     owner = f"sudo chown -R user:user /home/user/.config/{browser}/Default/History"
     _execute(run, [owner], shell=True)  # noqa: S604  # a parameter of the VM's endpoint
 

@@ -21,10 +21,10 @@ _ABSOLUTE = re.compile(r"\$([A-Z]{1,3})\$(\d+)(?::\$([A-Z]{1,3})\$(\d+))?")
 
 
 def cell_value(path: str, sheet: str, coordinate: str) -> Any:
-    """Return what a cell stores: a number, a text, or None for anything else.
+    """Return a cell's stored value: a number, a text, or None for anything else.
 
     Raises:
-        KeyError: There is no sheet of that name; sheets are found by their id, as upstream does.
+        KeyError: The sheet does not exist; sheets are found by their id, as upstream does.
     """
     try:
         with zipfile.ZipFile(check_archive(path)) as archive:
@@ -39,7 +39,7 @@ def parsed_sheet(archive: zipfile.ZipFile, sheet: str) -> Any:
     """Return the XML of a sheet, found by its id.
 
     Raises:
-        KeyError: There is none.
+        KeyError: The sheet does not exist.
     """
     workbook = _part(archive, "xl/workbook.xml")
     ids = {
@@ -51,11 +51,11 @@ def parsed_sheet(archive: zipfile.ZipFile, sheet: str) -> Any:
 
 
 def style_of(name: str, cell: Any, differential: Any = None) -> Any:
-    """Return one property of a cell, or of the style that a condition puts over it.
+    """Return one property of a cell, or of the style that a condition lays over it.
 
     Raises:
-        NotImplementedError: There is no property of that name.
-        AttributeError: The cell has no colour of its own.
+        NotImplementedError: The property is unknown.
+        AttributeError: The cell does not set a color itself.
     """
     styled = differential or cell
     if name in ("fill_type", "bgcolor", "fgcolor"):
@@ -77,7 +77,7 @@ def style_of(name: str, cell: Any, differential: Any = None) -> Any:
 
 
 def cell_styles(book: Any, sheet: str, path: str, rule: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the properties of every cell of a sheet; none for a sheet that is not there.
+    """Return the properties of every cell of a sheet; none if it does not exist.
 
     Raises:
         NotImplementedError: Conditional formatting of a kind that upstream does not know.
@@ -148,7 +148,7 @@ def _fill(name: str, styled: Any) -> Any:
 
 
 def _active(rule: Any, formatting: Any, worksheet: Any, path: str) -> list[Any]:
-    """Return the cells for which the condition holds."""
+    """Return the cells whose condition holds."""
     from openpyxl.utils import get_column_letter
 
     from waa_server_ext.native.formulas import compile_condition
@@ -171,7 +171,7 @@ def _active(rule: Any, formatting: Any, worksheet: Any, path: str) -> list[Any]:
 
 def _cells_of(area: Any) -> list[tuple[int, int]]:
     size = (area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1)
-    if size > 20_000:  # each is looked for in the sheet
+    if size > 20_000:  # each is searched for in the sheet
         raise RefusedFileError(str(area), "conditional formatting of too many cells")
     return list(area.cells)
 
@@ -182,7 +182,7 @@ def _fixed(path: str, sheet: str, match: tuple[str, str, str, str]) -> Any:
     from openpyxl.worksheet.cell_range import CellRange
 
     first_column, first_row, last_column, last_row = match
-    # upstream asks for the last cell even where there is none, which raises
+    # upstream asks for the last cell even if there is none, which raises
     area = CellRange(f"{first_column}{first_row}:{last_column}{last_row}")
     return [
         cell_value(path, sheet, f"{get_column_letter(column)}{row}")

@@ -16,20 +16,20 @@ _DIMENSION_PROPS = frozenset(
 
 
 def charts(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return each chart's properties by the cells it draws; none for a sheet that is not there."""
+    """Return each chart's properties by the cells it draws; none if the sheet does not exist."""
     worksheet = _sheet(book, sheet)
     if worksheet is None:
         return {}
     wanted = set(rule.get("chart_props", ()))
     found = {}
-    for chart in worksheet._charts:  # openpyxl keeps what it read only there
+    for chart in worksheet._charts:  # openpyxl exposes the charts it has read only here
         source = ";".join(f"{_cells(each.val)},{_cells(each.cat)}" for each in chart.series)
         found[source] = {name: read(chart) for name, read in _CHART_PROPS.items() if name in wanted}
     return found
 
 
 def pivots(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return each pivot table's properties by its source; none for a sheet that is not there."""
+    """Return each pivot table's properties by its source; none if the sheet does not exist."""
     worksheet = _sheet(book, sheet)
     if worksheet is None:
         return {}
@@ -38,7 +38,7 @@ def pivots(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, dict[str
 
 
 def filters(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sheet's filter and its order; nothing for a sheet that is not there."""
+    """Return a sheet's filter and its order; nothing if the sheet does not exist."""
     worksheet = _sheet(book, sheet)
     if worksheet is None:
         return {}
@@ -53,10 +53,10 @@ def filters(book: Any, sheet: str, rule: Mapping[str, Any]) -> dict[str, Any]:
 def dimensions(
     book: Any, sheet: str, kind: str, rule: Mapping[str, Any]
 ) -> dict[Any, dict[str, Any]]:
-    """Return properties of the rows or columns that have any of their own.
+    """Return properties of the rows or columns that set any themselves.
 
     Raises:
-        AttributeError: They have no property of that name.
+        AttributeError: Rows or columns do not have such a property.
     """
     worksheet = _sheet(book, sheet)
     if worksheet is None:
@@ -76,7 +76,7 @@ def _sheet(book: Any, sheet: str) -> Any:
 
 
 def _cells(data: Any) -> str:
-    """Return the cells that a series takes values or categories from."""
+    """Return the cells that a series takes its values or categories from."""
     for name in ("numRef", "strRef"):
         reference: Any = getattr(data, name, None)
         if reference is not None and hasattr(reference, "f"):
@@ -110,7 +110,7 @@ _CHART_PROPS: dict[str, Callable[[Any], Any]] = {
 
 
 def _pivot(pivot: Any, wanted: set[str]) -> tuple[str, dict[str, Any]]:
-    """Return source and properties; columns without items at the edges do not count."""
+    """Return source and properties; ignore columns without items at the edges."""
     items = [
         [(item.h, item.x) for item in each.items if item.x is not None]
         for each in pivot.pivotFields

@@ -1,9 +1,9 @@
-"""The values of a sheet as upstream compares them: what pandas' `read_excel` makes of them.
+"""The values of a sheet as upstream compares them: in the form that pandas' `read_excel` gives them.
 
 The first row names the columns. A column becomes whole numbers, numbers, booleans, dates or
-anything; text that is a number is a number, and certain words (`NA`, `null`, ...) are gaps. Two
-columns are equal only where both became the same, so that 1 and 1.0 may differ. Written after the
-observed behaviour of pandas 2, without its 60 MB.
+anything; text that is a number becomes one, and certain words (`NA`, `null`, ...) are gaps. Two
+columns are equal only if both became the same kind, so that 1 and 1.0 may differ. Written after the
+observed behavior of pandas 2, without its 60 MB.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class _NotNumericError(Exception):
 
 @dataclass(frozen=True)
 class Column:
-    """What a column became, and its values; gaps are NaN."""
+    """The kind of a column and its values; gaps are NaN."""
 
     kind: Kind
     values: tuple[Any, ...]
 
     def rounded(self, digits: int) -> Column:
-        """Return it with floating-point numbers rounded, halves to even."""
+        """Return the column with floating-point numbers rounded, halves to even."""
         if self.kind != "float":
             return self
         return Column("float", tuple(_round(value, digits) for value in self.values))
@@ -60,7 +60,7 @@ class SheetFrame:
     columns: tuple[Column, ...]
 
     def rounded(self, digits: int) -> SheetFrame:
-        """Return it with floating-point numbers rounded."""
+        """Return the sheet with floating-point numbers rounded."""
         return SheetFrame(self.names, tuple(column.rounded(digits) for column in self.columns))
 
     def equals(self, other: SheetFrame) -> bool:
@@ -75,12 +75,12 @@ def open_values(path: str) -> Any:
     """Open a workbook for its values as last computed.
 
     Raises:
-        RefusedFileError: It is a bomb.
+        RefusedFileError: Unpacking it would take too much.
     """
     from openpyxl import load_workbook
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of parts that it does not keep
+        warnings.simplefilter("ignore")  # openpyxl warns of parts that it drops
         return load_workbook(check_archive(path), read_only=True, data_only=True, keep_links=False)
 
 
@@ -88,7 +88,7 @@ def read_frame(book: Any, sheet: str) -> SheetFrame:
     """Return the values of a sheet.
 
     Raises:
-        KeyError: The workbook has none of that name.
+        KeyError: The sheet does not exist.
         RefusedFileError: It has too many cells.
     """
     if sheet not in [each.title for each in book.worksheets]:

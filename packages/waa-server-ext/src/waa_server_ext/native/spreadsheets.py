@@ -44,7 +44,7 @@ Pair = tuple[_Book, "_Book | None"]
 def compare_table(result: str | None, expected: str | None = None, **options: Any) -> float:
     """Whether two workbooks satisfy every rule of the task's `options`.
 
-    Fails as: 0.0 for None and a result that is no .xlsx; a damaged reference raises.
+    Fails as: 0.0 for None and a result that is not .xlsx; a damaged reference raises.
 
     Oddities: Rules: sheet_name, sheet_data, sheet_print, sheet_fuzzy, sparkline, chart, style,
     freeze, zoom, data_validation, row_props, col_props, filter, pivot_table, check_cell. Values
@@ -73,7 +73,7 @@ def compare_table(result: str | None, expected: str | None = None, **options: An
 def _open(path: str) -> _Book:
     from openpyxl import load_workbook
 
-    # Refuse merged cells and links over areas that openpyxl would fill cell by cell
+    # Refuse merged cells and links over large areas, which openpyxl would fill cell by cell
     from openpyxl.utils import range_boundaries
 
     with zipfile.ZipFile(check_archive(path)) as archive:
@@ -89,14 +89,14 @@ def _open(path: str) -> _Book:
             if total > _MAX_AREA:
                 raise RefusedFileError(Path(path).name, f"{name} merges or links {total} cells")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of parts that it does not keep
+        warnings.simplefilter("ignore")  # openpyxl warns of parts that it drops
         styled = load_workbook(path)
     values = open_values(path)
     return _Book(path, styled, values, [sheet.title for sheet in values.worksheets])
 
 
 def _locate(index: int | str, pair: Pair) -> tuple[Any, str]:
-    """Return the book that a sheet index means (`RI0`, `RNname`, `EI0`, `ENname`), and the name."""
+    """Return the book and the sheet's name for an index (`RI0`, `RNname`, `EI0`, `ENname`)."""
     ours, gold = pair
     if isinstance(index, int):
         return ours, _name_at(ours, index)
@@ -149,7 +149,7 @@ def _sheet_print(rule: Mapping[str, Any], pair: Pair) -> bool:
 
 
 def _printed(index: int | str, pair: Pair) -> list[str]:
-    """Return the lines of the CSV file beside the workbook, last first, as upstream has them."""
+    """Return the lines of the CSV file next to the workbook, last first, as upstream does."""
     book, name = _locate(index, pair)
     path = Path(book.path)
     lines = reversed(read_text(path.with_name(f"{path.stem}-{name}.csv")).splitlines())
@@ -266,7 +266,7 @@ def _check_cell(rule: Mapping[str, Any], pair: Pair) -> bool:
 
 
 def _by(read: Callable[..., Any]) -> Callable[[Mapping[str, Any], Pair], bool]:
-    """Return a rule that compares what `read(book, sheet, rule)` gives for both sheets."""
+    """Return a rule that compares the results of `read(book, sheet, rule)` for both sheets."""
 
     def compare(rule: Mapping[str, Any], pair: Pair) -> bool:
         sides = [_locate(rule[key], pair) for key in ("sheet_idx0", "sheet_idx1")]

@@ -129,15 +129,15 @@ def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> flo
 
 
 def active_url(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
-    """Return the URL in the address bar; None where there is no bar or it is empty."""
+    """Return the URL in the address bar; None if there is no bar or it is empty."""
     system = env.platform
     tree = env.accessibility("uia" if system == "Windows" else None)
-    # a tree that names its encoding is refused by upstream's parser, which counts as no tree
+    # upstream's parser refuses a tree that names its encoding, which counts as no tree
     if tree is None or _DECLARED_ENCODING.match(tree):
         return None
     if len(tree) > MAX_TEXT_BYTES:
         raise RefusedFileError("the accessibility tree", f"more than {MAX_TEXT_BYTES} characters")
-    # What is called address bar inside a Chromium window, in the order of the tree
+    # Elements called address bar inside a Chromium window, in the order of the tree
     root = parse_xml("the accessibility tree", tree)
     if system == "Windows":
         windows, tag = root.iter("chrome_widgetwin_1"), None

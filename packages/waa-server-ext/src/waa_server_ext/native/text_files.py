@@ -1,4 +1,4 @@
-"""Comparisons of text files that other benchmarks' tasks use and WAA's could."""
+"""Comparisons of text files that other benchmarks' tasks use and WAA's might."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOSE = 1e-4
 
 @metric("general.py")
 def check_list(result: str | None, rules: Mapping[str, Any]) -> float:
-    """Whether each pattern of `expect` is in some line and none of `unexpect` in any.
+    """Whether each pattern of `expect` is in some line and no pattern of `unexpect` in any.
 
     Fails as: 0.0 for None.
     """
@@ -36,7 +36,7 @@ def check_list(result: str | None, rules: Mapping[str, Any]) -> float:
 def file_contains(file_path: str | None, config: Mapping[str, Any]) -> float:
     """Whether a file has all the expected texts.
 
-    Fails as: 0.0, also for what is no text.
+    Fails as: 0.0, also for anything but text.
     """
     if not file_path:
         return 0.0
@@ -46,9 +46,9 @@ def file_contains(file_path: str | None, config: Mapping[str, Any]) -> float:
 
 @metric("general.py")
 def check_line_number(file_path: str | None, line_number: Mapping[str, Any]) -> float:
-    """Whether as many lines as expected have a time of day in them.
+    """Whether the expected number of lines contain a time of day.
 
-    Fails as: 0.0, also for what is no text.
+    Fails as: 0.0, also for anything but text.
     """
     if file_path is None or not Path(file_path).is_file():
         return 0.0
@@ -57,7 +57,7 @@ def check_line_number(file_path: str | None, line_number: Mapping[str, Any]) -> 
 
 @metric("vscode.py")
 def compare_result_files(src_path: str | None, tgt_path: str | None) -> float:
-    """Whether two files hold the same number or text; a number may stand in a sentence.
+    """Whether two files hold the same number or text; a number may be part of a sentence.
 
     Fails as: 0.0 for None.
     """
@@ -73,7 +73,7 @@ def compare_result_files(src_path: str | None, tgt_path: str | None) -> float:
 
 @metric("general.py")
 def compare_python_pure_text(py_file_path: str | None, gold_file_path: str | None) -> int:
-    """Whether two files are the same but for white space.
+    """Whether two files are the same except for white space.
 
     Fails as: 0 for None.
     """
@@ -85,7 +85,7 @@ def compare_python_pure_text(py_file_path: str | None, gold_file_path: str | Non
 
 @metric("general.py")
 def compare_terminal_and_txt(txt_file_path: str | None, terminal_output: str | None) -> int:
-    """Whether a file holds exactly what the terminal shows.
+    """Whether a file holds exactly the text that the terminal shows.
 
     Fails as: 0 for None.
     """

@@ -1,4 +1,4 @@
-"""When two URLs are the same page."""
+"""Whether two URLs are the same page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import urlparse, urlunparse
 
 
 def same_url(first: Any, second: Any) -> bool:
-    """Compare but for case of scheme and host, `www.`, a missing scheme and a lone slash.
+    """Compare URLs, ignoring the case of scheme and host, `www.`, a missing scheme and a lone slash.
 
     A URL without a scheme has its host in its path, so `a.com` and `http://a.com` differ.
 
     Raises:
-        ValueError: One cannot be a URL.
+        ValueError: One of them cannot be a URL.
     """
     if first is None or second is None:
         return bool(first == second)
@@ -21,7 +21,7 @@ def same_url(first: Any, second: Any) -> bool:
 
 
 def same_pages(expected: Sequence[Any], found: Sequence[Any]) -> bool:
-    """Whether as many pages are open as expected and each expected one is among them."""
+    """Whether as many pages are open as expected, including each expected one."""
     if len(expected) != len(found):
         return False
     return all(any(same_url(each, other) for other in found) for each in expected)

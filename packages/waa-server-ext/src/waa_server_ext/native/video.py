@@ -17,7 +17,7 @@ _HASH = 8
 
 
 def same(first: str | None, second: str | None, pictures: int, threshold: int) -> bool:
-    """Whether both end together and no more than `threshold` pictures differ by more bits than that."""
+    """Whether both end together and at most `threshold` pictures differ, each in more than `threshold` bits."""
     films = [_open(path) for path in (first, second)]
     different = 0
     for _ in range(pictures):
@@ -34,7 +34,7 @@ def same(first: str | None, second: str | None, pictures: int, threshold: int) -
 def _open(path: str | None) -> Any:
     import cv2
 
-    film: Any = cv2.VideoCapture(path)  # type: ignore[arg-type, unused-ignore]  # None reads nothing
+    film: Any = cv2.VideoCapture(path)  # type: ignore[arg-type, unused-ignore]  # opens as an empty film
     pixels = film.get(cv2.CAP_PROP_FRAME_WIDTH) * film.get(cv2.CAP_PROP_FRAME_HEIGHT)
     if pixels > MAX_IMAGE_PIXELS:
         raise EvaluationError(f"its pictures have {pixels:.0f} pixels")
@@ -44,8 +44,8 @@ def _open(path: str | None) -> Any:
 def _perceptual_hash(picture: Any) -> NDArray[np.bool_]:
     """Return which of the 64 lowest frequencies lie above their median.
 
-    Zauner 2010, as the package ImageHash computes it. Coefficients are rounded so that what cancels
-    out is zero, whatever the order of summation.
+    Zauner 2010, as the package ImageHash computes it. Coefficients are rounded so that terms which
+    cancel give zero in any order of summation.
     """
     from PIL import Image
 

@@ -29,7 +29,7 @@ def vlc_config(env: EvaluationContext, config: Mapping[str, Any]) -> str:
 
     Fails as: TypeError for an absent file, which counts as zero.
 
-    Oddities: On Windows the path of the user Docker, whoever is logged on.
+    Oddities: On Windows, always the path of the user Docker.
     """
     system = env.platform
     return _fetch(env, config, _WINDOWS if system == "Windows" else _ask(env, system))
@@ -148,7 +148,7 @@ def check_global_key_play_pause(actual_config_path: str, rule: Mapping[str, Any]
 def check_qt_slider_colours(actual_config_path: str, rule: Mapping[str, Any]) -> int | None:
     """Whether the volume slider has the colours, or dark ones.
 
-    Fails as: 0, also for colours that are no numbers; TypeError for None.
+    Fails as: 0, also for colors that are not numbers; TypeError for None.
 
     Oddities: Another rule type than `match` and `blackish` gives None, which counts as zero.
     """

@@ -1,5 +1,5 @@
-"""An interpreter of a subset of Python, for programs that were sent to a VM that is not real.
+"""An interpreter of a subset of Python, for programs sent to a VM that is not real.
 
-It knows an allow-list of syntax, types and methods; nothing is imported and no object of this process
-is reachable but those that it is given.
+It accepts an allow-list of syntax, types and methods; nothing is imported, and programs reach no
+objects of this process except those they are given.
 """

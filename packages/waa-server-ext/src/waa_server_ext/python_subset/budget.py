@@ -1,4 +1,4 @@
-"""What programs of the simulated desktop may use: steps, work, memory and processor time.
+"""Limits for programs of the simulated desktop: steps, work, memory and processor time.
 
 Work is counted before it is done, so that one operation on a large or often shared value ends the
 program and not the server. Programs that start programs share one budget.
@@ -17,13 +17,13 @@ from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, Callable_, 
 
 _MAX_STEPS = 300_000
 _MAX_WORK = 4_000_000
-"""Elements visited, of which Python compares or prints some twenty million a second."""
+"""Elements visited; Python compares or prints some twenty million of them a second."""
 _MAX_AT_ONCE = 1_500_000
 _MAX_MADE = 160 * 2**20
-"""Bytes of all values made, also of those that are gone: what lives cannot be more."""
+"""Bytes of all values ever made, including those freed since: live values cannot exceed it."""
 _MAX_DEPTH = 100  # Python hashes nested tuples without looking at the depth of its stack
 _MAX_KEY = 10_000
-_CPU_S = 3.0  # what none of the counts foresaw
+_CPU_S = 3.0  # catches costs that the counts miss
 _STEPS_BETWEEN = 256
 _SMALL = 64
 _DIGIT_BITS, _DIGITS_PER_UNIT = 30, 100
@@ -46,7 +46,7 @@ class Budget:
     @staticmethod
     @contextlib.contextmanager
     def shared() -> Iterator[Budget]:
-        """Give the budget of whatever runs around this, or a new one."""
+        """Give the budget of the surrounding run, or a new one."""
         budget = _current.get() or Budget()
         token = _current.set(budget)
         try:
@@ -56,18 +56,18 @@ class Budget:
 
     @staticmethod
     def look() -> None:
-        """Raise StopRunning where the time of what runs is over; without a budget nothing happens."""
+        """Raise StopRunning if the current run is out of time; do nothing without a budget."""
         budget = _current.get()
         if budget is not None:
             budget.check()
 
     @staticmethod
     def current() -> Budget:
-        """Return the budget of what runs; a new one outside of any."""
+        """Return the budget of the current run, or a new one outside of any."""
         return _current.get() or Budget()
 
     def check(self) -> None:
-        """Raise StopRunning where too much processor time has gone."""
+        """Raise StopRunning if too much processor time has been used."""
         if time.thread_time() > self._end:
             raise StopRunning("the program took too long")
 
@@ -92,7 +92,7 @@ class Budget:
             raise StopRunning("the program took too much memory")
 
     def weigh(self, *values: Any, limit: int = _MAX_AT_ONCE) -> None:
-        """Count what visiting every part of `values` costs, shared parts as often as they are met.
+        """Count the cost of visiting every part of `values`; shared parts count each time they are met.
 
         Raises:
             MemoryError: It is too much for one operation.
@@ -144,7 +144,7 @@ class Budget:
         return value
 
     def joined(self, parts: Iterable[str]) -> str:
-        """Return the parts as one text, not longer than a text may be."""
+        """Return the parts as one text, bounded by the largest allowed size."""
         held, kept = 0, []
         for part in parts:
             held += len(part)
@@ -155,7 +155,7 @@ class Budget:
         return made
 
     def call(self, function: Callable_, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the simulation, counting what goes in and what comes out."""
+        """Call a function of the simulation, counting its arguments and its result."""
         if function.cheap:
             for each in args:
                 self.key(each)
@@ -163,12 +163,12 @@ class Budget:
         owner = function.owner
         self.weigh(owner, *args, *kwargs.values())
         if isinstance(owner, (str, bytes)):
-            # Refuse what would make far more than it is given
+            # Refuse calls whose result would be far larger than their input
             if function.name in {"split", "rsplit", "splitlines"} and len(owner) > MAX_ITEMS:
                 raise MemoryError
             number = _length(args[0]) if function.name == "join" and args else None
             if number is not None:
-                # of a text each letter is a part
+                # the parts of a text are its letters
                 parts = [args[0]] if isinstance(args[0], (str, bytes)) else args[0]
                 whole = sum(len(each) for each in parts if isinstance(each, (str, bytes)))
                 if whole + len(owner) * number > MAX_SIZE:
@@ -183,7 +183,7 @@ class Budget:
 
     @staticmethod
     def calls_back(function: Callable_) -> bool:
-        """Return whether a function calls what it is given, so that each call is to be counted."""
+        """Return whether a function calls its arguments, so that each of these calls must be counted."""
         return function.name in _CALLING
 
 
@@ -197,7 +197,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _parts(value: Any) -> tuple[int, Iterable[Any]]:
-    """Return the work that a value itself is, and the values in it that are work of their own."""
+    """Return the work of visiting a value itself, and the contained values that are counted separately."""
     kind = type(value)
     units = 0
     inside: Iterable[Any] = ()

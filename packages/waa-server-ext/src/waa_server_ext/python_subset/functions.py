@@ -16,7 +16,7 @@ class Scope:
         self._global: set[str] = set()
 
     def get(self, name: str) -> Any:
-        """Return what a name stands for."""
+        """Return the value of a name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope._names:
@@ -25,7 +25,7 @@ class Scope:
         raise NameError(f"name {name!r} is not defined")
 
     def set(self, name: str, value: Any) -> None:
-        """Bind a name here, or in the outermost block where it was declared global."""
+        """Bind a name here, or in the outermost block if it was declared global."""
         scope = self
         if name in self._global:
             while scope._outer is not None:  # its own class
@@ -45,7 +45,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the program, with the defaults computed when it was defined."""
+    """A function of the program, with defaults computed at its definition."""
 
     name: str
     args: ast.arguments

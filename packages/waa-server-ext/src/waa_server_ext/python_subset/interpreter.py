@@ -26,7 +26,7 @@ from waa_server_ext.python_subset.values import (
 _MAX_DEPTH = 60
 _ITEM_BYTES = 100  # of a dictionary, more or less
 _MAX_SOURCE = 200_000
-# before 3.13, two threads that parse at once spoil the depth Python counts: SystemError
+# before 3.13, parsing in two threads at once corrupts Python's depth counter: SystemError
 _PARSING = threading.Lock()
 
 
@@ -44,10 +44,10 @@ class _ReturnValue(Exception):  # noqa: N818  # control flow
 
 
 class Interpreter:
-    """Runs source text; `modules` are what `import` finds, `names` what is there from the start.
+    """Runs source text; `import` finds `modules`, and `names` are defined from the start.
 
-    Whatever Python itself would raise is raised: SyntaxError, NameError, TypeError and so on. What
-    is Python but not simulated raises NotSimulatedError; a program that runs too long StopRunning.
+    Errors of Python itself are raised as usual: SyntaxError, NameError, TypeError and so on. Python
+    that is not simulated raises NotSimulatedError; a program that runs too long, StopRunning.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Interpreter:
                 tree = ast.parse(source, "<string>")
                 compile(
                     tree, "<string>", "exec"
-                )  # refuses what parsing does not, such as a lost `return`
+                )  # finds errors that parsing misses, such as a stray `return`
         except (MemoryError, RecursionError) as error:
             raise SyntaxError("too many nested parentheses") from error
         try:
@@ -476,7 +476,7 @@ class Interpreter:
         return Function(name, args, body, scope, defaults, keyword)
 
     def _plain(self, value: Any, *, counted: bool) -> Any:
-        """Give our own functions something they can call where a program passes a function."""
+        """Wrap a function that the program passes, so that our own functions can call it."""
         if isinstance(value, Function) or (counted and is_callable(value)):
             return lambda *args, **kwargs: self.call(value, list(args), kwargs)
         return value

@@ -1,4 +1,4 @@
-"""Python's operators, with bounds on what they make."""
+"""Python's operators, with bounds on their results."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def operate(op: ast.operator, left: Any, right: Any, budget: Budget) -> Any:
 
     Raises:
         OverflowError: The result would be too large.
-        MemoryError: The same, of a text or list.
-        NotSimulatedError: It is no operator of this interpreter.
+        MemoryError: The result, a text or a list, would be too large.
+        NotSimulatedError: This interpreter lacks the operator.
     """
     known = _BINARY.get(type(op))
     if known is None:
@@ -86,7 +86,7 @@ def _check_size(op: ast.operator, left: Any, right: Any) -> None:
 
 
 def as_load(target: ast.expr) -> ast.expr:
-    """Return what reads the place that an assignment writes."""
+    """Return the expression that reads the target of an assignment."""
     if isinstance(target, ast.Name):
         return ast.Name(target.id, ast.Load())
     if isinstance(target, ast.Attribute):

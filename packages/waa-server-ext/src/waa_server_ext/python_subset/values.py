@@ -1,4 +1,4 @@
-"""The values of an interpreted program: which attributes they have and which functions are there."""
+"""The values of an interpreted program: their readable attributes and the built-in functions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_SIZE = 4_000_000
-"""Characters that one text may have."""
+"""The most characters of one text."""
 
 MAX_ITEMS = 1_000_000
-"""Items that one list, tuple, set or dictionary may have."""
+"""The most items of one list, tuple, set or dictionary."""
 
 _ENCODINGS = frozenset(
     {"utf-8", "utf8", "utf-16", "utf-16-le", "ascii", "latin-1", "cp1252", "utf-8-sig"}
@@ -24,7 +24,7 @@ CONVERSIONS: dict[str | None, Callable[[Any], str]] = {"r": repr, "s": str, "a":
 
 
 class NotSimulatedError(Exception):
-    """The program is Python but uses what the simulation does not have."""
+    """The program is valid Python but uses something that is not simulated."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"not simulated: {what}")
@@ -35,7 +35,7 @@ class StopRunning(BaseException):  # not to be caught by programs
 
 
 class Callable_:  # noqa: N801  # Callable is the typing name
-    """A function of the simulation that programs may call; nothing else about it is reachable."""
+    """A function of the simulation that programs may call but not inspect."""
 
     __slots__ = ("_do", "cheap", "name", "owner")
 
@@ -43,8 +43,8 @@ class Callable_:  # noqa: N801  # Callable is the typing name
         self, name: str, do: Callable[..., Any], *, owner: Any = None, cheap: bool = False
     ) -> None:
         self.name = name
-        self.owner = owner  # the value whose method it is
-        self.cheap = cheap  # its work does not depend on how much its values hold
+        self.owner = owner  # of the method
+        self.cheap = cheap  # the cost does not depend on the size of its values
         self._do = do
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,7 +88,7 @@ class SimObject:
         """Set an attribute, such as `pyautogui.PAUSE`."""
         if name.startswith("_") or name in self._computed:
             raise AttributeError(f"attribute {name!r} of '{self.name}' is not writable")
-        # they outlive the program in WAA's own process
+        # in WAA's own process, attributes outlive the program
         if name not in self._values and len(self._values) >= _MAX_NAMES:
             raise MemoryError
         if (
@@ -112,7 +112,7 @@ class SimObject:
         return [name for name in (*self._values, *self._computed) if not name.startswith("_")]
 
     def iterate(self) -> list[Any]:
-        """Return what a loop over it gives."""
+        """Return the items of a loop over it."""
         if self._items is None:
             raise TypeError(f"'{self.name}' object is not iterable")
         return self._items()
@@ -147,15 +147,15 @@ _CHEAP: dict[type, frozenset[str]] = {
     dict: frozenset({"get", "pop", "setdefault"}),
     set: frozenset({"add", "discard", "remove"}),
 }
-"""Methods that look at one item, however many there are."""
+"""Methods that look at one item only, of however many."""
 _MAX_PADDING = 10_000
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Return an attribute a program may read.
+    """Return an attribute if a program may read it.
 
     Raises:
-        AttributeError: It has none of that name, or none that is reachable.
+        AttributeError: The value has no such attribute, or programs may not read it.
     """
     if isinstance(value, SimObject):
         return value.get(name)
@@ -185,7 +185,7 @@ def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _encoding(name: str) -> str:
-    # others take time that grows with the square of the text
+    # the time of other codecs grows with the square of the text
     if str(name).lower().replace("_", "-") not in _ENCODINGS:
         raise LookupError(f"unknown encoding: {str(name)[:40]}")
     return name
@@ -198,7 +198,7 @@ def _small(width: int) -> int:
 
 
 def _replaced(method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    # the longest it can get: every place between characters takes the new text
+    # the longest possible result: the new text at every place between characters
     if len(args) > 1 and isinstance(args[1], (str, bytes)):
         whole = getattr(method, "__self__", "")
         if (len(whole) + 1) * (len(args[1]) + 1) > 4 * MAX_SIZE:
@@ -207,7 +207,7 @@ def _replaced(method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 def formatted(value: Any, spec: str) -> str:
-    """Return a value in a format, with a width that is not absurd."""
+    """Return a value in a format, refusing absurd widths."""
     digits = "".join(char if char.isdigit() else " " for char in spec).split()
     if len(spec) > _MAX_FORMAT or any(len(number) > 3 for number in digits):  # widths below 1000
         raise ValueError("Invalid format specifier")
@@ -239,10 +239,10 @@ def _format(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
 
 
 def bounded(value: Any) -> Any:
-    """Return a value that is not too large.
+    """Return a value after checking its size.
 
     Raises:
-        MemoryError: It is.
+        MemoryError: It is too large.
     """
     if isinstance(value, (str, bytes)) and len(value) > MAX_SIZE:
         raise MemoryError
@@ -263,7 +263,7 @@ class FailSafeException(Exception):  # noqa: N818  # pyautogui's name
         )
 
 
-# What ends a thread of Python. It is never raised as itself, which would end the process that simulates.
+# Names of exceptions that end a Python thread. Raised as themselves, they would end the simulating process.
 _ENDING = ("BaseException", "GeneratorExit", "KeyboardInterrupt")
 _EXCEPTIONS: dict[str, type[Exception | SystemExit]] = {
     each.__name__: each
@@ -282,7 +282,7 @@ def exception_type(name: str) -> type[Exception | SystemExit] | None:
 
 
 def is_callable(value: Any) -> bool:
-    """Return whether a program may call it: only what we wrapped."""
+    """Return whether a program may call it; only wrapped functions qualify."""
     return isinstance(value, Callable_)
 
 
@@ -310,7 +310,7 @@ def _sum(value: Any, start: Any = 0) -> Any:
         isinstance(items, range) or all(isinstance(each, (int, float)) for each in items)
     )
     if not numbers and len(items) > _MAX_SUMMED:
-        raise MemoryError  # each sum of lists copies all before it
+        raise MemoryError  # adding lists copies the sum so far each time
     return bounded(sum(items, start))
 
 
@@ -350,7 +350,7 @@ def _type(value: Any) -> Any:
 
 
 def _int(value: Any = 0, base: Any = None) -> int:
-    if isinstance(value, (str, bytes)) and len(value) > 4000:  # what CPython allows
+    if isinstance(value, (str, bytes)) and len(value) > 4000:  # CPython's limit
         raise ValueError("Exceeds the limit for integer string conversion")
     return int(value) if base is None else int(value, base)
 

@@ -1,4 +1,4 @@
-"""`POST /evaluate` over HTTP: a Flask blueprint, and an application of its own."""
+"""`POST /evaluate` over HTTP: a Flask blueprint, and a standalone application."""
 
 import lazy_loader
 

@@ -25,7 +25,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (InputError, 400, "bad_request"),
     (BenchError, 500, "server"),
 )
-"""The first that fits says status and code; with `KeyRefusedError` the code is its refusal."""
+"""The first matching class gives status and code; for `KeyRefusedError` the code is its refusal."""
 
 
 def make_blueprint(
@@ -33,9 +33,9 @@ def make_blueprint(
 ) -> Blueprint:
     """Return the routes `/evaluate`, `/rescore`, `/setup`, `/health`, `/capabilities` and others.
 
-    Errors are answered here, whatever handlers the application has: WAA's own makes everything a 500.
-    With `inside_vm_server` a server that answers one request at a time is refused, because evaluators
-    ask it themselves.
+    Errors are answered here, whatever handlers the application has: WAA's own turns everything into a
+    500. With `inside_vm_server`, evaluation is refused if the server handles one request at a time, because
+    evaluators send requests to it themselves.
     """
     routes = Blueprint("waa_server_ext", __name__)
     routes.before_request(
@@ -95,7 +95,7 @@ def create_app(service: Service, *, token: str | None = None) -> Flask:
 def _body(most: int = MAX_BODY) -> bytes:
     if not request.is_json:
         raise InputError("send the body as Content-Type: application/json")
-    # inside WAA's server no limit is set on the application
+    # inside WAA's server, the application itself has no limit
     request.max_content_length = most
     return request.get_data()
 
@@ -113,7 +113,7 @@ def _refused(access: Access) -> ResponseReturnValue | None:
 
 
 def _refuse_single_thread() -> ResponseReturnValue | None:
-    """Refuse to evaluate where the server's one thread would wait for itself for ever."""
+    """Refuse to evaluate if the server's only thread would wait for itself forever."""
     if request.environ.get("wsgi.multithread", True):
         return None
     why = "this server has one thread, and evaluators may ask it themselves: start it threaded"

@@ -1,4 +1,4 @@
-"""Reading what clients send: bounded, checked, never trusted."""
+"""Reading clients' requests: bounded, checked, never trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BODY = 8 * 1024 * 1024
 """Bytes; the largest task has 20 kB, histories of code blocks may have more."""
 
 MAX_TRANSCRIPT = 128 * 1024 * 1024
-"""Bytes of a request that brings the bodies of a transcript along."""
+"""The most bytes of a request that contains the bodies of a transcript."""
 
 _MAX_KEY = 200
 _MAX_ACTIONS = 10_000
@@ -28,7 +28,7 @@ _OURS = frozenset({"transcript", "action_history", "agent_last_action", "idempot
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """One evaluation or set-up that a client wants."""
+    """One evaluation or setup that a client requests."""
 
     task: dict[str, Any]
     action_history: list[str]
@@ -37,14 +37,14 @@ class EvaluationRequest:
 
 
 def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
-    """Return what the body of `POST /evaluate` or `/setup` asks for.
+    """Parse the body of `POST /evaluate` or `/setup`.
 
     `{"task": {...} | "domain/stem", "action_history": [...], "idempotency_key": "..."}`, or a bare
-    task with `agent_last_action` beside its own fields.
+    task with `agent_last_action` among its own fields.
 
     Raises:
-        BadTaskError: Says what does not fit.
-        UnknownTaskError: There is no task of that name.
+        BadTaskError: Says which field does not fit.
+        UnknownTaskError: A task of that name does not exist.
     """
     return _request(_object(body), tasks)
 
@@ -52,11 +52,11 @@ def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
 def read_rescoring(
     body: bytes, tasks: TaskFolder | None
 ) -> tuple[EvaluationRequest, tuple[VmExchange, ...]]:
-    """Return what the body of `POST /rescore` asks for, and the transcript in it.
+    """Parse the body of `POST /rescore` into the request and its transcript.
 
     Raises:
-        BadTaskError: Says what does not fit.
-        UnknownTaskError: There is no task of that name.
+        BadTaskError: Says which field does not fit.
+        UnknownTaskError: A task of that name does not exist.
     """
     value = _object(body)
     return _request(value, tasks), _transcript(value.get("transcript"))
@@ -110,7 +110,7 @@ def _json(body: bytes) -> Any:
     try:
         check_size(body)
         value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # no text may hold half a character
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails on a lone surrogate
     except UnicodeEncodeError as error:
         raise BadTaskError("the body holds an escape that is half a character") from error
     except UnicodeDecodeError as error:

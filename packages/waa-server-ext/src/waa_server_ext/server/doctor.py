@@ -1,4 +1,4 @@
-"""The checks of `waa-server-ext doctor`: what scoring needs, and the traps of WAA's network."""
+"""The checks of `waa-server-ext doctor`: the prerequisites of scoring, and the traps of WAA's network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BROWSER = f"4 tasks are evaluated in the VM's browser, and 9 set up: publish it
 _WAIT_S = 5.0
 # stock images, images on newer dockurr/windows, and the VM itself
 _KNOWN_VMS = ("20.20.20.21", "172.30.0.2", "127.0.0.1")
-"""The VM from inside WAA's container: stock images; images on newer dockurr/windows; a forward."""
+"""The VM's address in WAA's container: stock images; images on newer dockurr/windows; a forward."""
 
 
 def checks(
@@ -33,7 +33,7 @@ def checks(
     tasks: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Check]:
-    """Yield the checks that fit what was given."""
+    """Yield the checks that apply to the given arguments."""
     yield Check("cache", lambda: _cache(settings.cache))
     if settings.checkout is not None:
         yield Check("evaluators", lambda: _evaluators(settings))
@@ -109,7 +109,7 @@ def _vm_server(vm: str) -> CheckResult:
 
 
 def _network_advice(host: str, reason: str) -> str:
-    """Return the way out that fits how the connection failed."""
+    """Return advice that fits the way the connection failed."""
     others = ", ".join(each for each in _KNOWN_VMS if each != host)
     if "no answer within" in reason or "Timeout" in reason:
         return (

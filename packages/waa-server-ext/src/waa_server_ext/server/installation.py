@@ -1,6 +1,6 @@
 """Installing `/evaluate` in WAA's own server: a block between two comments in its `main.py`, and back.
 
-The file is handled as bytes: after `uninstall` it is what it was, line endings included.
+The file is handled as bytes: `uninstall` restores it exactly, line endings included.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _BACKUP = ".before-waa-server-ext"
 
 
 class InstallError(InputError):
-    """The file is not one to install into, or not in the state the command expects."""
+    """The file cannot be installed into, or is not in the state that the command expects."""
 
 
 class InstallReport(Record):
-    """What was done to a file.
+    """The outcome of installing or uninstalling.
 
     Attributes:
-        changed: False where it was in the wanted state already.
-        backup: Where the file as it was before is kept.
+        changed: False if the file was in the wanted state already.
+        backup: The path of the original file's copy.
     """
 
     server: str
@@ -43,7 +43,7 @@ class InstallReport(Record):
 def install(server: Path, options: Mapping[str, Any]) -> InstallReport:
     """Add the block to `server`; `options` are the keywords of `waa_server_ext.server.mount.mount`.
 
-    A block that is there is replaced. The file before is kept beside it.
+    An existing block is replaced. A copy of the original file is kept next to it.
 
     Raises:
         InstallError: It is not WAA's server, or one that would answer one request at a time.
@@ -62,7 +62,7 @@ def install(server: Path, options: Mapping[str, Any]) -> InstallReport:
 
 
 def uninstall(server: Path) -> InstallReport:
-    """Remove the block from `server` and the backup beside it.
+    """Remove the block from `server` and the backup next to it.
 
     Raises:
         InstallError: The markers do not pair up.
@@ -110,7 +110,7 @@ def _with_block(plain: bytes, options: Mapping[str, Any]) -> bytes:
         _END,
     )
     block = b"".join(line + newline for line in lines)
-    # before the last one: what stands below it starts the server and does not return
+    # before the last `if __name__` block, which starts the server and does not return
     match = list(_MAIN.finditer(plain))[-1]
     return plain[: match.start()] + block + plain[match.start() :]
 

@@ -1,8 +1,8 @@
-"""What was started and what came of it, on the disk before an answer leaves.
+"""A journal of started evaluations and their answers, written to disk before an answer leaves.
 
-Evaluating changes the VM (it presses Ctrl+S, kills browsers), so one key is evaluated once. A line
-says that a key was started, another what its verdict was; both are synced. After a crash, a key
-that was started and has no verdict stays refused: how far it came is not known.
+Evaluating changes the VM (it presses Ctrl+S, kills browsers), so each key is evaluated once. One line
+records that a key was started, another its verdict; both are synced. After a crash, a key that was
+started without a verdict stays refused: nobody knows how far its evaluation got.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench_core.records.codec import decode_json
 from bench_core.run_folder import BadLine, set_aside_torn
 
 ANONYMOUS = "auto-"
-"""How keys begin that the server makes itself; no client asks for them again."""
+"""The prefix of keys that the server makes itself; clients never ask for these again."""
 
 Refusal = Literal["in_use", "other_body", "interrupted"]
 _WHY: dict[Refusal, str] = {
@@ -59,7 +59,7 @@ class KeyClaim:
 
 
 class EvaluationJournal:
-    """The one writer of `journal.jsonl` in `folder`; holds offsets in memory, not verdicts.
+    """The only writer of `journal.jsonl` in `folder`; keeps offsets in memory, not verdicts.
 
     Raises:
         InputError: Another server uses the folder, or the journal is damaged.
@@ -76,7 +76,7 @@ class EvaluationJournal:
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         try:
-            # what an earlier server left
+            # read the entries of earlier servers
             for start, line in _lines(self.path):
                 record = _parsed(line)
                 if record is None:
@@ -98,17 +98,17 @@ class EvaluationJournal:
             raise
 
     def claim(self, key: str, digest: str) -> KeyClaim:
-        """Take `key` for an evaluation of what `digest` stands for.
+        """Claim `key` for evaluating the request with this digest.
 
         Returns once the claim is on the disk.
 
         Raises:
-            KeyRefusedError: It is in use, was used for something else, or was interrupted.
+            KeyRefusedError: The key is in use, belongs to another request, or was interrupted.
         """
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
-                # synced before the VM is asked for anything: a crash from here on leaves the key refused
+                # synced before the VM is contacted: after a crash from here on, the key stays refused
                 self._write({"key": key, "digest": digest, "state": "started"})
                 self._entries[key] = _Entry(digest, "running")
                 return KeyClaim(key, digest)
@@ -137,7 +137,7 @@ class EvaluationJournal:
             self._set_entry(claim.key, _Entry(claim.digest, "done", line))
 
     def release(self, claim: KeyClaim) -> None:
-        """Give a key back of which nothing was evaluated: the VM answered nothing."""
+        """Give back a key whose evaluation never began, because the VM did not answer."""
         with self._lock:
             self._write({"key": claim.key, "digest": claim.digest, "state": "released"})
             self._entries.pop(claim.key, None)
@@ -155,7 +155,7 @@ class EvaluationJournal:
         self._file_lock.release()
 
     def _set_entry(self, key: str, entry: _Entry) -> None:
-        # such a key is never asked for again: memory need not grow with it
+        # such a key is never asked for again: forgetting it saves memory
         if key.startswith(ANONYMOUS):
             self._entries.pop(key, None)
         else:

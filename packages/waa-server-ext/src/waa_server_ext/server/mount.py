@@ -1,6 +1,6 @@
-"""What the installed block calls: `/evaluate` inside WAA's own server.
+"""The entry point of the installed block: `/evaluate` inside WAA's own server.
 
-Evaluators run in a process of their own here, too, so that neither their prints nor their crashes
+Here, too, evaluators run in a separate process, so that neither their output nor their crashes
 reach the server that controls the desktop. They start in the background: WAA's server is up at once.
 """
 
@@ -28,7 +28,7 @@ _START_S = 120.0  # importing vanilla's evaluators takes seconds, on a busy VM a
 
 
 class _NotReadyError(EnvironmentFaultError):
-    """The evaluators are not there yet, or will never be."""
+    """The evaluators have not started yet, or never will."""
 
 
 def mount(
@@ -44,10 +44,10 @@ def mount(
 ) -> None:
     """Add the routes to WAA's application.
 
-    Clients send the token in WAA_SERVER_TOKEN, or a new one in a file that WAA's server names. With
-    `reloader` the process that only watches files and serves nothing is left alone.
+    Clients send the token in WAA_SERVER_TOKEN, or a new one from a file that WAA's server names. With
+    `reloader`, nothing is done in the process that only watches files.
     """
-    # with debug=True the module is imported twice: by the process that watches files, and by the one that serves
+    # with debug=True the module is imported twice: by the process that watches files, and by the server
     if reloader and os.environ.get("WERKZEUG_RUN_MAIN") != "true":
         return
     folder = Path(cache).expanduser().resolve()

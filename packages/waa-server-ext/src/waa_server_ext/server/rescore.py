@@ -27,10 +27,10 @@ _TRIES = 50
 
 
 class Rescored(Record):
-    """A stored verdict beside the one its transcript gives now.
+    """A stored verdict and the one that its transcript gives now.
 
     Attributes:
-        missed: Calls that the transcript does not hold: another evaluator asks differently, and
+        missed: Calls missing from the transcript: another evaluator asks differently, and
             the new score is `None`.
     """
 
@@ -51,10 +51,10 @@ def rescore(
 ) -> Iterator[Rescored]:
     """Yield every verdict of the server whose cache is `cache`, scored again; or those of `keys`.
 
-    The journal is not changed; a server may run beside.
+    The journal is not changed; a server may run meanwhile.
 
     Raises:
-        InputError: There is no journal, it has no such key, or the evaluator cannot be made.
+        InputError: The journal or the key does not exist, or the evaluator cannot be made.
     """
     records = list(stored_verdicts(cache))
     known = {record["key"] for record in records}
@@ -84,7 +84,7 @@ def _again(
     except ValidationError as error:
         what = problems_of(error, Verdict)
         raise InputError(f"the stored verdict of {key!r} does not fit: {what}") from error
-    # Make what came from the web then the assets of now
+    # The downloads of that time become the assets of this one
     assert settings.assets is not None  # noqa: S101  # set just before
     store = AssetStore(settings.assets)
     for call in before.transcript:
@@ -100,10 +100,10 @@ def _again(
 
 @contextlib.contextmanager
 def replayed(transcript: Sequence[VmExchange], bodies: BodyStore) -> Iterator[ReplayVm]:
-    """Replay on a loopback address whose port 5000 is free: vanilla's code knows no other.
+    """Replay on a loopback address whose port 5000 is free: vanilla's code can use no other.
 
     Raises:
-        EnvironmentFaultError: None is free.
+        EnvironmentFaultError: No such address is free.
     """
     vm = _listening(transcript, bodies)
     try:

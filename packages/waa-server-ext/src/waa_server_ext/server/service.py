@@ -1,4 +1,4 @@
-"""One VM, one evaluator, one journal: what the routes do."""
+"""One VM, one evaluator, one journal: the work behind the routes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class VmUnreachableError(EnvironmentFaultError):
 
 
 class UnknownBodyError(InputError):
-    """No body is kept under `digest`."""
+    """No body is stored under `digest`."""
 
     def __init__(self, digest: str) -> None:
         self.digest = digest
@@ -45,7 +45,7 @@ class UnknownBodyError(InputError):
 
 
 class ServiceSettings(Record):
-    """What a server needs beside its evaluator.
+    """The settings of a server, besides its evaluator's.
 
     Attributes:
         vm: `host` or `host:port`.
@@ -62,7 +62,7 @@ class ServiceSettings(Record):
 
 
 class Service(Closing):
-    """Evaluates one request after the other and never the same one twice; a context manager.
+    """Evaluates one request after another and never the same one twice; a context manager.
 
     Closing it does not close the evaluator, which its maker closes.
     """
@@ -84,7 +84,7 @@ class Service(Closing):
 
         Raises:
             KeyRefusedError: See `EvaluationJournal.claim`.
-            VmUnreachableError: The VM answered nothing; the key may be used again.
+            VmUnreachableError: The VM did not answer; the key may be used again.
         """
         claim = self._journal.claim(request.key or f"{ANONYMOUS}{uuid.uuid4()}", request.digest)
         if claim.answer is not None:
@@ -95,7 +95,7 @@ class Service(Closing):
             self._journal.release(claim)
             raise
         except BenchError:
-            self._journal.release(claim)  # it was refused before the VM was asked
+            self._journal.release(claim)  # it was refused before the VM was contacted
             raise
         except BaseException:
             self._journal.abandon(claim)
@@ -107,9 +107,9 @@ class Service(Closing):
         return answer
 
     def rescore(self, request: EvaluationRequest, transcript: Sequence[VmExchange]) -> Verdict:
-        """Evaluate again on a VM that answers as `transcript` says; the real one is not asked.
+        """Evaluate again on a VM that answers from `transcript`; the real one is not contacted.
 
-        A call that the transcript does not hold fails in transport and leaves no score.
+        A call missing from the transcript fails in transport and leaves no score.
         """
         with self._turn, replayed(transcript, self._bodies) as vm:
             return self._evaluator.evaluate(
@@ -124,7 +124,7 @@ class Service(Closing):
         """Return a body that a transcript names by its digest.
 
         Raises:
-            UnknownBodyError: None is kept under this digest.
+            UnknownBodyError: No body is stored under this digest.
         """
         known = _DIGEST.fullmatch(digest) and self._bodies.load(
             Body(sha256=digest, size=0, file=digest)
@@ -134,7 +134,7 @@ class Service(Closing):
         return known
 
     def set_up(self, request: EvaluationRequest) -> SetupReport:
-        """Run the set-up steps of a task.
+        """Run the setup steps of a task.
 
         Raises:
             VmUnreachableError: Nothing was done.
@@ -146,7 +146,7 @@ class Service(Closing):
             )
 
     def health(self) -> dict[str, Any]:
-        """Return whether evaluator and VM are there."""
+        """Return whether evaluator and VM are available."""
         world, why = self._probe()
         reachable = world is not None
         described = self._description
@@ -172,7 +172,7 @@ class Service(Closing):
         }
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what the evaluator can score, by name."""
+        """Return the evaluator's capabilities, by name."""
         return {"version": __version__, **self._description.model_dump(mode="json")}
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class Service(Closing):
         return time.monotonic() + self.settings.timeout_s
 
     def _reach(self) -> None:
-        """Ask nothing of the VM, whose calls are recorded; only see that something listens."""
+        """See whether something listens, without a request: calls to the VM are recorded."""
         host, port = vm_address(self.settings.vm)
         try:
             socket.create_connection((host.strip("[]"), port), timeout=_REACH_S).close()
@@ -215,7 +215,7 @@ class Service(Closing):
             ) from error
 
     def _probe(self) -> tuple[World | None, str | None]:
-        """Return the VM's world, or `None` and why it does not answer."""
+        """Return the VM's world, or `None` and the reason why it does not answer."""
         token = self.settings.vm_token
         with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536, token=token) as http:
             try:

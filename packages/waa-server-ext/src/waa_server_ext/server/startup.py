@@ -72,7 +72,7 @@ def serve_forever(
     """Serve until a signal ends it.
 
     Raises:
-        InputError: Something given cannot be used.
+        InputError: An argument cannot be used.
     """
     from waa_server_ext.evaluation.asset_fetch import (
         hosts_of,
@@ -113,7 +113,7 @@ def serve_forever(
 def running_server(
     service: Service, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
 ) -> Iterator[LocalServer]:
-    """Serve `service` in a thread; its `port` says where.
+    """Serve `service` in a thread; see `port` of the yielded server.
 
     Raises:
         InputError: The address cannot be listened on.
@@ -159,5 +159,5 @@ def ended_by_signals() -> Iterator[threading.Event]:
 
 
 def _wait(stop: threading.Event) -> None:
-    while not stop.wait(0.5):  # a wait without end would not notice Ctrl-C on Windows
+    while not stop.wait(0.5):  # on Windows, a wait without a timeout would not notice Ctrl-C
         pass

@@ -1,4 +1,4 @@
-"""Bounds on what vanilla's code does: every HTTP call, every sleep, every file it writes.
+"""Bounds on vanilla's code: every HTTP call, every sleep, every file it writes.
 
 Vanilla calls `requests` without timeouts and sleeps as long as a task says. The seam is one level
 below both: the adapter that sends every request, and the name `time` in vanilla's own modules.
@@ -32,12 +32,12 @@ _CONNECT_S = 10.0
 
 
 class _RefusedRequestError(requests.exceptions.RequestException):
-    """A request that must not leave, or an answer that must not come in."""
+    """A request that must not leave, or an answer that must not be accepted."""
 
 
 @dataclass
 class RequestBounds:
-    """What one evaluation may do, and the record of what it did."""
+    """The limits of one evaluation, and the record of its calls."""
 
     settings: EvaluatorSettings
     vm: str
@@ -53,12 +53,12 @@ class RequestBounds:
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
     def faults(self) -> list[VmExchange]:
-        """Calls that got no answer: with one of them a score means nothing."""
+        """Calls without an answer: any of them makes a score meaningless."""
         return [each for each in self.record if each.error is not None]
 
 
 _current: list[RequestBounds] = []
-"""The evaluation that runs now; one at a time in a process."""
+"""The current evaluation; a process runs one at a time."""
 
 
 @contextlib.contextmanager
@@ -72,7 +72,7 @@ def bounded(bounds: RequestBounds) -> Iterator[RequestBounds]:
 
 
 def install_bounds(modules: Iterable[types.ModuleType]) -> None:
-    """Put the seams in place; once per process, after vanilla was imported."""
+    """Install the seams; once per process, after importing vanilla."""
     adapter: Any = HTTPAdapter
     original = adapter.send
 
@@ -104,7 +104,7 @@ def _sleep(seconds: float) -> None:
         return
     bounds = _current[0]
     if bounds.settings.skip_sleeps:
-        time.sleep(seconds * 0)  # raises for what is no number
+        time.sleep(seconds * 0)  # raises for anything but a number
         return
     started = time.monotonic()
     time.sleep(min(seconds, max(bounds.seconds_left(), 0.0)))
@@ -183,7 +183,7 @@ def _ask(
                 f"{request.url} is not among the assets, and this is offline"
             )
     longest = settings.vm_timeout_s if is_vm else settings.web_timeout_s
-    given = options.get("timeout")  # vanilla's own, for the few calls where it has one
+    given = options.get("timeout")  # vanilla's own, for the few calls that have one
     left = min(float(given) if isinstance(given, int | float) else longest, bounds.seconds_left())
     if left <= 0:
         raise _RefusedRequestError("the time for the whole evaluation is used up")
@@ -205,7 +205,7 @@ def _ask(
 
 
 def _read(response: requests.Response, limit: int, until: float) -> bytes:
-    """Read all of it: a server that drips a byte now and then does not hold us for ever."""
+    """Read the whole answer; a server that drips bytes cannot block us."""
     pieces, size = [], 0
     try:
         for piece in response.raw.stream(65536, decode_content=True):
@@ -240,7 +240,7 @@ def _from_assets(
 
 
 def _noted(request: requests.PreparedRequest) -> Any:
-    """Return what was sent, in the form of `VmExchange.request`."""
+    """Return the request's body in the form of `VmExchange.request`."""
     body: Any = request.body
     if body is None or body in (b"", ""):
         return None

@@ -1,4 +1,4 @@
-"""Finding vanilla's code in a checkout, and saying which tree and commit it is."""
+"""Finding vanilla's code in a checkout, and identifying its tree and commit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Checkout(Record):
     """A tree of vanilla's code.
 
     Attributes:
-        client: The folder that holds `desktop_env`; what vanilla runs in.
-        fidelity: `v2` where it is WindowsAgentArena-V2, else `orig`.
+        client: The folder that contains `desktop_env`, vanilla's working directory.
+        fidelity: `v2` for WindowsAgentArena-V2, else `orig`.
         commit: Of the repository, or of the published tree with the same digest; else `None`.
-        digest: SHA-256 over the Python files of `desktop_env`: what really runs.
+        digest: SHA-256 over the Python files of `desktop_env`, which identifies the code that runs.
     """
 
     root: Path
@@ -43,7 +43,7 @@ def find_checkout(folder: Path) -> Checkout:
     """Return the tree in `folder`: a checkout's root, or the `client` folder in it.
 
     Raises:
-        InputError: There is no `desktop_env`.
+        InputError: It does not contain `desktop_env`.
     """
     folder = folder.expanduser().resolve()
     client = next((folder / p for p in _SEARCHED if (folder / p / _ENVIRONMENT).is_file()), None)
@@ -67,16 +67,16 @@ def find_checkout(folder: Path) -> Checkout:
 
 
 def task_folder(checkout: Checkout) -> Path | None:
-    """Return the checkout's own tasks, where it has them."""
+    """Return the folder of the checkout's own tasks, None if it has none."""
     folder = checkout.client / "evaluation_examples_windows"
     return folder if (folder / "examples").is_dir() else None
 
 
 def only_host(vm: str) -> str:
-    """Return the host of `vm`, whose port vanilla cannot choose.
+    """Return the host of `vm`; vanilla cannot choose the port.
 
     Raises:
-        InputError: Another port than 5000 is asked for, or `vm` is no address.
+        InputError: `vm` has another port than 5000, or is not an address.
     """
     try:
         host, port = vm_address(vm)
@@ -103,7 +103,7 @@ def _commit(folder: Path) -> str | None:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether the repository is the checkout's, not one that a copy happens to lie in."""
+    """Whether the repository is the checkout's own, not one that a copy happens to lie in."""
     return any((each / ".git").exists() for each in (folder, *list(folder.parents)[:3]))
 
 

@@ -1,4 +1,4 @@
-"""The environment vanilla's code runs on, and the watch on what it calls."""
+"""The environment that vanilla's code runs on, and the observation of its calls."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REFUSED_STEPS = {
     "googledrive": "it reads credentials from a path in the task",
     "login": "it reads credentials from a path in the task",
 }
-"""Steps that no task uses and that would reach files of the machine that evaluates."""
+"""Steps that no task uses and that would reach files of the evaluating machine."""
 
 
 @dataclass
 class Watch:
-    """Notes what vanilla's code does, without changing it."""
+    """Records the actions of vanilla's code without changing it."""
 
     phase: str = "set_task_info"
     stage: Stage | None = None
@@ -38,7 +38,7 @@ class Watch:
     error: BaseException | None = None
 
     def run(self, act: Callable[[], Any]) -> Any:
-        """Run foreign code; what it raises is kept, with where it was raised."""
+        """Run foreign code; keep an exception together with the place where it was raised."""
         try:
             return act()
         except (Exception, SystemExit) as error:  # noqa: BLE001  # the border where vanilla's code runs
@@ -49,7 +49,7 @@ class Watch:
         """Run one getter, metric or step."""
         self.stage, self.func, self.inside = stage, func, True
         started = time.monotonic()
-        result = act()  # an exception leaves `inside` set: this is where it was raised
+        result = act()  # an exception leaves `inside` set, which marks where it was raised
         self.spent[stage] = self.spent.get(stage, 0.0) + time.monotonic() - started
         self.inside = False
         return result
@@ -60,7 +60,7 @@ class Watch:
 
 
 class DesktopEnvStandIn:
-    """What vanilla's functions see as `self`; they set the attributes declared here."""
+    """The `self` of vanilla's functions, which set the attributes declared here."""
 
     cache_dir: str
     metric: Any
@@ -72,7 +72,7 @@ class DesktopEnvStandIn:
     ) -> None:
         self._watch = watch
         self._vanilla = vanilla
-        # without a port: vanilla appends those it knows
+        # without a port, as vanilla appends the ones it uses
         self.vm_ip = vm_host
         # below the current folder, which is new for each evaluation
         self.cache_dir_base = "cache"
@@ -84,14 +84,14 @@ class DesktopEnvStandIn:
 
     @property
     def vm_platform(self) -> Any:
-        """Ask the VM, each time, as vanilla does."""
+        """Ask the VM each time, as vanilla does."""
         return self.controller.get_vm_platform()
 
     def score(self, task: dict[str, Any]) -> Any:
-        """Let vanilla evaluate `task`, which it may change; return what it returns."""
+        """Let vanilla evaluate `task`, which it may change; return its result."""
         types.MethodType(self._vanilla.set_task_info, self)(task)
         self.setup_controller.reset_cache_dir(self.cache_dir)
-        # Wrap what vanilla resolved; lists stay lists and what cannot be called stays what it is
+        # Wrap the functions vanilla resolved; lists stay lists, and values that cannot be called stay as they are
         evaluator = task["evaluator"]
         names = evaluator["func"]
         many = isinstance(names, list)
@@ -121,7 +121,7 @@ class DesktopEnvStandIn:
 
     def _getter(self, stage: Stage, function: Any, index: int) -> Any:
         if not callable(function):
-            # none, or a list beside a single metric, on which vanilla fails in its own way
+            # none, or a list for a single metric, on which vanilla fails in its own way
             return function
         seen = self._watch.metric(index)
         name = function.__name__.removeprefix("get_")
@@ -192,7 +192,7 @@ def _step(kind: str, started: float, error: str | None) -> SetupStep:
 
 
 def _refusal(calls: Sequence[VmExchange]) -> str | None:
-    """Say which call of a step the VM refused; vanilla goes on."""
+    """Describe the call of a step that the VM refused; vanilla goes on."""
     for call in calls:
         if call.error:
             return f"{call.method} {call.path}: {call.error}"

@@ -1,8 +1,8 @@
-"""Running vanilla's own `_set_task_info` and `evaluate` on an environment made here.
+"""Runs vanilla's own `_set_task_info` and `evaluate` on an environment made here.
 
-The environment supplies what vanilla's code touches (`vm_ip`, `controller`, `setup_controller`,
+The environment supplies the attributes that vanilla's code uses (`vm_ip`, `controller`, `setup_controller`,
 `cache_dir_base`, `vm_platform`, `action_history`). The code itself is the user's checkout,
-untouched; what it calls is watched from outside.
+unchanged; its calls are observed from outside.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _PACKAGES = (
 class VanillaEvaluator:
     """Scores with the evaluators of a checkout.
 
-    It bounds `requests` and changes the current folder of its process: give it a process of its own
+    It bounds `requests` and changes the current folder of its process: run it in a separate process
     (`waa_server_ext.evaluation.isolation`). One evaluation at a time.
 
     Raises:
-        InputError: The checkout is none, does not import, or is not of the fidelity asked for.
+        InputError: The checkout is invalid, cannot be imported, or has another fidelity than requested.
     """
 
     def __init__(self, settings: EvaluatorSettings) -> None:
@@ -74,7 +74,7 @@ class VanillaEvaluator:
         """Score `task` on the VM; see `Evaluator`."""
         check_task(task)
         if replayed and (getter := _live_getter(task["evaluator"])):
-            # No score: asked again, the browser would not be reached, which counts as zero
+            # No score: in a replay the browser would not be reached, which counts as zero
             why = f"{getter} asks a live browser, which vanilla's transcripts do not hold"
             return Verdict(
                 score=None,
@@ -99,7 +99,7 @@ class VanillaEvaluator:
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
     ) -> SetupReport:
-        """Run the task's set-up steps; see `Evaluator`."""
+        """Run the task's setup steps; see `Evaluator`."""
         check_task(task)
         own = copy.deepcopy(dict(task))
         watch = Watch()
@@ -110,7 +110,7 @@ class VanillaEvaluator:
         return as_setup_report(watch, bounds, self._checkout.fidelity)
 
     def describe(self) -> Description:
-        """Say which tree this is and what it can score; see `Evaluator`."""
+        """Describe the tree and its capabilities; see `Evaluator`."""
         from bench_core.run_folder import package_versions
 
         checkout, vanilla = self._checkout, self._vanilla
@@ -149,11 +149,11 @@ class VanillaEvaluator:
 
 @contextlib.contextmanager
 def _scratch(cache: Path, client: Path) -> Iterator[None]:
-    """Work in a folder of its own that looks like vanilla's and is gone afterwards.
+    """Work in a fresh folder that looks like vanilla's; delete it afterwards.
 
-    Vanilla keeps what it downloads per task id for ever, though ids are shared and the VM's files
-    change; a fresh folder gives what vanilla gives on a fresh machine. Its metrics write to the
-    current folder, and two set-up steps read an asset relative to it.
+    Vanilla keeps its downloads by task id forever, though tasks share ids and the VM's files
+    change; a fresh folder gives the results of vanilla on a fresh machine. Its metrics write to the
+    current folder, and two setup steps read an asset relative to it.
     """
     cache.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="evaluation-", dir=cache))
@@ -169,7 +169,7 @@ def _scratch(cache: Path, client: Path) -> Iterator[None]:
 
 
 def _live_getter(evaluator: Mapping[str, Any]) -> str | None:
-    """Return the first getter that asks the VM's browser itself; None without one."""
+    """Return the first getter that contacts the VM's browser itself; None without one."""
     asked = [evaluator.get("result"), evaluator.get("expected")]
     parts = [part for each in asked for part in (each if isinstance(each, list) else [each])]
     kinds = (str(part.get("type")) for part in parts if isinstance(part, dict))

@@ -1,8 +1,8 @@
-"""Importing vanilla's `desktop_env` once, with what it does not need left out.
+"""Importing vanilla's `desktop_env` once, without the packages it does not need.
 
 `easyocr` (torch, 4.8 GB) is imported at module level by one metrics file and used by one metric
-that no task has; a stand-in imports the real one when it is first used. `gymnasium` gives a base
-class and nothing else.
+that no task has; a stand-in imports the real one on first use. Only a base class of `gymnasium` is
+used.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ REFUSED = {
     "check_python_file_by_test_suite": "it runs a downloaded file as Python",
     "get_googledrive_file": "it reads credentials from a path in the task",
 }
-"""Names vanilla exports that no task uses and that would let a request run code here."""
+"""Names that vanilla exports, that no task uses, and that would let a request run code here."""
 
 _EVAL_CALLERS = ("desktop_env.evaluators.getters.fileexplorer",)
-"""Modules that evaluate what the VM printed; they get a parser of literals for it."""
+"""Modules that call `eval` on output of the VM; there it is replaced by a parser of literals."""
 
 
 class RefusedNameError(InputError):
-    """A getter, metric or set-up step that a request may not reach."""
+    """A getter, metric or setup step that requests must not reach."""
 
 
 class Names:
-    """Vanilla's getters or metrics by name, in the place of the module that exports them.
+    """Vanilla's getters or metrics by name, in place of the module that exports them.
 
-    Vanilla looks names up with `getattr`; here that finds what is registered and nothing else, with
+    Vanilla looks names up with `getattr`; here that finds registered functions only, and fails with
     the error that the module itself would raise.
     """
 
@@ -60,7 +60,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Vanilla:
-    """What is used of a checkout."""
+    """The parts of a checkout that are used."""
 
     set_task_info: types.FunctionType
     evaluate: types.FunctionType
@@ -77,7 +77,7 @@ def load_vanilla(checkout: Checkout) -> Vanilla:
     """Import the checkout's evaluators; once per process.
 
     Raises:
-        InputError: They do not import; names the missing package or what went wrong.
+        InputError: The import failed; names the missing package or the error.
     """
     stubbed = _stand_in()
     sys.path.insert(0, str(checkout.client))
@@ -122,7 +122,7 @@ def load_vanilla(checkout: Checkout) -> Vanilla:
 
 
 def _with_names(function: Any, names: Mapping[str, Any]) -> types.FunctionType:
-    """Return vanilla's function, its code untouched, that sees `names` as its globals."""
+    """Return vanilla's function with its code unchanged and `names` as its globals."""
     copy = types.FunctionType(
         function.__code__,
         {**function.__globals__, **names},
@@ -135,7 +135,7 @@ def _with_names(function: Any, names: Mapping[str, Any]) -> types.FunctionType:
 
 
 def _exported(module: Any, prefix: str = "") -> dict[str, Callable[..., Any]]:
-    """Return the functions a package exports by name; `infeasible` is one of the metrics."""
+    """Return the functions that a package exports, by name; `infeasible` is one of the metrics."""
     return {
         name: value
         for name, value in vars(module).items()
@@ -144,7 +144,7 @@ def _exported(module: Any, prefix: str = "") -> dict[str, Callable[..., Any]]:
 
 
 def _literal(text: str) -> Any:
-    """Read a list of names as the VM's Python prints it; nothing else is evaluated."""
+    """Parse a list of names as the VM's Python prints it, without evaluating anything else."""
     return ast.literal_eval(text.strip())
 
 
@@ -155,14 +155,14 @@ def _stand_in() -> tuple[str, ...]:
     stubbed = list(_HEAVY)
     if importlib.util.find_spec("gymnasium") is None:
         stub = types.ModuleType("gymnasium")
-        stub.Env = object  # type: ignore[attr-defined]  # all that is used of it
+        stub.Env = object  # type: ignore[attr-defined]  # nothing else of it is used
         sys.modules["gymnasium"] = stub
         stubbed.append("gymnasium")
     return tuple(stubbed)
 
 
 class _LazyModule(types.ModuleType):
-    """Stands for a module until something of it is used."""
+    """Stands for a module until one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,4 +1,4 @@
-"""From what vanilla did to the record that the server answers."""
+"""Converts vanilla's results to the record that the server answers with."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def as_setup_report(watch: Watch, bounds: RequestBounds, fidelity: str) -> Setup
 
 
 def _stage(watch: Watch, error: BaseException) -> Stage:
-    """Where vanilla was; between two calls, what it was about to do."""
+    """Return vanilla's current stage; between two calls, the stage about to begin."""
     if watch.inside or watch.stage == "postconfig":
         return watch.stage or "postconfig"
     if watch.stage is None:
         return "result"
-    # the task itself made it fail: an `expected` that is missing or empty, else the arguments
+    # the task itself made it fail: `expected` is missing or empty, or else its arguments are wrong
     about_expected = isinstance(error, KeyError) or "object is not callable" in str(error)
     return "expected" if watch.stage == "result" and about_expected else "metric"
 

@@ -1,4 +1,4 @@
-"""WAA's VM as others see it: its HTTP API, its state as a file, and how a VM that is none says so."""
+"""WAA's VM from outside: its HTTP API, its state as a file, and how a stand-in identifies itself."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Who may ask: the bearer of the token, or, where there is none, this machine."""
+"""Access control: the bearer of the token or, without a token, this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench_core.serving import check_token, host_name, is_loopback, same_token
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 VM_TOKEN_VARIABLE = "WAA_VM_TOKEN"  # noqa: S105  # the name of a variable
-"""What a simulated VM asks for; a real one asks for none."""
+"""The token that a simulated VM requires; a real one does not have any."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Access:
         check_token(self.token)
 
     def refusal(self, authorization: str | None, peer: str | None, host: str | None) -> str | None:
-        """Return why a request is refused; None lets it in.
+        """Return the reason to refuse a request; None lets it in.
 
-        Without a token only this machine may ask, under a name of this machine, so that no web page
-        gets in by a name that resolves to it.
+        Without a token only this machine may ask, under one of its own names, so that no web page
+        gets in by a name that resolves to it (DNS rebinding).
         """
         if self.token is not None:
             right = same_token(authorization, f"Bearer {self.token}")

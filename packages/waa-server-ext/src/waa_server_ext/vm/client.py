@@ -1,7 +1,7 @@
-"""The one way to the VM: HTTP with bounds, where every call is recorded.
+"""The only way to the VM: HTTP with bounds, recording every call.
 
 The VM is untrusted and may die at any moment: an answer is bounded in size, a call in time, and
-what fails in transport raises `VmTransportError` and stands in the record with its `error`.
+a failed transport raises `VmTransportError` and is recorded with its `error`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     import httpx
 
 VM_PORT = 5000
-"""Where WAA's server listens; vanilla has it hard-coded."""
+"""The port of WAA's server; vanilla has it hard-coded."""
 
 _INLINE_BYTES = 4096
 _NO_HOST = re.compile(r"[\s/?#@\\]")
 
 
 class VmTransportError(EnvironmentFaultError):
-    """The VM did not answer, not in time, or with more than can be taken."""
+    """The VM did not answer, or not in time, or with too much."""
 
     def __init__(self, method: str, path: str, reason: str) -> None:
         self.method = method
@@ -65,14 +65,14 @@ class VmResponse:
         """The body as JSON.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not JSON.
         """
         return json_codec.loads(self.body)
 
 
 @dataclass
 class BodyStore:
-    """Where the bodies of a transcript go: short ones inline, the rest to `folder` if there is one."""
+    """Storage for the bodies of a transcript: short ones inline, the rest in `folder` if there is one."""
 
     folder: Path | None = None
 
@@ -97,7 +97,7 @@ class BodyStore:
         )
 
     def load(self, body: Body) -> bytes | None:
-        """Return what a record stands for; None where it was not kept, or not whole."""
+        """Return the body of a record; None if it was not kept, or is damaged."""
         if (held := body.inline) is not None:
             return held
         path = self.folder / body.sha256 if self.folder and body.file else None
@@ -113,10 +113,10 @@ class VmHttp(Closing):
 
     Attributes:
         vm: `host` or `host:port`.
-        timeout_s: Longest wait for one answer, all of it.
+        timeout_s: Longest wait for one whole answer.
         deadline: An instant of `time.monotonic()` after which every call fails.
-        record: Gets one `VmExchange` per call, failed ones too.
-        bodies: Where the bodies of the record go.
+        record: Gets one `VmExchange` per call, including failed ones.
+        bodies: Stores the bodies of the record.
         token: Sent as bearer token; by default that of a VM which this user simulates.
     """
 
@@ -129,10 +129,10 @@ class VmHttp(Closing):
     token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        import httpx  # takes longer than all else that starts
+        import httpx  # slow to import
 
         host, port = vm_address(self.vm)
-        # without the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
+        # ignore the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
         url = f"http://{host}:{port}"
         token = self.token or token_for(url, VM_TOKEN_VARIABLE)
         self._client = httpx.Client(
@@ -172,12 +172,12 @@ class VmHttp(Closing):
         files: Mapping[str, tuple[str, bytes]] | None = None,
         timeout_s: float | None = None,
     ) -> VmResponse:
-        """Ask the VM and record it.
+        """Send the VM a request and record it.
 
         Raises:
             VmTransportError: No whole answer came in time.
         """
-        import httpx  # takes longer than all else that starts
+        import httpx  # slow to import
 
         request = self._client.build_request(
             method, path, params=params, json=json, data=form, files=files
@@ -207,7 +207,7 @@ class VmHttp(Closing):
         return response
 
     def record_browser(self, getter: str, request: Any, status: int, answer: Any) -> None:
-        """Record what a getter learnt from the VM's browser, as a call that a replay answers."""
+        """Record a getter's result from the VM's browser, as a call that a replay answers."""
         self.record.append(
             VmExchange(
                 target="browser",
@@ -224,7 +224,7 @@ class VmHttp(Closing):
         self._client.close()
 
     def _send(self, request: httpx.Request, until: float) -> VmResponse:
-        import httpx  # takes longer than all else that starts
+        import httpx  # slow to import
 
         until = min(until, self.deadline) if self.deadline is not None else until
         left = until - time.monotonic()
@@ -239,14 +239,14 @@ class VmHttp(Closing):
         return VmResponse(response.status_code, body, response.headers.get("content-type", ""))
 
     def _read(self, response: httpx.Response, until: float) -> bytes:
-        """Read all of it: a server that drips a byte now and then does not hold us for ever."""
-        import httpx  # takes longer than all else that starts
+        """Read the whole answer; a server that drips bytes cannot block us."""
+        import httpx  # slow to import
 
         pieces, size = [], 0
         for piece in response.iter_bytes():
             pieces.append(piece)
             size += len(piece)
-            # counted as it arrives: a length that the VM names proves nothing
+            # counted on arrival: a length that the VM declares proves nothing
             if size > self.max_bytes:
                 raise _RefusedAnswerError(f"the answer has more than {self.max_bytes} bytes")
             if time.monotonic() > until:
@@ -259,18 +259,18 @@ class _RefusedAnswerError(Exception):
 
 
 def browser_path(getter: str) -> str:
-    """Return the path under which transcripts hold what a getter learnt from the browser."""
+    """Return the path of a getter's browser results in transcripts."""
     return f"/browser/{getter}"
 
 
 def vm_address(vm: str) -> tuple[str, int]:
-    """Return host and port of `host`, `host:port` or `[v6]:port`, also with `http://` before it.
+    """Return host and port of `host`, `host:port` or `[v6]:port`, with or without `http://`.
 
     >>> vm_address("192.168.1.7"), vm_address("http://192.168.1.7:5001/")
     (('192.168.1.7', 5000), ('192.168.1.7', 5001))
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: It is not an address of these forms.
     """
     place = vm.removeprefix("http://").removesuffix("/") if vm.startswith("http://") else vm
     host, colon, port = place.rpartition(":")

@@ -1,4 +1,4 @@
-"""Calls over HTTP and what their answers carried, as records."""
+"""Calls over HTTP and the bodies of their answers, as records."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bench_core.records import Record
 
 
 class Body(Record):
-    """What an answer carried; large ones are stored apart, named by their digest.
+    """The body of an answer; large ones are stored separately, named by their digest.
 
-    One that is held here and is not what its digest and size say does not validate.
+    An inline body that does not match its digest and size is invalid.
 
     Attributes:
         content_type: As the server names it; decides how text is decoded.
-        text: The body itself where it is short UTF-8 text.
-        b64: The body itself where it is short and not UTF-8.
-        file: Its name in the folder of bodies where it is stored apart; none of the three when it
+        text: The body itself if it is short UTF-8 text.
+        b64: The body itself if it is short and not UTF-8.
+        file: Its name in the folder of bodies if it is stored separately; all three are empty if it
             was not kept.
     """
 
@@ -34,7 +34,7 @@ class Body(Record):
 
     @property
     def inline(self) -> bytes | None:
-        """The body where it is held here."""
+        """The body, if it is stored inline."""
         if self.text is not None:
             return self.text.encode("utf-8")
         return None if self.b64 is None else base64.b64decode(self.b64, validate=True)
@@ -55,16 +55,16 @@ class Body(Record):
 
 
 class VmExchange(Record):
-    """One call over HTTP, as it went.
+    """One call over HTTP.
 
     Attributes:
         target: The VM, its browser over the debugging port, or another host (gold and set-up files).
         path: With the query for the VM, the whole URL for the web, `/browser/` and the getter for a
-            browser, whose answer is what the getter returned.
+            browser, whose answer is the getter's result.
         request: `{"json": ...}`, `{"form": {...}}` or `{"sha256": ..., "size": ...}`; `None` without a
             body. Uploaded files are given by digest and size inside `form`.
         status: Three digits; `None` when no answer came.
-        error: Why no answer came: a failed transport, a refused host, too large an answer.
+        error: Why there was no answer: a failed transport, a refused host, too large an answer.
     """
 
     target: Literal["vm", "browser", "web"] = "vm"

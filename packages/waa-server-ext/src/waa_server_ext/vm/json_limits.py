@@ -1,4 +1,4 @@
-"""What JSON of strangers may hold, found out before any of it is made."""
+"""Limits on JSON from strangers, checked before it is parsed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 
 _MAX_DEPTH = 64
 _MAX_VALUES = 1_000_000
-"""Values that a body may hold: `{}` takes three bytes of it and 64 of memory."""
+"""The most values in a body: `{}` takes three bytes of it and 64 of memory."""
 _ESCAPES = (rb"\\", rb"\"")
 _STRING = re.compile(rb'"[^"]*"?')
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
 
 
 def check_size(body: bytes) -> None:
-    """Refuse what would take too much memory or stack as values, before they are made.
+    """Refuse JSON whose values would take too much memory or stack, before parsing it.
 
     Raises:
-        ValueError: Says what is too much.
+        ValueError: Says which limit is exceeded.
     """
-    # each step passes over the body once, whatever it holds: a pattern that knows escapes searches
-    # again from each quote where a string has no end
+    # each step passes over the body once, whatever it holds: a pattern that handled escapes would search
+    # again from each quote of an unterminated string
     for escape in _ESCAPES:
         body = body.replace(escape, b"")
     structure = _STRING.sub(b"", body).translate(None, _NOT_STRUCTURE)

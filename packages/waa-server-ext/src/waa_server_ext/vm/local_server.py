@@ -16,17 +16,17 @@ from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.json_limits import check_size
 
 _MOST_BODY = 128 * 1024 * 1024
-"""Bytes of a request that brings the bodies of a transcript, or a file, along; applications take less."""
+"""The most bytes of a request with a transcript's bodies or a file; applications allow less."""
 
 
 class LocalServer:
     """Serves an application from threads of this process between `start` and `stop`.
 
     Attributes:
-        port: Where it listens; 0 is a free one, known once it has started.
+        port: The port it listens on; 0 chooses a free one, known once it has started.
 
-    With `checks_itself` the application says which hosts and origins may ask; else only names of this
-    machine's loopback, and no page of another origin.
+    With `checks_itself` the application decides which hosts and origins may ask; otherwise only names of
+    this machine's loopback may, and no page of another origin.
     """
 
     def __init__(self, name: str, host: str, port: int, *, checks_itself: bool = False) -> None:
@@ -38,12 +38,12 @@ class LocalServer:
 
     @property
     def vm(self) -> str:
-        """`host` where it is on WAA's port, else `host:port`; what `--vm` takes."""
+        """`host` if it is on WAA's port, else `host:port`; the form that `--vm` takes."""
         return self.host if self.port == VM_PORT else f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """Where a client on this machine finds it."""
+        """The URL for clients on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
@@ -72,7 +72,7 @@ class LocalServer:
 
 
 class LocalVm(ABC):
-    """Something that answers as a VM from threads of this process; its `with` block starts and stops it."""
+    """A VM's API answered by threads of this process; its `with` block starts and stops it."""
 
     def __init__(self, name: str, host: str, port: int) -> None:
         self._server = LocalServer(name, host, port)
@@ -83,7 +83,7 @@ class LocalVm(ABC):
 
     @property
     def address(self) -> str:
-        """`host` where it is on port 5000, else `host:port`; what `--vm` takes."""
+        """`host` if it is on port 5000, else `host:port`; the form that `--vm` takes."""
         return self._server.vm
 
     def start(self) -> None:
@@ -111,8 +111,8 @@ def make_threaded_server(
 ) -> BoundedServer:
     """Return a listening server of a WSGI application, one thread per connection.
 
-    Its limits are those of `bench_core.serving`. With `checks_itself` the application says which hosts and
-    origins may ask.
+    Its limits are those of `bench_core.serving`. With `checks_itself` the application decides which hosts
+    and origins may ask.
 
     Raises:
         OSError: The address is taken or not this machine's.
@@ -138,16 +138,16 @@ def make_threaded_server(
             return True
 
         def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002  # werkzeug's name
-            """Say nothing: what matters is recorded elsewhere."""
+            """Log nothing: important events are recorded elsewhere."""
 
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            """Say nothing, and fail at no path that is none, as werkzeug's would."""
+            """Log nothing; werkzeug's version fails on an invalid path."""
 
     class BoundedWsgiServer(BoundedServer, ThreadedWSGIServer):
         """Werkzeug's, within limits."""
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # werkzeug ends the process where it cannot listen: it gets a socket that listens already
+    # werkzeug exits the process if it cannot listen, so it gets a socket that is listening already
     with socket.socket(family, socket.SOCK_STREAM) as listening:
         # a server that has just ended leaves its port in TIME_WAIT
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

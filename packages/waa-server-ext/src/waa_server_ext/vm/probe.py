@@ -1,6 +1,6 @@
-"""How a VM that is none says so: in the answer to `GET /probe`, which every client asks for.
+"""How a stand-in for a VM identifies itself: in the answer to `GET /probe`, which every client requests.
 
-WAA's own server knows nothing of it, so an answer without the field is a real VM's.
+WAA's own server does not know the field, so an answer without it is a real VM's.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ PROBE = {
     "message": "Service is operational",
     "world": "built-in",
 }
-"""What a stand-in answers to `GET /probe`: what WAA's server does, and its world."""
+"""A stand-in's answer to `GET /probe`: that of WAA's server, and its world."""
 
 
 def world_of(probe: VmResponse) -> World:
-    """Return the world of the VM that answered `GET /probe` so."""
+    """Return the world of the VM that gave this answer to `GET /probe`."""
     try:
         answer = probe.json()
     except (ValueError, RecursionError):

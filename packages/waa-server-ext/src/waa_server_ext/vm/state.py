@@ -18,7 +18,7 @@ class VmFile(Record):
     Attributes:
         encoding: Of `text`.
         hidden: Has the hidden attribute.
-        locked: A program holds it open so that it cannot be read.
+        locked: A program holds it open, so it cannot be read.
         mtime: Seconds since the epoch.
     """
 
@@ -49,7 +49,7 @@ class CloudFile(Record):
 
 
 class CommandRule(Record):
-    """What a command answers; the first rule whose `match` occurs in the joined command holds."""
+    """The answer to commands; the first rule whose `match` occurs in the joined command applies."""
 
     match: str
     output: str = ""
@@ -60,7 +60,7 @@ class CommandRule(Record):
 
 
 class CannedAnswer(Record):
-    """What an endpoint answers whatever it is asked."""
+    """An endpoint's fixed answer to every request."""
 
     status: int = 200
     json_: JsonValue = Field(default=None, alias="json")
@@ -69,24 +69,24 @@ class CannedAnswer(Record):
 
 
 class ScreenSize(Record):
-    """In pixels."""
+    """The screen's size in pixels."""
 
     width: PositiveInt = 1440
     height: PositiveInt = 900
 
 
 class VmState(Record):
-    """All that getters and set-up steps can ask of a VM; everything is optional.
+    """Everything that getters and setup steps can ask of a VM; every field is optional.
 
     Attributes:
         files: Windows path to file; either slash, any case.
-        dirs: Folders beside those that files imply and those a fresh user has.
+        dirs: Folders, besides those that files imply and those a fresh user has.
         registry: `path|name` to value.
         appx: Installed packages, as `Get-AppxPackage` lists them.
         windows: Titles of open windows.
         accessibility: Backend (`uia`, `win32`) to XML.
         endpoints: `POST /x` to an answer that overrides everything else.
-        checks: Endpoints that answer yes or no: true, or the list of arguments that hold.
+        checks: Endpoints that answer yes or no: true, or the list of arguments for which the answer is yes.
         cloud: Name to file; tasks refer to it as `${CLOUD_BASE}/name`.
     """
 
@@ -113,7 +113,7 @@ class VmState(Record):
         """Return the state that the JSON object `value` describes.
 
         Raises:
-            InputError: Names what does not fit.
+            InputError: Names the field that does not fit.
         """
         try:
             return cls.model_validate(value)

