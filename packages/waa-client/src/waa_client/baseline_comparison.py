@@ -29,7 +29,7 @@ from waa_client.vanilla import VanillaAverages, averages
 
 
 class Published(Record):
-    """A success rate that others published, shown beside a comparison and not part of it."""
+    """A success rate that others published, shown with a comparison but not part of it."""
 
     name: str
     rate: float
@@ -50,10 +50,10 @@ class ComparedRun(Record):
     """One of the two runs.
 
     Attributes:
-        rate: Share of successes over scored trials, with its interval; None where too few tasks are
+        rate: Share of successes over scored trials, with its interval; None if too few tasks are
             scored.
         no_score: Number of trials without a score: crashes of VM, harness or evaluator.
-        real_evaluator: Whether every score names the evaluator it is from.
+        real_evaluator: Whether every score names the evaluator that gave it.
     """
 
     run: str
@@ -71,7 +71,7 @@ class ComparedRun(Record):
 
 
 class PairedTask(Record):
-    """One task in both runs: its mean success in each, None where it was never scored."""
+    """One task in both runs: its mean success in each, None if it was never scored."""
 
     task_id: str
     baseline: float | None
@@ -81,14 +81,14 @@ class PairedTask(Record):
 
     @property
     def agree(self) -> bool | None:
-        """Whether both have the same success; None where one has no score."""
+        """Whether both have the same success; None if one has no score."""
         if self.baseline is None or self.new is None:
             return None
         return self.baseline == self.new
 
 
 class BaselineCriterion(Record):
-    """One criterion for a match and whether it is met; None where that is unknown."""
+    """One criterion for a match and whether it is met; None if that is unknown."""
 
     name: str
     holds: bool | None
@@ -125,12 +125,12 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
 
     Args:
         baseline: A run folder, e.g. of `waa-client import-vanilla`.
-        new: Another.
+        new: The run folder to compare with it.
         tolerance: Largest difference of success rates on these tasks for a match; a larger one must be
             ruled out.
 
     Raises:
-        RunFolderError: One is no run folder.
+        RunFolderError: One of them is not a run folder.
         InputError: They are of different benchmarks, or have no task in common.
     """
     runs = read_run(baseline), read_run(new)
@@ -145,7 +145,7 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     both = [task for task in tasks if task.agree is not None]
     agreement = ratio = None
     if both:
-        half = 0.5  # of several trials of a task, the majority
+        half = 0.5  # the majority of a task's trials
         agreement = accuracy(
             {task.task_id: (task.new or 0.0) > half for task in both},
             {task.task_id: (task.baseline or 0.0) > half for task in both},
@@ -343,7 +343,7 @@ def _criteria(
 
 
 def _points(limits: Interval, tolerance: float) -> str:
-    """Return difference and limits as text, and the number of pairs needed where there are too few."""
+    """Return difference and limits as text, with the number of pairs needed if there are too few."""
     ends = f"[{100 * limits.low:+.1f}, {100 * limits.high:+.1f}]"
     found = f"{100 * limits.estimate:+.1f} pp {ends}, 95% at each end"
     # 10 points take at least 29 pairs of trials, even if none of them differs

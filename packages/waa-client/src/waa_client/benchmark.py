@@ -43,7 +43,7 @@ from waa_client.vm import VmOptions
 __all__ = ["WaaBenchmark"]
 
 _TRIES = 4
-"""Of a stored trial nothing is lost where the evaluator does not answer: whoever asked starts it, and asks again."""
+"""Few tries when rescoring: if the evaluator does not answer, nothing is lost, and users can start it and ask again."""
 
 
 class WaaBenchmark:
@@ -54,13 +54,13 @@ class WaaBenchmark:
     Args:
         tasks: The tasks; by default those of the files in `$WAA_TASKS`.
         pool: The source of VMs for trials.
-        settings: Settings of reset, set-up and evaluation.
+        settings: Settings of reset, setup and evaluation.
         evaluator: URL of the evaluator that rescores; by default the first in `$WAA_EVALUATE`.
         demonstrations: Demonstrations for agents.
         options: How VMs are called.
         clock: The clock for sleeps; one that only counts measures vanilla's sleeps without waiting.
-        redactor: Removes keys from what is written.
-        folder: Where the files of `tasks` are, which agents must not see.
+        redactor: Removes keys from written files.
+        folder: The folder of the files of `tasks`, which agents must not see.
     """
 
     name = BENCHMARK
@@ -97,11 +97,11 @@ class WaaBenchmark:
         return self._tasks
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score; None where all can, and without VMs."""
+        """Say why some tasks could get no score; None if all can, or without VMs."""
         return None if self._pool is None else self._pool.unscored(tasks)
 
     def answers(self) -> tuple[Path, ...]:
-        """Return the folders with what states are compared with: the tasks, and built-in solutions."""
+        """Return the folders with expected states: the tasks, and built-in solutions."""
         given = self._folder or os.environ.get(TASKS_VARIABLE)
         tasks = () if given is None else tuple(task_folders(given))
         built_in = find_spec("waa_server_ext")
@@ -112,9 +112,9 @@ class WaaBenchmark:
     def prepare(
         cls, options: RunOptions | Mapping[str, Any], purpose: Purpose
     ) -> AbstractContextManager[PreparedRun]:
-        """Prepare the run that options of `waa-client run` ask for; see `bench_core.runs.Prepare`.
+        """Prepare a run from the options of `waa-client run`; see `bench_core.runs.Prepare`.
 
-        Where they name no VMs or evaluators, as those of `bench-core run waa`, `$WAA_VM` and `$WAA_EVALUATE` do.
+        Options without VMs or evaluators, as those of `bench-core run waa`, use `$WAA_VM` and `$WAA_EVALUATE`.
         """
         from waa_client.preparation import prepared_run  # only where a run begins
 
@@ -122,7 +122,7 @@ class WaaBenchmark:
 
     @staticmethod
     def doctor(options: Mapping[str, Any]) -> list[Check]:
-        """Return the checks of what options of `waa-client run` name; VMs that are started later are not asked."""
+        """Return the checks for options of `waa-client run`; VMs that are only started later are not contacted."""
         from waa_client.doctor import checks
         from waa_client.preparation import run_options
 
@@ -166,7 +166,7 @@ class WaaBenchmark:
                 yield environment
 
     async def evaluate(self, evidence: Evidence) -> Evaluation:
-        """Score a trial by its stored verdict; to score it again, ask the evaluator for another one.
+        """Score a trial by its stored verdict; when scoring again, ask the evaluator for a new one.
 
         Raises:
             EvaluationError: The trial has no transcript, or the evaluator cannot decide from it.
@@ -182,10 +182,10 @@ class WaaBenchmark:
     def passed_after(
         self, task: Task, result: TrialResult, folder: Path, steps: Sequence[Step]
     ) -> Sequence[bool | None]:
-        """Return whether the evaluator accepts the desktop after each step, from what `--check-each-step` kept.
+        """Return whether the evaluator accepts the desktop after each step, from the data of `--check-each-step`.
 
         Raises:
-            EvaluationError: Nothing was kept.
+            EvaluationError: The trial has no such data.
             EnvironmentFaultError: The evaluator does not answer.
         """
         del result
@@ -214,7 +214,7 @@ class WaaBenchmark:
                 if after.started is None:
                     raise EvaluationError("the steps have no times")
                 found.append(known[sum(each["at"] < after.started for each in looks)])
-            # the last one with how the agent ended, as it was scored
+            # for the last one add how the agent ended, as it was scored
             found.append(await passes(len(history), transcript))
         return found
 
@@ -225,7 +225,7 @@ class WaaBenchmark:
         return url
 
     async def _asked_again(self, evidence: Evidence) -> Verdict:
-        """Have the transcript evaluated, without any VM."""
+        """Have the transcript evaluated, without a VM."""
         history, transcript = kept_transcript(evidence.folder)
         async with EvaluationClient(self._evaluator_url(), tries=_TRIES) as evaluator:
             return await evaluator.rescore(evidence.task.config, history, transcript)

@@ -1,4 +1,4 @@
-"""Set-up that drives a browser: Chrome 136 and later let no one drive the default profile.
+"""Setup that drives a browser: Chrome 136 and later refuse remote control of the default profile.
 
 Source: "Changes to remote debugging switches to improve security", developer.chrome.com, 2025.
 """
@@ -18,13 +18,13 @@ _DRIVES = frozenset({"chrome_open_tabs", "chrome_close_tabs", "edge_open_tabs"})
 
 
 def drives_default_profile(config: Mapping[str, Any]) -> bool:
-    """Whether a task's set-up drives a browser that it starts with the default profile."""
+    """Whether a task's setup drives a browser that it starts with the default profile."""
     kinds = {step.get("type") for step in _steps(config)}
     return bool(_DRIVES & kinds) and any(_has_port_alone(step) for step in _steps(config))
 
 
 def with_own_profile(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task whose set-up starts the browser that it drives with a profile of its own."""
+    """Return the task, changed so that a browser driven by its setup starts with a separate profile."""
     changed = copy.deepcopy(dict(config))
     if drives_default_profile(config):
         for step in filter(_has_port_alone, _steps(changed)):

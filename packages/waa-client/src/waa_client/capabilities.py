@@ -13,7 +13,7 @@ from waa_client.evaluation import EvaluationClient
 
 
 def unscored_at(tasks: Sequence[Task], evaluators: Iterable[str]) -> str | None:
-    """Say why some tasks could get no score by these evaluators; of those that do not answer trials report."""
+    """Say why some tasks could get no score by these evaluators; silent ones are left to the trials' errors."""
 
     async def asked() -> list[Mapping[str, str]]:
         return await asyncio.gather(*map(_missing, urls))
@@ -42,7 +42,7 @@ def unscored_here(tasks: Sequence[Task]) -> str | None:
 
 
 def unscored_by(tasks: Sequence[Task], missing: Mapping[str, str]) -> str | None:
-    """Say how many tasks call a getter or metric that is missing, and what the first of these needs.
+    """Say how many tasks call a missing getter or metric, and what the first of these needs.
 
     >>> task = Task(benchmark="waa", task_id="a/b", goal="", config={"evaluator": {"func": "compare_docx_files"}})
     >>> unscored_by([task], {"compare_docx_files": "needs docx"})
@@ -57,7 +57,7 @@ def unscored_by(tasks: Sequence[Task], missing: Mapping[str, str]) -> str | None
 
 
 def _used(task: Task, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield which of these getters and metrics the task's evaluation calls."""
+    """Yield the getters and metrics among `names` that the task's evaluation calls."""
     evaluator: Any = task.config.get("evaluator") or {}
     yield from (each for each in _listed(evaluator.get("func")) if each in names)
     for side in ("result", "expected"):

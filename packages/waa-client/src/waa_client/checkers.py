@@ -1,8 +1,8 @@
-"""What the evaluators of WAA's tasks accept: described end states, and solutions on the simulated desktop.
+"""End states that the evaluators of WAA's tasks accept: described ones, and solutions on the simulated desktop.
 
-Both come with the world `waa`, which this package does not import: whoever has both gets `tasks --checkers`. The
-world describes what a VM holds after right and wrong work and lets its evaluators read that; where it has a solution
-of the task, that is also done right, done otherwise and followed by a deletion, and the installed evaluator scores.
+Both come with the world `waa`, which this package does not import: `tasks --checkers` works if both are installed.
+The world describes a VM's states after right and wrong work and lets its evaluators read them; if it has a solution
+of the task, that is also done as it is, done differently and followed by a deletion, and the evaluator scores.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from waa_client.world.launch import built_in_world
 __all__ = ["DesktopChecker"]
 
 _BYSTANDER = r"C:\Users\Docker\Music\letter to the landlord.txt"
-"""A file of the user's that no task speaks of."""
+"""A file of the user's that no task mentions."""
 _DOUBTS = {
     "file_explorer/5316686e-5688-4115-be24-052037df599f-WOS":
         "the solution shows hidden files only, and the task says system files, too",
 }  # fmt: skip
-"""Tasks whose solutions do what the evaluator looks at, and not all that the task asks for."""
+"""Tasks whose solutions satisfy the evaluator without doing everything that the task asks for."""
 _SUCCESS = 1.0
-# nothing on the simulated desktop changes by waiting
+# waiting changes nothing on the simulated desktop
 _AT_ONCE = TIMINGS["fast"].model_copy(update={"after_action_s": 0.0, "settle_s": 0.0})
 
 
 @dataclass(frozen=True)
 class _Acts:
-    """What an agent does: actions, and whether it then deletes the bystander or looks around."""
+    """An agent's actions, and whether it then deletes the bystander or looks around."""
 
     actions: tuple[Action, ...]
     deletes: bool = False
@@ -51,7 +51,7 @@ class _Acts:
 
 
 class DesktopChecker:
-    """The evaluators of the installed simulated desktop; use it as `with`, which ends the desktop.
+    """The evaluators of the installed simulated desktop; a `with` block ends the desktop.
 
     Raises:
         UnknownPluginError: None is installed.
@@ -75,10 +75,10 @@ class DesktopChecker:
             self._world.close()
 
     def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:
-        """Return the described end states of a task, and what its solution makes of the desktop.
+        """Return the described end states of a task, and those made with its solution.
 
         Raises:
-            NoMutantsError: There is neither.
+            NoMutantsError: The task has neither.
         """
         solution = self._solutions.get(task.task_id)
         try:
@@ -92,13 +92,13 @@ class DesktopChecker:
         return made.found
 
     def judge(self, task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
-        """Return whether the evaluator gives the full score for this end state, or after these acts, and its reason."""
+        """Return whether the evaluator gives this end state, or these acts, the full score, and its reason."""
         if not isinstance(mutant.material, _Acts):
             held: tuple[bool | None, str | None] = self._class.judge_end_state(task, mutant)
             return held
         solved = task.task_id in self._solutions and self._own[task.task_id] != task.config
         if self._world is None or (solved and self._serves != task.task_id):
-            # a world makes the reference files of its own tasks and of the one that it starts with
+            # a world makes the reference files of its own tasks and of the one it is started with
             self.__exit__()
             self._world = self._class()
             asyncio.run(self._world.start(task=task.config))
@@ -142,7 +142,7 @@ class _Made:
         self._task = task
 
     def add(self, operator: str, verdict: Verdict, acts: _Acts, change: str, why: str) -> None:
-        """Add one."""
+        """Add a mutant."""
         shown = [each.model_dump(mode="json", exclude_none=True) for each in acts.actions]
         more = [f"deletes {_BYSTANDER}"] if acts.deletes else []
         number = 1 + sum(each.operator == operator for each in self.found)
@@ -152,7 +152,7 @@ class _Made:
         )  # fmt: skip
 
     def done(self, solution: Any) -> None:
-        """Add those made from a solution."""
+        """Add the mutants made from a solution."""
         steps = tuple(each for each in solution.elements if not isinstance(each, Done))
         goal, doubt = self._task.goal, _DOUBTS.get(self._task.task_id)
         right: Verdict = "unknown" if doubt else "right"

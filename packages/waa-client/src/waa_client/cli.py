@@ -174,7 +174,7 @@ def tasks(
 def _show_health(
     tasks: Sequence[Task], evaluator: str | None, *, check_hosts: bool, as_json: bool
 ) -> None:
-    """Print the notes on tasks: those of their files, or what was found by asking."""
+    """Print the notes on tasks: from their files, or from asking hosts and an evaluator."""
     from waa_client.task_checks import check_files, check_idle
     from waa_client.task_health import health_text, task_notes
 
@@ -346,7 +346,7 @@ def compare(
         click.echo(json_text(found))
     else:
         echo_wrapped(comparison_text(found))
-    if report_folder:  # after the verdict, which is there whatever becomes of the document
+    if report_folder:  # after the verdict, which stands even if writing the document fails
         write_report([baseline, new], report_folder)
     if found.verdict == "differs":
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)

@@ -29,7 +29,7 @@ _SPEC_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _chosen(command: _Command) -> _Command:
-    """Add the options that say which VMs are meant, as those of `run` do."""
+    """Add the options that choose VMs, as those of `run` do."""
     for option in (
         click.option("--vm-spec", type=_SPEC_FILE, metavar="FILE",
                      help="What the VMs are, as JSON; without it, `process` starts simulated desktops."),

@@ -37,7 +37,7 @@ def run_demo(
 
     Raises:
         UnknownPluginError: No simulated desktop is installed.
-        UnknownTaskError: It has not one of the tasks.
+        UnknownTaskError: It does not have one of the tasks.
     """
     world = built_in_world()
     tasks = load_tasks(world.tasks_folder())

@@ -1,7 +1,7 @@
 """Demonstrations: texts on how a task was done once, given to the agent before it starts.
 
-A single file is for every task; of a folder, the file that names the task is used: `<domain>/<stem>.txt`,
-`<domain>_<stem>.txt` or `<stem>.txt`, also with the beginning of the stem only, as in
+A single file is for every task; in a folder, a task's file is the one named after it: `<domain>/<stem>.txt`,
+`<domain>_<stem>.txt` or `<stem>.txt`, also with only the beginning of the stem, as in
 `notepad_366de66e.txt`. The demonstration is recorded with the trial.
 """
 
@@ -36,7 +36,7 @@ class Demonstrations:
     """The demonstrations of a file or folder.
 
     Raises:
-        InputError: There is none, or one is not text.
+        InputError: The file or folder has none, or one is not text.
     """
 
     def __init__(self, place: Path | str) -> None:

@@ -73,7 +73,7 @@ _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
 _QUICK_TREE_S = 1.0
 _TEXTUAL = frozenset({"textbox", "combobox"})
 _LONGEST_LINE = 2000
-_MOST_COMPARED = 1000  # a server may cut longer texts
+_MOST_COMPARED = 1000  # a server may truncate longer texts
 _EVERYWHERE = (1_000_000, 1_000_000)
 _NOWHERE = (-1.0, -1.0, 0.0, 0.0)
 # Vanilla's own client waits 90 s; a block with a long text to type takes longer.
@@ -82,15 +82,15 @@ _CHARACTERS_PER_SECOND = 50
 
 
 class View(Record):
-    """The parts of an observation beside the screenshot; others are not fetched.
+    """The parts of an observation besides the screenshot; parts not chosen are not fetched.
 
     Attributes:
         elements: A list of elements with ids, from the accessibility tree.
         marks: The elements' ids drawn on the screenshot.
         tree: The accessibility tree as text.
         windows: The foreground window and the titles of all windows.
-        backend: How the tree is read: `uia`, as WAA's own agent does; `win32` is quick and sees only classic
-            controls.
+        backend: The way of reading the tree: `uia`, as WAA's own agent does; `win32` is quick and sees only
+            classic controls.
     """
 
     elements: bool = False
@@ -109,7 +109,7 @@ class Performed(Record):
     """One action that was carried out, for the record.
 
     Attributes:
-        block: What ran, or one of the words.
+        block: The code that ran, or one of the words.
         error: Why it failed, in the server's words.
     """
 
@@ -123,7 +123,7 @@ class WaaDesktop:
     Every action is written to `history` as vanilla writes it: the code block, or WAIT, DONE or FAIL.
     An action that WAA cannot do is an error for the agent and is not recorded, because it never ran.
 
-    `after_action` is awaited after each of them, before anyone looks.
+    `after_action` is awaited after each action, before the next observation.
 
     A fault of the VM is kept in `fault`, even if the agent ignores it, because the agent then worked on
     a desktop that did not answer.
@@ -133,8 +133,8 @@ class WaaDesktop:
         view: The parts of observations that the agent gets.
         timing: The sleeps and waits.
         clock: The clock for sleeps.
-        simulated: Whether its time passes only by what is done.
-        us_keyboard: Whether its keyboard types what one of the United States does; else texts are pasted.
+        simulated: Whether actions alone advance the desktop's time.
+        us_keyboard: Whether the keyboard has the United States layout; else only letters and digits are typed.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class WaaDesktop:
         self._simulated = simulated
         self._us_keyboard = us_keyboard
         self._controls: dict[str, NestedElement] = {}
-        self._numbers = count()  # what an id named once it never names again
+        self._numbers = count()  # an id never stands for a second element
         self._tree_s = 0.0
         self._window_now: WindowView | None = None
         self._clock = clock or RealClock()
@@ -166,7 +166,7 @@ class WaaDesktop:
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work on a desktop; see `bench_core.agents.Offering`."""
-        # a window is brought to the front by its place in the list of windows
+        # a window is brought to the front by its position in the list of windows
         missing = set() if self.view.windows else {"switch_tab"}
         return OFFERS - missing - (set() if self.view.elements else {"read_page"})
 
@@ -190,7 +190,7 @@ class WaaDesktop:
             return await self._run(block)
 
     async def screenshot(self) -> VmPicture:
-        """Take a screenshot, or return the one that showed that the screen does not change."""
+        """Take a screenshot, or return the one that showed that the screen had settled."""
         with self._in_use():
             return await self._screenshot()
 
@@ -222,14 +222,14 @@ class WaaDesktop:
         """
         if self._cut_off is None or self.fault is not None:
             return
-        # an action must not be sent twice
+        # an action must not be sent twice, so only a look is repeated
         look = self._cut_off if self._cut_off.repeatable else calls.screenshot()
         try:
             await self.vm.send(replace(look, repeatable=False))
         except VmUnreachableError as error:
             self.fault = error
         except VmError:
-            return  # it answers, which is all that is checked here
+            return  # any answer will do for this check
 
     async def still_there(self) -> None:
         """Check after the agent's part that the VM works and was not restarted.
@@ -254,7 +254,7 @@ class WaaDesktop:
         await self._run(Block(code=word))
 
     async def nothing_runs(self) -> bool:
-        """Return whether every block failed, and one that does nothing fails, too.
+        """Return whether every block failed, including a block without effect now.
 
         Raises:
             EnvironmentFaultError: The VM does not answer.
@@ -278,7 +278,7 @@ class WaaDesktop:
             raise
 
     async def _ask(self, call: VmCall[_T]) -> _T:
-        """Make a call, and note it where the agent is cut off meanwhile."""
+        """Make a call, and note it if the agent is cut off meanwhile."""
         key = id(call)
         self._asked[key] = call
         try:
@@ -294,7 +294,7 @@ class WaaDesktop:
             block.code.encode()
         except UnicodeEncodeError as problem:
             return ActionResult(ok=False, error=f"the code cannot be sent: {problem}")
-        # before it runs, as in vanilla: an action whose call fails is in the history, too
+        # before it runs, as in vanilla, so that failed actions are in the history, too
         self.history.append(block.code)
         error = None
         if block.special:
@@ -352,7 +352,7 @@ class WaaDesktop:
     def _missing(
         self, elements: tuple[Element, ...], window: WindowView | None, *, unread: bool
     ) -> tuple[str, ...]:
-        """Say which controls are not in the list, so that no one takes an empty list for an empty window."""
+        """Say which controls are missing from the list, lest an empty list be taken for an empty window."""
         if unread:
             return ("The controls cannot be read now: act on points of the picture.",)
         if not (self.view.elements or self.view.marks):
@@ -380,15 +380,15 @@ class WaaDesktop:
             return None
 
     async def _tree(self, picture: VmPicture) -> tuple[str, tuple[NestedElement, ...]]:
-        """Read the controls, as XML and as elements; no XML where they cannot be read."""
+        """Read the controls, as XML and as elements; no XML if they cannot be read."""
         began = self._clock.now()
-        # what is read while windows change may be incomplete or fail; the next one is whole
+        # a tree read while windows change may be incomplete or fail; the next one is whole
         for _ in range(2):
             try:
                 xml = await self._xml()
                 found = xml, controls_of(xml, picture.size)
                 self._tree_s = self._clock.now() - began
-                return found  # noqa: TRY300  # what fails is above
+                return found  # noqa: TRY300  # failures are caught below
             except (TreeError, TreeUnreadableError) as error:  # noqa: PERF203  # twice at most
                 problem = error
         if isinstance(problem, TreeError):
@@ -402,7 +402,7 @@ class WaaDesktop:
             try:
                 return await self._ask(replace(call, repeatable=False))
             except VmTimeoutError:
-                # an application that does not answer would take as long at every step
+                # an application that does not answer would take this long at every step
                 self.flags["uia_too_slow"] = None
         return await self._ask(calls.accessibility("win32"))
 
@@ -438,7 +438,7 @@ class WaaDesktop:
                     calls.execute(["python", "-c", f"import time; time.sleep({action.seconds:g})"])
                 )
             elif self.timing.settle_s:
-                # vanilla's WAIT has no length of its own, so the rest is slept here
+                # vanilla's WAIT has a fixed length, so the remaining time is slept here
                 await self._clock.sleep(max(0.0, action.seconds - self.timing.after_action_s))
         result = await self._run(block)
         if block.special or not self.view.windows:
@@ -448,12 +448,12 @@ class WaaDesktop:
         changed = _changed(before, self.window)
         wanted = self._shown.titles[action.index] if isinstance(action, SwitchTab) else None
         asked = changed != "" and self.window is not None and self.window.title == wanted
-        # WAA's own function maximizes what it brings to the front
+        # WAA's own function maximizes the window that it brings to the front
         text = "maximized" if isinstance(action, SwitchTab) else result.text
         return result.model_copy(update={"text": text, "changed": changed, "asked": asked})
 
     async def _look_again(self, action: Action) -> str | None:
-        """Put the elements that `action` aims at where they are now; return what is gone, None for nothing.
+        """Update the positions of the elements that `action` aims at; return a message if one is gone, else None.
 
         The desktop may have changed while the agent thought, and by the earlier actions of its turn.
         """
@@ -479,7 +479,7 @@ class WaaDesktop:
         return None
 
     async def _unmoved(self, controls: Iterable[NestedElement]) -> bool:
-        """Compare the picture where the controls were."""
+        """Return whether the picture is unchanged at the controls' old positions."""
         picture = await self._ask(calls.screenshot())
         return all(
             looks_as_before(self._picture.data, picture.data, each.element.rect or _NOWHERE)
@@ -487,7 +487,7 @@ class WaaDesktop:
         )
 
     async def _under(self, target: Target | None) -> NestedElement | None:
-        """Return what a press goes to, None where that is not known, or would take long to find out."""
+        """Return the control that a press would hit, None if that is unknown or slow to find out."""
         if isinstance(target, ElementRef):
             return self._controls.get(target.element)
         if target is None or not self._reads_quickly:
@@ -501,7 +501,7 @@ class WaaDesktop:
         return self._simulated or (self.view.needs_tree and self._tree_s < _QUICK_TREE_S)
 
     async def _type(self, action: TypeText) -> ActionResult:
-        """Type, and say into what; it fails if a field still has what it had before."""
+        """Type, and name the field; fail if it still has its old text."""
         field = await self._under(action.target)
         if action.target is None and self._reads_quickly:
             _, now = await self._tree(self._picture)
@@ -520,7 +520,7 @@ class WaaDesktop:
         return _saying(result, typed_text(action, field.element.called))
 
     async def _type_over(self, action: TypeText) -> ActionResult:
-        """Select what is in a text field and type over it: elsewhere the keys would select, and delete, other things."""
+        """Select the text of a field and type over it; elsewhere the keys would select, and delete, other things."""
         target = action.target
         known = self._controls.get(target.element) if isinstance(target, ElementRef) else None
         if known is not None and known.element.role == "textbox":
@@ -538,7 +538,7 @@ class WaaDesktop:
         )
 
     async def _read(self, action: ReadPage) -> ActionResult:
-        """Return the whole text of an element, where the list shows only its beginning."""
+        """Return the whole text of an element, as the list shows only its beginning."""
         wanted = self._controls.get(action.element)
         if wanted is None:
             return ActionResult(ok=False, error=f"there is no element {action.element!r}")
@@ -556,7 +556,7 @@ class WaaDesktop:
         return ActionResult(image=ImagePart.from_bytes(part, "image/png"))
 
     async def _where(self, screen: DesktopScreen) -> ActionResult:
-        """Ask where the pointer is, in pixels of the picture; it is no action of WAA's history."""
+        """Return the pointer's position, in pixels of the picture; not an action of WAA's history."""
         done = await self._ask(calls.execute(["python", "-c", _POSITION]))
         found = _POINT.search(done.output or "")
         if not done.ok or found is None:
@@ -580,7 +580,7 @@ class WaaDesktop:
         return self._shown
 
     async def _send(self, block: Block) -> str | None:
-        """Run the code and return why it failed, None where it did not."""
+        """Run the code; return the reason for a failure, None on success."""
         if block.language == "pyautogui":
             command = ["python", "-c", _PYAUTOGUI.format(code=block.code)]
             done = await self._ask(calls.execute(command))
@@ -600,20 +600,20 @@ class WaaDesktop:
         return error
 
     async def _run_in_server(self, code: str) -> str | None:
-        """Run a block in the process of WAA's server and return why it failed, None where it did not."""
+        """Run a block in the process of WAA's server; return the reason for a failure, None on success."""
         timeout_s = _CODE_S + len(code) / _CHARACTERS_PER_SECOND
         try:
             outcome = await self._ask(calls.execute_windows(code, timeout_s=timeout_s))
         except VmTimeoutError:
             if not outlasts(code, timeout_s):
                 raise
-            await self._ask(calls.probe())  # the VM works: the block itself takes so long
-            # a thread cannot be ended, so the block goes on in the VM, in later trials, too
+            await self._ask(calls.probe())  # the VM works: the block itself takes this long
+            # a thread cannot be ended, so the block goes on in the VM, even in later trials
             self.flags["block_goes_on"] = None
             return f"the block did not end within {timeout_s:g} s"
         except VmUnreachableError:
-            # the server catches `Exception` alone: what ends a thread ends the request without an answer
-            self.flags["block_ended_server"] = None  # until it is found to be the same process
+            # the server catches `Exception` only: an error that ends a thread leaves the request unanswered
+            self.flags["block_ended_server"] = None  # until the process turns out to be the same
             await self._ask(calls.probe())
             if not await self._knows_screen():
                 raise
@@ -622,7 +622,7 @@ class WaaDesktop:
         return None if outcome.ok else outcome.error or "the block failed"
 
     async def _refuse_restarted(self, error: str) -> None:
-        """Raise where the server has lost the screen that it was sent; else the agent's code is wrong."""
+        """Raise if the server has lost the screen that it was sent; otherwise the agent's code is wrong."""
         if not await self._knows_screen():
             raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {error}")
 
@@ -635,7 +635,7 @@ class WaaDesktop:
         screen = self._screen
         assert screen is not None  # noqa: S101  # the callers know it
         scale = (screen.size[0] / screen.seen[0], screen.size[1] / screen.seen[1])
-        # an id is a place in this list, also for code that an agent writes
+        # ids are positions in this list, for code written by agents as well
         last = max(map(int, screen.rects), default=-1)
         rects = [screen.rects.get(str(number), (0, 0, 0, 0)) for number in range(last + 1)]
         await self._ask(
@@ -644,7 +644,7 @@ class WaaDesktop:
         self._sent = _aim(screen)
 
     async def _settle(self, *, ended: bool) -> None:
-        """Wait until the screen does not change; the last screenshot is used for the next observation."""
+        """Wait until the screen stops changing; the next observation uses the last screenshot."""
         self._settled = None
         await self._clock.sleep(self.timing.after_action_s)
         if ended or not self.timing.settle_s:
@@ -671,14 +671,14 @@ class WaaDesktop:
 
 
 def _saying(result: ActionResult, said: str) -> ActionResult:
-    """Add what an act was done to."""
+    """Add the target of an act."""
     if not result.ok:
         return result
     return result.model_copy(update={"text": "; ".join(filter(None, (said, result.text)))})
 
 
 def _folded(lines: list[str]) -> list[str]:
-    """Return lines of a length that a model can be shown, as a paragraph may be one line."""
+    """Wrap lines to a length that a model can be shown, as a paragraph may be one line."""
     return [
         line[at : at + _LONGEST_LINE]
         for line in lines
@@ -687,12 +687,12 @@ def _folded(lines: list[str]) -> list[str]:
 
 
 def _aim(screen: DesktopScreen | None) -> object:
-    """Return the part of the screen that code blocks depend on."""
+    """Return the parts of the screen that code blocks depend on."""
     return None if screen is None else (screen.size, screen.view, screen.rects)
 
 
 def _changed(before: WindowView | None, now: WindowView | None) -> str:
-    """Say which other window is in front; a window whose title alone changed is the same one."""
+    """Name the other window that is now in front; a window with only a new title is the same one."""
     if before is None or now is None or now.title == before.title:
         return ""
     if before.title not in now.windows and now.rect == before.rect:
@@ -717,5 +717,5 @@ def _screen(
 
 
 def _titles(window: WindowView | None) -> tuple[str, ...]:
-    """Return the windows that an agent may be asked to use, without the one that Windows draws the desktop in."""
+    """Return the windows that an agent may be asked to use, without the one in which Windows draws the desktop."""
     return tuple(each for each in window.windows if each != _SHELL) if window else ()

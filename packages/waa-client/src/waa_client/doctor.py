@@ -1,4 +1,4 @@
-"""The checks of `waa-client doctor`, each with a way to fix what it finds."""
+"""The checks of `waa-client doctor`, each with a way to fix a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The VM of one trial: reset, set-up, the agent's part, and the evaluation of the VM as it is then.
+"""The VM of one trial: reset, setup, the agent's part, and the evaluation of the VM as it is then.
 
 WAA's evaluator reads the live VM, so it is asked while the VM is still the trial's; its verdict and every
 call it made are stored, and the score is that of the stored verdict.
@@ -40,7 +40,7 @@ from waa_client.vm import VmClient, VmOptions, calls
 __all__ = ["Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 
 SETUP = "setup.json"
-"""The file with the outcome of each step of the set-up."""
+"""The file with the outcome of each setup step."""
 BEFORE = "evaluation_before.json"
 """The file with the verdict before the agent's part."""
 
@@ -56,18 +56,18 @@ _DEMONSTRATION = "A demonstration follows. It was made on another screen: follow
 
 
 class EnvironmentSettings(Record):
-    """Settings of reset, set-up and evaluation.
+    """Settings of reset, setup and evaluation.
 
     Attributes:
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
         check_before: Evaluate before the agent's part, too.
         check_each_step: Evaluate after each action, too, on a simulated desktop, which is put back each time.
-        browser_profile: Of browsers that set-up steps drive.
+        browser_profile: The profile of browsers that setup steps drive.
         asset_cache: Folder that caches downloads of the client's own set-up.
         evaluation_s: Longest time of one evaluation.
         ask_again_s: First pause before an evaluator that does not answer is asked again.
-        ask_times: How often in all an evaluator that does not answer is asked.
+        ask_times: The most requests, in all, to an evaluator that does not answer.
         boot_s: Longest wait for a VM that accepts calls and does not answer.
     """
 
@@ -184,7 +184,7 @@ def _options(given: Conditions) -> VmOptions:
 
 
 def _view_of(agent: Agent, context: TrialContext) -> View:
-    """Return the view of the run's configuration, else the one the agent asks for, else elements.
+    """Return the view from the run's configuration, else from the agent, else elements.
 
     Any agent's option `tree_backend` says how the tree is read.
     """
@@ -202,9 +202,9 @@ def _view_of(agent: Agent, context: TrialContext) -> View:
 
 
 async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:
-    """Return the agent's handle of the desktop; an agent in this process needs no server."""
+    """Return the agent's handle of the desktop; an agent in this process does not need a server."""
     if getattr(given.agent, "in_process", False):
-        # the VM's own address would let it act past the record of its actions
+        # through the VM's own address it could act without being recorded
         return DesktopHandle(url=_IN_PROCESS).with_live(lambda: desktop)
     handle = await stack.enter_async_context(serve_environment(desktop))
     return handle.model_copy(update={"timeout_s": _OBSERVE_S})
@@ -227,7 +227,7 @@ class DesktopEnvironment(TrialEnvironment):
             handle=handle,
             inputs={"demonstration": demonstration.text} if demonstration else {},
             instructions="\n\n".join([_INSTRUCTIONS, *shown]),
-            answer_schema={"type": "object", "properties": {}},  # WAA asks for none
+            answer_schema={"type": "object", "properties": {}},  # WAA does not ask for one
             can_fail=True,  # vanilla's FAIL, which is right for infeasible tasks alone
             flags={"demo": None} if demonstration else {},
             machine=given.machine.url,
@@ -248,7 +248,7 @@ class DesktopEnvironment(TrialEnvironment):
             desktop.after_action = partial(self._look, evaluator)
 
     async def _look(self, evaluator: EvaluationClient) -> None:
-        """Keep what an evaluation asks of the desktop as it is now, and what is answered."""
+        """Record an evaluation of the desktop as it is now: its questions and their answers."""
         vm, history = self._desktop.vm, list(self._desktop.history)
         look: dict[str, Any] = {
             "at": datetime.now(timezone.utc).isoformat(),
@@ -258,14 +258,14 @@ class DesktopEnvironment(TrialEnvironment):
         try:
             verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
             look["transcript"] = await evaluator.transcript(verdict)
-        except BenchError as error:  # what is looked at on the way decides nothing
+        except BenchError as error:  # an evaluation between actions decides nothing
             look["error"] = str(error)
         finally:
             await vm.send(calls.simulation("restore"))
         self._looks.append(look)
 
     def note_setup(self, report: SetupReport, flags: tuple[str, ...], installed: Installed) -> None:
-        """Record failed steps of reset and set-up, which vanilla ignores, and what the VM lacks."""
+        """Record failed steps of reset and setup, which vanilla ignores, and the VM's missing programs."""
         self.details["setup_ok"] = report.ok
         if installed.missing:
             self.details["missing_programs"] = list(installed.missing)
@@ -273,7 +273,7 @@ class DesktopEnvironment(TrialEnvironment):
             self.details["keyboard_layout"] = f"{installed.layout:#06x}"
         self.flags |= dict.fromkeys(flags)
         if not report.ok:
-            self.flags["setup_incomplete"] = None  # vanilla only logs it and continues
+            self.flags["setup_incomplete"] = None  # vanilla only logs it and goes on
 
     async def release(self) -> None:
         """End the agent's use of the desktop."""
@@ -311,7 +311,7 @@ class DesktopEnvironment(TrialEnvironment):
         self.details["actions"] = len(desktop.history)
         self.details["blocks"] = sum(not each.block.special for each in desktop.performed)
         if self._evaluator is not None and scored:
-            # Ask for a verdict, and again where the VM did not answer for a moment; faults of VM or
+            # Ask for a verdict, and again if the VM was silent for a moment; faults of VM or
             # evaluator leave no score here, because the agent's part is over
             try:
                 verdict = await self._verdict(self._evaluator)
@@ -330,7 +330,7 @@ class DesktopEnvironment(TrialEnvironment):
                 raise
 
     async def _note_deletions(self, verdict: Verdict) -> None:
-        """Record which of the user's files a success deleted; the score stays the evaluator's."""
+        """Record the user's files that a successful trial deleted; the score stays the evaluator's."""
         if verdict.score is not None and verdict.score >= SUCCESS_SCORE:
             left = await user_files(self._desktop.vm)
             gone = unneeded_deletions(self._given.task, self.files_before, left)
@@ -355,7 +355,7 @@ class DesktopEnvironment(TrialEnvironment):
             raise
 
     async def _verdict(self, evaluator: EvaluationClient) -> Verdict:
-        if self._before is not None:  # not before the agent's part: it tells what is expected
+        if self._before is not None:  # not before the agent's part: it reveals the expected result
             self._artifacts.write_json(BEFORE, self._before.raw)
         history = self._desktop.history
         verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
@@ -368,7 +368,7 @@ class DesktopEnvironment(TrialEnvironment):
         """Wait until the VM answers again in the state in which the agent left it.
 
         Raises:
-            VmError: It does not, or its state is unknown.
+            VmError: It does not answer, or its state is unknown.
         """
         given, desktop = self._given, self._desktop
         await wait_for_vm(desktop.vm, given.timing, given.clock, given.settings.boot_s)

@@ -7,7 +7,7 @@ The tree, below bench-core's::
     │   ├── VmUnreachableError no answer: refused, reset
     │   │   └── VmTimeoutError it accepted the call and did not answer in time
     │   ├── VmAnswerError      an answer that cannot be used: an incomplete picture, broken XML, a 500
-    │   │   └── TreeUnreadableError what is on the screen now cannot be read as a tree
+    │   │   └── TreeUnreadableError the current screen cannot be read as a tree
     │   └── RouteMissingError  its server has no such route
     ├── EvaluatorDownError     `/evaluate` does not answer, so nothing can be scored
     └── WrongWorldError        a simulation in a run on real VMs, or the other way round
@@ -46,7 +46,7 @@ class VmAnswerError(VmError):
 
 
 class TreeUnreadableError(VmAnswerError):
-    """The server cannot read what is on the screen: a control character, a window that vanished."""
+    """The server cannot read the current screen: a control character, a window that vanished."""
 
 
 class RouteMissingError(VmError):

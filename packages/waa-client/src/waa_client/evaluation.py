@@ -26,11 +26,11 @@ from waa_client.errors import EvaluatorDownError
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 EVALUATORS_VARIABLE = "WAA_EVALUATE"
-"""The environment variable with evaluators' addresses, separated by commas, for where no option names any."""
+"""The environment variable with evaluators' addresses, separated by commas, used if no option names any."""
 _T = TypeVar("_T", bound="_Answer")
 # waa-server-ext's default; 5000 is the VM's own server.
 _PORT = 5050
-# checks of WAA's server that answer 400 where what they look for is not there
+# checks of WAA's server that answer 400 if the thing they check is absent
 _CHECKS = frozenset(
     {
         "/are_all_images_tagged", "/are_files_sorted_by_modified_time", "/check_if_timer_started",
@@ -42,16 +42,16 @@ _WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}
 _OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _FAILED, _UNAVAILABLE = 200, 401, 404, 409, 500, 503
 _GATEWAY = frozenset({502, 503, 504})
 _VM_LOST = "VmTransportError"
-"""The server's type of fault for an evaluation that got no answer of the VM."""
+"""The server's fault type for an evaluation to which the VM did not answer."""
 _WORKER_GONE = "EvaluatorGone"
-"""The server's type of fault for an evaluation whose process died."""
+"""The server's fault type for an evaluation whose process died."""
 _SHOWN = 300
 _QUICK_S = 10.0
 _BODY_S = 120.0
 
 
 class _AskAgainError(Exception):
-    """The same key may have an answer later: no answer came, nothing was done, or the server is `busy`."""
+    """The same key may get an answer later: none came, nothing was done, or the server is `busy`."""
 
     def __init__(self, message: str, *, busy: bool = False) -> None:
         self.busy = busy
@@ -59,7 +59,7 @@ class _AskAgainError(Exception):
 
 
 class _Answer(Record):
-    """An answer of the server; unknown fields, of later versions, are ignored here and stay in the artifact."""
+    """An answer of the server; fields of later versions are ignored here and stay in the artifact."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -86,7 +86,7 @@ class MetricDetail(_Answer):
     error: str | None = None
 
     def check(self, *, scored: bool) -> Check:
-        """Return it as a check; what raised in a trial that has a score is what the zero rests on."""
+        """Return it as a check; if the trial has a score, an error here is the reason for its zero."""
         asked = self.getter and f"found by {self.getter}({self.getter_arguments or ''})"
         raised = self.error and f"the evaluator raised {self.error}"
         unmeasured = False if scored and self.error else None
@@ -104,8 +104,8 @@ class Verdict(_Answer):
 
     Attributes:
         score: The benchmark's own score; None with an `evaluation_error`, never in place of zero:
-            vanilla too writes no result where its evaluator raises.
-        vanilla_score: The score vanilla would have written where a failed transport left none here.
+            vanilla, too, writes no result if its evaluator raises.
+        vanilla_score: Vanilla's score, if a failed transport left none here.
         raw: The whole answer, transcript included.
     """
 
@@ -137,17 +137,17 @@ class Verdict(_Answer):
 
     @property
     def lost_vm(self) -> bool:
-        """Whether there is no score because the VM gave no answer."""
+        """Whether there is no score because the VM did not answer."""
         return self.evaluation_error is not None and self.evaluation_error.type == _VM_LOST
 
     @property
     def saw_vm_errors(self) -> bool:
-        """Whether the VM's answers have an error that tells nothing of its state; see `_is_foreign_error`."""
+        """Whether the VM's answers include an error that says nothing about its state; see `_is_foreign_error`."""
         return any(isinstance(each, dict) and _is_foreign_error(each) for each in self.transcript)
 
 
 class SetupStep(_Answer):
-    """The outcome of one set-up step."""
+    """The outcome of one setup step."""
 
     type: str
     ok: bool
@@ -156,7 +156,7 @@ class SetupStep(_Answer):
 
 
 class SetupReport(_Answer):
-    """The outcome of a task's set-up; a step that raises is the last one.
+    """The outcome of a task's setup; a step that raises is the last one.
 
     Attributes:
         abandoned: Whether a step raised.
@@ -172,7 +172,7 @@ def evaluator_url(text: str) -> str:
     """Return the base URL of an evaluator for a host, `host:port` or URL.
 
     Raises:
-        InputError: It is none of these.
+        InputError: It is not an address of these forms.
 
     >>> evaluator_url("localhost"), evaluator_url("http://h:5050/evaluate")
     ('http://localhost:5050', 'http://h:5050')
@@ -185,7 +185,7 @@ def evaluator_url(text: str) -> str:
 
 
 def world_of_vm(health: Mapping[str, Any]) -> World | None:
-    """Return the world of an evaluator's VM from the evaluator's health; None where unknown.
+    """Return the world of an evaluator's VM from the evaluator's health; None if unknown.
 
     >>> world_of_vm({"vm": {"reachable": True, "world": "built-in"}})
     'built-in'
@@ -200,10 +200,10 @@ class EvaluationClient:
 
     Args:
         url: Address of the evaluator.
-        token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`, or what a server of this user left.
+        token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`, or the one left by a server of this user.
         timeout_s: Longest time of one evaluation, with all its tries.
-        tries: How often the same key is sent when answers get lost, which takes a minute and a half;
-            while the server reports that it evaluates, `timeout_s` alone counts.
+        tries: The most times a key is sent when answers get lost, which takes a minute and a half;
+            while the server reports that it evaluates, only `timeout_s` counts.
         wait_s: Pause before asking again; doubles up to ten times that.
         transport: Instead of real sockets.
     """
@@ -237,12 +237,12 @@ class EvaluationClient:
         """Evaluate the state of the VM.
 
         Args:
-            task: The task's own definition, or `domain/stem` where the server has the files.
+            task: The task's own definition, or `domain/stem` if the server has the files.
             action_history: Every action as vanilla records it.
             key: Names this evaluation; a new one by default.
 
         Raises:
-            EvaluatorDownError: It does not answer, so that the trial must be run again.
+            EvaluatorDownError: It does not answer, so the trial must be run again.
             EvaluationError: It refuses, or its answer is malformed.
         """
         body = {"task": task, "action_history": list(action_history)}
@@ -254,13 +254,13 @@ class EvaluationClient:
         return verdict
 
     async def set_up(self, task: Mapping[str, Any] | str) -> SetupReport:
-        """Run the set-up steps of a task on the VM.
+        """Run the setup steps of a task on the VM.
 
         Raises:
             EvaluatorDownError: It does not answer.
             EvaluationError: It refuses, or its answer makes no sense.
         """
-        # once: set-up steps are not safe to repeat, and the route takes no key
+        # once: setup steps are not safe to repeat, and the route does not take a key
         return self._read(SetupReport, await self._post("/setup", {"task": task}, tries=1))
 
     async def rescore(
@@ -282,9 +282,9 @@ class EvaluationClient:
         return self._read(Verdict, answer, raw=answer)
 
     async def transcript(self, verdict: Verdict) -> list[Any]:
-        """Return a verdict's transcript with the bodies that the server stores apart, base64-encoded.
+        """Return a verdict's transcript with the bodies that the server stores separately, base64-encoded.
 
-        A body that the server no longer has stays a digest; rescoring then reports what is missing.
+        A body that the server no longer has stays a digest; rescoring then reports it as missing.
         """
         return [await self._complete(each) for each in verdict.transcript]
 
@@ -310,7 +310,7 @@ class EvaluationClient:
         return await self._get("/health")
 
     async def capabilities(self) -> dict[str, Any]:
-        """Ask what it can score.
+        """Ask for its capabilities.
 
         Raises:
             EvaluatorDownError: It does not answer, or is something else.
@@ -373,7 +373,7 @@ class EvaluationClient:
             raise _AskAgainError(message, busy=busy)
         if _is_missing(answer):
             raise EvaluationError(f"{self.url} has no {path}: is this waa-server-ext's address?")
-        # no fault of the trial's: every trial would fail so until the variable is set
+        # not the trial's fault: every trial would fail like this until the variable is set
         if answer.status_code == _UNAUTHORIZED:
             raise InputError(f"{self.url}{message}; set {TOKEN_VARIABLE}")
         if not _code(answer) and answer.status_code >= _FAILED:
@@ -384,7 +384,7 @@ class EvaluationClient:
         raise EvaluationError(f"{self.url}{message}")
 
     def _object(self, answer: httpx.Response) -> dict[str, Any]:
-        """Return the answer's object; anything else comes from a gateway before the evaluator."""
+        """Return the answer's object; anything else comes from a gateway in front of the evaluator."""
         try:
             value = answer.json()
         except (ValueError, RecursionError) as error:
@@ -409,9 +409,9 @@ def new_key() -> str:
 
 
 def _is_foreign_error(exchange: Mapping[str, Any]) -> bool:
-    """Return whether an error is a gateway's, or that of a check whose "no" is another answer.
+    """Return whether an error comes from a gateway, or from a check that says "no" in another way.
 
-    Other errors in the JSON form of WAA's own server are part of what is evaluated.
+    Other errors in the JSON form of WAA's own server are part of the evaluated state.
     """
     status, body = exchange.get("status"), exchange.get("body")
     if exchange.get("target") != "vm" or not isinstance(status, int) or status < _FAILED:

@@ -41,10 +41,10 @@ def import_tree(
 
 
 def planned_tasks(options: WaaTaskOptions, benchmark: str = BENCHMARK) -> tuple[Task, ...]:
-    """Return the planned tasks of a tree; of another benchmark without task files none, and those found count.
+    """Return the planned tasks of a tree; none for another benchmark without task files, where those found count.
 
     Raises:
-        InputError: There are no task files, and it is WAA.
+        InputError: The benchmark is WAA, and there are no task files.
     """
     if benchmark == BENCHMARK:
         return options.known()

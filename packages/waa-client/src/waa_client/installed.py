@@ -1,7 +1,7 @@
-"""What a VM brings along: the programs that tasks start, and the layout of its keyboard.
+"""The programs that tasks start and a VM may lack, and the layout of its keyboard.
 
-WAA's server answers that a program was started whether or not there is one, and PyAutoGUI types `()<` as other
-characters where the layout is not that of the United States.
+WAA's server reports that a program was started even if it does not exist, and PyAutoGUI types `()<` as other
+characters with other layouts than that of the United States.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _US_LAYOUT = 0x0409
 _STARTS = frozenset({"launch", "execute", "command"})
 # the server itself starts Chrome under this name on Windows
 _RENAMED = {"google-chrome": "chrome"}
-# `socat` has no use on Windows: 23 tasks start it in vain, under anyone
+# `socat` does not exist on Windows: 23 tasks start it in vain, whoever runs them
 _OF_NO_USE = frozenset({"socat"})
 _OF_CMD = frozenset({"rmdir", "mkdir", "start", "dir", "copy", "del", "move", "echo", "type"})
-# What `start` finds is registered; other programs are searched in PATH.
+# `start` finds registered programs; other programs are searched in PATH.
 _QUERY = r"""
 import ctypes, json, shutil, sys, winreg
 def registered(name):
@@ -43,11 +43,11 @@ print(json.dumps({"missing": missing, "layout": ctypes.windll.user32.GetKeyboard
 
 
 class Installed(Record):
-    """What a VM answered.
+    """A VM's answer.
 
     Attributes:
         missing: The programs that it does not have.
-        layout: Windows' number of the keyboard's language; None where the VM did not say.
+        layout: Windows' number of the keyboard's language; None if the VM did not say.
     """
 
     missing: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Installed(Record):
 
     @property
     def types_as_us(self) -> bool:
-        """Whether its keyboard types what a United States one does, as far as is known."""
+        """Whether its keyboard has the United States layout, as far as is known."""
         return self.layout in {None, _US_LAYOUT}
 
 
@@ -89,12 +89,12 @@ def _program(words: list[str]) -> dict[str, bool]:
 
 
 async def installed_on(vm: VmClient, programs: Mapping[str, bool]) -> Installed:
-    """Ask a VM which of the programs it has, and for its keyboard; nothing is missing where it does not say."""
+    """Ask a VM which of the programs it has, and for its keyboard; without an answer nothing counts as missing."""
     try:
         found = answered(await vm.send(question(programs)))
     except VmError:
         return Installed()
-    # only what was asked for: the answer is the VM's
+    # only programs of the question: the VM's answer is not trusted
     missing = tuple(each for each in programs if each in found.missing)
     return found.model_copy(update={"missing": missing})
 

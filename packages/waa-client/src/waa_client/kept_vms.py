@@ -32,13 +32,13 @@ from bench_core.machines import (
 from bench_core.records import Record
 
 _OTHER_RUNS = 100
-# a Windows that boots in a container takes 2 to 5 minutes, and longer while others do
+# a Windows booting in a container takes 2 to 5 minutes, longer while others boot
 _READY_S = {"docker": 900.0}
 _TASKS = 154
 
 
 def vm_key(spec: Mapping[str, JsonValue], number: int) -> str:
-    """Return what the VM of a number is called in the journal: the same for everyone who asks for `spec`."""
+    """Return the journal's key of the VM with a number, the same in all requests for `spec`."""
     return f"waa-{spec_digest(spec)[:8]}/vm-{number}"
 
 
@@ -57,9 +57,9 @@ async def start_vm(
     count: int,
     kept: dict[str, Lease],
 ) -> Machine:
-    """Start or adopt the VM of a slot; one of another number where another run holds that.
+    """Start or adopt the VM of a slot, or of another number if another run holds that one.
 
-    The lease of one that was kept is added to `kept` by its key.
+    If it was kept, its lease is added to `kept` by its key.
 
     Raises:
         MachineError: It was not started, or very many runs hold VMs.
@@ -85,7 +85,7 @@ async def start_vms(
     hours: float,
     folder: Path | None = None,
 ) -> list[Machine]:
-    """Start VMs that are kept for `hours`, whatever becomes of this program; runs of `spec` use them.
+    """Start VMs that are kept for `hours`, even if this program ends; runs of `spec` use them.
 
     Raises:
         MachineError: One was not started; those that were are stopped.
@@ -96,7 +96,7 @@ async def start_vms(
         for number in range(count)
     ]
     opened = [open_vms(provider, owner, place) for owner in owners]
-    # the first of a kind boots and is saved; the others begin in its state
+    # the first of a kind boots and is saved; the others start from its state
     starts = [
         await asyncio.gather(
             *(each.start(vm_key(spec, n), spec) for n, each in part), return_exceptions=True
@@ -109,7 +109,7 @@ async def start_vms(
         return [each for each in found if not isinstance(each, BaseException)]
     for each, owner, started in zip(opened, owners, found, strict=True):
         if isinstance(started, MachineBusyError):
-            continue  # a run has it, and gives it back to whoever kept it
+            continue  # a run has it, and will give it back to its keeper
         with contextlib.suppress(MachineError):
             await each.stop_all()
         Leases(place).remove(owner.name)
@@ -120,7 +120,7 @@ async def snapshot_vm(name: str, tag: str, folder: Path | None = None) -> Machin
     """Save the state of a kept VM as `tag`, for `run --reset snapshot:TAG`.
 
     Raises:
-        InputError: There is no such VM, or its provider saves no states.
+        InputError: The VM does not exist, or its provider does not save states.
         MachineBusyError: A program uses it.
         MachineError: It was not saved.
     """
@@ -133,7 +133,7 @@ async def reset_vm(name: str, tag: str = INITIAL, folder: Path | None = None) ->
     """Bring a kept VM back to a state, and return it once it is proven clean.
 
     Raises:
-        InputError: There is no such VM or state.
+        InputError: The VM or state does not exist.
         MachineBusyError: A program uses it.
         QuarantinedError: It is not proven clean.
     """
@@ -142,11 +142,11 @@ async def reset_vm(name: str, tag: str = INITIAL, folder: Path | None = None) ->
 
 
 class Measured(Record):
-    """What starts and resets of a VM took, in seconds.
+    """The durations of starts and resets of a VM, in seconds.
 
     Attributes:
-        first_start_s: Of the first VM; of a provider that saves states it boots where none was saved yet.
-        later_start_s: Of another one afterwards.
+        first_start_s: Of the first VM; if a provider saves states and has none yet, this includes booting.
+        later_start_s: Of a second one afterwards.
         resets_s: Each reset, until the VM was proven clean.
     """
 
@@ -170,7 +170,7 @@ class Measured(Record):
 async def measure_vm(
     provider: str, spec: Mapping[str, JsonValue], times: int, *, folder: Path | None = None
 ) -> Measured:
-    """Start a VM of its own, reset it `times` times, stop it, and start another one.
+    """Start a separate VM, reset it `times` times, stop it, and start another one.
 
     Raises:
         MachineError: It did not start, or a reset was not proven clean.
@@ -203,12 +203,12 @@ async def measure_vm(
 
 
 def kept_owner(key: str) -> str:
-    """Return who holds a VM that is kept: one owner for each, so that a run can take over one alone."""
+    """Return the owner of a kept VM; each has its own, so that a run can take over just one."""
     return f"kept {key}"
 
 
 def take_over(leases: Leases, key: str) -> Lease | None:
-    """Give up the kept VM of `key` for a run that is about to adopt it; None where none is kept."""
+    """Give up the kept VM of `key` for a run that is about to adopt it; None if it is not kept."""
     lease = leases.read(kept_owner(key))
     if lease is not None:
         leases.remove(lease.owner)
@@ -221,7 +221,7 @@ async def give_back(
     """Keep the VM of `key` again, until its lease ends.
 
     Raises:
-        MachineError: It does not run any more, and no other one started.
+        MachineError: It no longer runs, and another one could not be started.
     """
     left_s = (lease.until - datetime.now(timezone.utc)).total_seconds()
     owner = Owner(Leases(folder), lease.owner, ttl_s=max(1.0, left_s), detached=True)

@@ -16,7 +16,7 @@ def evaluate_now(
     """Evaluate a task on the evaluator's VM.
 
     Raises:
-        UnknownTaskError: There is no such task.
+        UnknownTaskError: The task does not exist.
         EvaluationError: The evaluator refuses it.
         EnvironmentFaultError: The evaluator does not answer.
     """

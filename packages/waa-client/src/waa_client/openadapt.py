@@ -1,8 +1,8 @@
 """Import of openadapt-evals' results into a run folder: `metadata.json` and `tasks/*/execution.json`.
 
-Its own contract says what is an outcome: a result with the `error_type` `infrastructure` or `evaluation` is none,
-whatever number stands beside it, and one of `agent` is the agent's failure. Nothing is left to score a trial
-from, so what it reports is kept and marked. Links are not followed, and no file above a limit is read.
+Its own contract defines outcomes: a result with the `error_type` `infrastructure` or `evaluation` is not one,
+whatever number comes with it, and one of `agent` is the agent's failure. There is nothing to score a trial from
+again, so the reported score is kept and marked. Links are not followed, and no file above a limit is read.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def import_executions(
     Args:
         results: Its folder, with `metadata.json`.
         out: The run folder to make.
-        tasks: The planned tasks; none at all: those that are found, with the goals that stand there.
+        tasks: The planned tasks; if empty, the tasks found, with the goals recorded there.
         agent: Name of the agent.
         model: Name of its model; None takes the run's `model_id`.
-        benchmark: What the tasks are of.
+        benchmark: The benchmark of the tasks.
 
     Raises:
         InputError: There is nothing to import, or it has too many tasks.
@@ -154,7 +154,7 @@ def import_executions(
 
 
 class _TaskFolder:
-    """The folder of one task, and whose trial it is."""
+    """The folder of one task, and its trial."""
 
     def __init__(
         self, results: Path, name: str, task: Task, key: TrialKey, agent: str, model: str | None
@@ -178,7 +178,7 @@ class _TaskFolder:
         except RefusedFileError as error:
             return self._unscored(Status.EVALUATION_ERROR, str(error))
         except (OSError, InputError) as error:
-            # one that was started and never finished leaves no execution
+            # a task that was started and never finished has no execution file
             missing = isinstance(error, FileNotFoundError)
             why = "it left no execution.json" if missing else str(error)
             status = Status.ENVIRONMENT_ERROR if missing else Status.EVALUATION_ERROR
@@ -234,7 +234,7 @@ class _TaskFolder:
         inside = f"{_TASKS}/{self._name}/{name}"
         try:
             data = read_inside(self._results, inside, most=_MOST_PICTURE)
-        except OSError:  # missing, or refused: what is no evidence is left out
+        except OSError:  # missing or refused: a file that is not evidence is left out
             return None
         return artifacts.write_bytes(f"screenshots/step-{number:03d}.png", data)
 
@@ -243,7 +243,7 @@ _KEPT = ("task_id", "success", "score", "num_steps", "error", "error_type", "rea
 
 
 def _why_unscored(recorded: dict[str, Any]) -> tuple[Status, str] | None:
-    """Return why a result is no outcome by openadapt-evals' own contract; None where it is one."""
+    """Return why a result is not an outcome by openadapt-evals' own contract; None if it is one."""
     kind, error = recorded.get("error_type"), recorded.get("error")
     if kind in _WITHOUT_SCORE:
         return _WITHOUT_SCORE[kind], str(error or recorded.get("reason") or kind)
@@ -257,7 +257,7 @@ def _why_unscored(recorded: dict[str, Any]) -> tuple[Status, str] | None:
 
 
 def _contradiction(recorded: dict[str, Any]) -> str | None:
-    """Return what makes a result none, as openadapt-evals' own reader does; None where nothing does."""
+    """Return why openadapt-evals' own reader would reject a result; None if it would not."""
     score, success = as_score(recorded.get("score")), recorded.get("success")
     if score is None or not 0 <= score <= 1:
         return "its score is no number from 0 to 1"
@@ -291,7 +291,7 @@ def _document(results: Path, name: str) -> dict[str, Any]:
     """Return a JSON object.
 
     Raises:
-        InputError: It is none.
+        InputError: It is not a JSON object.
         FileNotFoundError: It is missing.
         RefusedFileError: It is a link, or too large.
     """
@@ -316,7 +316,7 @@ def _found_task(benchmark: str, name: str, recorded: dict[str, Any]) -> Task:
 
 
 def _known(name: str, recorded: dict[str, Any], tasks: dict[str, Task]) -> Task | None:
-    """Return whose folder it is: by the id in its definition, in any spelling, else by its name."""
+    """Return the task of a folder: by the id in its definition, in any spelling, else by its name."""
     for text in (_text(recorded.get("task_id")), name):
         if text is None:
             continue

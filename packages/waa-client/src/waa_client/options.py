@@ -28,7 +28,7 @@ class WaaTaskOptions(TaskOptions):
     """The options that choose tasks: ids in several spellings, and the fields of `TaskQuery`.
 
     Attributes:
-        world: With `built-in`, the tasks of the simulated desktop where no folder is given.
+        world: With `built-in`, the tasks of the simulated desktop if no folder is given.
         tasks_dir: A checkout of WindowsAgentArena, or a folder with `examples/`.
         index: Only the tasks of this index.
     """
@@ -58,7 +58,7 @@ class WaaTaskOptions(TaskOptions):
         """Return the options with the full ids of the tasks that ids and filters select.
 
         Raises:
-            UnknownTaskError: An id is none of the tasks'.
+            UnknownTaskError: An id does not belong to a task.
             InputError: No task matches.
         """
         query = TaskQuery(**{name: getattr(self, name) for name in TaskQuery.model_fields})
@@ -78,16 +78,16 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     Attributes:
         vms: Addresses, or `PROVIDER:N` for VMs that a provider starts; in the built-in world without
             them, each trial gets a simulated desktop.
-        vm_spec: What a provider's VMs are, in a JSON file; without one, `process` starts simulated desktops.
-        evaluators: One for each VM in their order; without them nothing is scored.
+        vm_spec: A JSON file describing a provider's VMs; without one, `process` starts simulated desktops.
+        evaluators: One for each VM, in the same order; without them nothing is scored.
         timing: The sleeps of trials; see `waa_client.timing`.
-        setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
+        setup: The place where the tasks' setup steps run: the evaluator's server or this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         check_before: Ask the evaluator also before the agent's part.
-        check_each_step: Ask it also after each of the agent's actions.
-        browser_profile: `own` for browsers that set-up steps drive, which Chrome 136 and later ask for.
-        reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
-        asset_cache: Folder that caches downloads of the client's own set-up.
+        check_each_step: Ask it after each of the agent's actions as well.
+        browser_profile: `own` gives browsers that setup steps drive a separate profile, as Chrome 136 and later demand.
+        reset: `snapshot` or `snapshot:TAG`: the state to which a provider resets its VMs.
+        asset_cache: Folder that caches downloads of the client's own setup.
         observe: Parts of observations; None for those the agent asks for.
         few_shot: Demonstrations: one for all tasks, or a folder of them.
     """
@@ -108,19 +108,19 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     few_shot: Path | None = None
 
     def urls(self) -> tuple[str, ...]:
-        """Return the VMs' base URLs; none where a provider starts them.
+        """Return the VMs' base URLs; none if a provider starts them.
 
         Raises:
-            InputError: One is no address, or there twice.
+            InputError: An address is invalid, or given twice.
         """
         return vm_urls(",".join(self.vms)) if self.vms and not self.provided() else ()
 
     def provided(self) -> tuple[str, int] | None:
-        """Return which provider is to start how many VMs; None where none is."""
+        """Return the provider of the VMs and their number; None if the VMs are given by address."""
         return provided_vms(self.vms)
 
     def reset_tag(self) -> str:
-        """Return the state that a provider's VMs are brought back to before each trial.
+        """Return the state to which a provider's VMs are reset before each trial.
 
         Raises:
             InputError: `reset` is neither `snapshot` nor `snapshot:TAG`.
@@ -134,15 +134,15 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         """Return the evaluators' base URLs.
 
         Raises:
-            InputError: One is no address.
+            InputError: An address is invalid.
         """
         return tuple(map(evaluator_url, self.evaluators))
 
     def settings(self) -> EnvironmentSettings:
-        """Return the settings of reset and set-up.
+        """Return the settings of reset and setup.
 
         Raises:
-            InputError: The evaluator is to look between actions at VMs that cannot be put back.
+            InputError: Evaluation between actions was requested for VMs that cannot be put back.
         """
         if self.check_each_step and self.world != "built-in":
             raise InputError(
@@ -162,6 +162,6 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         """Return the demonstrations for agents, None without any.
 
         Raises:
-            InputError: There is none, or one is not text.
+            InputError: The file or folder has none, or one is not text.
         """
         return Demonstrations(self.few_shot) if self.few_shot else None

@@ -31,7 +31,7 @@ def vm_urls(text: str) -> tuple[str, ...]:
     """Return the base URLs of comma-separated addresses of VMs.
 
     Raises:
-        InputError: One is no address, or there is none, or one is there twice.
+        InputError: An address is invalid or given twice, or there is none.
 
     >>> vm_urls("20.20.20.21, vm2:5001")
     ('http://20.20.20.21:5000', 'http://vm2:5001')
@@ -50,7 +50,7 @@ class LeasedVm:
 
     Attributes:
         fault: The fault of VM or evaluator, set by the trial; not that of a model's provider.
-        token: What both ask for, where they do not answer everyone.
+        token: The token that both require, if they do not answer everyone.
         restored: Whether a provider has brought it back to a saved state.
     """
 
@@ -67,17 +67,17 @@ class VmSource(Protocol):
     def lease(self, task: Task) -> AbstractAsyncContextManager[LeasedVm]:
         """Reserve a VM for a trial of `task` for the time of the block.
 
-        Raises what the block raises.
+        Errors of the block pass through.
         """
         ...
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score, and what gives them one; None where all can."""
+        """Say why some tasks could get no score, and how to change that; None if all can."""
         ...
 
 
 class _HeldElsewhereError(Exception):
-    """Another process or pool of this machine has the VM."""
+    """Another process or pool of this machine holds the VM."""
 
 
 def _leave(_: Resource) -> None:
@@ -85,12 +85,12 @@ def _leave(_: Resource) -> None:
 
 
 class VmPool:
-    """A pool of VMs, of which the one with the fewest faults is used first.
+    """A pool of VMs, in which the VM with the fewest faults is used first.
 
     A VM that could not be opened, or failed later, is paused, twice as long after each further fault,
-    while working VMs take its tasks: else a dead VM, which fails at once, would take most tasks.
-    Lock files exclude other processes of this machine, and other pools: what they hold is left to them while
-    another VM is free.
+    while working VMs take its tasks: otherwise a dead VM, which fails at once, would take most tasks.
+    Lock files exclude other processes of this machine, and other pools: VMs that they hold are left to them
+    while another VM is free.
 
     Args:
         urls: Base URLs.
@@ -112,7 +112,7 @@ class VmPool:
         rest_s: float = 30.0,
     ) -> None:
         self.urls = tuple(urls)
-        # The evaluator of each VM: one evaluator is for one VM
+        # An evaluator serves one VM
         if evaluators and len(evaluators) != len(urls):
             raise InputError(
                 f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
@@ -130,7 +130,7 @@ class VmPool:
     async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Reserve a VM for the time of the block; wait until one is free.
 
-        Raises what the block raises; an environment fault counts against the VM, as does the one
+        Errors of the block pass through; an environment fault counts against the VM, as does the one
         that the trial leaves in the machine.
         """
         del task  # any VM can run any task
@@ -152,7 +152,7 @@ class VmPool:
                 self._changed.set()
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score: there are no evaluators, or they lack what metrics need."""
+        """Say why some tasks could get no score: there are no evaluators, or they lack parts that metrics need."""
         if not self._evaluators:
             return (
                 "no trial would have a score, and none can be scored afterwards: name the evaluator of each VM "
@@ -182,7 +182,7 @@ class VmPool:
             await asyncio.sleep(_POLL_S)
 
     def _next(self, now: float) -> tuple[str | None, float | None]:
-        """Return a free VM, or how long to wait for one at most."""
+        """Return a free VM, or the longest time to wait for one."""
         awake = [url for url in self._free if self._rests_until[url] <= now]
         if awake:
             return min(awake, key=lambda url: self._faults[url]), None

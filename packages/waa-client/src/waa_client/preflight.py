@@ -1,4 +1,4 @@
-"""Checks before a run: what would fail in every trial is refused, partial failures are warned about."""
+"""Checks before a run: refuses causes that would fail every trial, and warns about partial failures."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def preflight(
     *,
     restored: bool = False,
 ) -> tuple[World, list[str]]:
-    """Refuse what would fail in every trial, return the world of the run and warnings.
+    """Refuse a run in which every trial would fail; return the run's world and warnings.
 
-    Refused are an agent that does not load or whose options lead nowhere, a model without its key,
+    Refused are an agent that cannot be loaded or whose options lead nowhere, a model without its key,
     VMs none of which answers - unless a command restores them before each trial - and simulations
-    beside real VMs. The world is the one that the VMs say they are.
+    mixed with real VMs. The world is the one that the VMs report.
 
     Args:
         benchmark: Its tasks are all that can be run.
-        spec: What is to run.
-        vms: Base URLs; none where each trial has a desktop of its own.
+        spec: The run's spec.
+        vms: Base URLs; none if each trial has its own desktop.
         evaluators: Base URLs.
         restored: Whether a command restores VMs before each trial.
 
@@ -55,7 +55,7 @@ def preflight(
     )
     with agent_of(spec) as agent:
         refuse_misfit(benchmark, agent)
-        # elsewhere the agent itself looks before the run begins
+        # for other worlds the agent itself checks before the run begins
         replayed = context.agent_option("replay_calls")
         if spec.agent in _OVER_MODELS and not spec.agent_process.is_foreign and not replayed:
             model_of(context, cassette=None)
@@ -114,7 +114,7 @@ def _silent(urls: Sequence[str], found: ServerAnswers) -> list[str]:
     """Return warnings about the VMs that do not answer.
 
     Raises:
-        InputError: None of them does.
+        InputError: None of them answers.
     """
     if len(found.faults) == len(urls):
         raise InputError(

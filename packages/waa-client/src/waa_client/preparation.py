@@ -40,7 +40,7 @@ _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 def prepared_run(
     make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Do what `WaaBenchmark.prepare` does, for that class or one made of it.
+    """Prepare a run as `WaaBenchmark.prepare` does, for that class or a subclass.
 
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
@@ -53,7 +53,7 @@ def prepared_run(
     spec = _spec(chosen, demonstrations)
     settings = chosen.settings()
     if kept:
-        # half a minute: clients of sessions give up a call after one, and then take the session for lost
+        # half a minute: clients of sessions give up a call after a minute and consider the session lost
         settings = settings.model_copy(update={"ask_times": _ASKED_IN_SESSIONS})
     pool = _machines(chosen, needed=checked, kept=kept)
     benchmark = make(
@@ -92,7 +92,7 @@ def prepared_run(
 
 
 def run_options(given: RunOptions | Mapping[str, Any]) -> WaaRunOptions:
-    """Return the options; where they are of any benchmark, environment variables name the VMs and evaluators."""
+    """Return the options; for those of another command, environment variables name the VMs and evaluators."""
     if isinstance(given, WaaRunOptions):
         return given
     options = dict(given)
@@ -132,15 +132,15 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
     spec = options.model_copy(update={"workers": workers}).spec(
         world=world, timing=options.timing, config=config
     )
-    # the time limit is the agent's; set-up and evaluation of WAA take minutes of their own
+    # the time limit is the agent's; setup and evaluation of WAA take minutes more
     timeouts = spec.timeouts.model_copy(update={"evaluation_grace_s": _SETUP_AND_EVALUATION_S})
     return spec.model_copy(update={"timeouts": timeouts})
 
 
 def _recipe(options: WaaRunOptions) -> Recipe | None:
-    """Return what workers prepare their part from; each has a VM of its own where VMs are given.
+    """Return the recipe from which workers prepare their part; each has its own VM if VMs are given.
 
-    None where a provider starts the VMs: that is done once for a run, in its own process.
+    None if a provider starts the VMs: that is done once for a run, in its own process.
     """
     if options.provided() is not None:
         return None
@@ -159,7 +159,7 @@ def _recipe(options: WaaRunOptions) -> Recipe | None:
 
 
 def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> VmSource | None:
-    """Return the source of VMs for trials; None where nothing is to run.
+    """Return the source of VMs for trials; None if nothing is to be run.
 
     Raises:
         InputError: VMs are missing, or contradict other options.
@@ -204,7 +204,7 @@ def _provided(options: WaaRunOptions, provider: str, count: int) -> ProvidedVms:
 
 
 def _refuse_own_vms(options: WaaRunOptions, why: str) -> None:
-    """Refuse what is said of the user's own VMs where there are none."""
+    """Refuse options for the user's own VMs if there are none."""
     for name, given in (
         ("--evaluate", options.evaluators),
         ("--reset-command", options.reset_command),

@@ -78,7 +78,7 @@ def evaluator_checks(evaluators: str | None) -> list[Check]:
 
 
 def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult], silent: set[str]) -> CheckResult:
-    """Check one layer; those above one VM that does not answer are not asked, and noted in `silent`."""
+    """Check one layer; skip it if the VM did not answer below, and note a silent VM in `silent`."""
     if url in silent:
         return warned("not asked, since it cannot be reached")
     try:
@@ -120,7 +120,7 @@ def _window(vm: SyncVmClient) -> CheckResult:
 
 
 def _accessibility(vm: SyncVmClient) -> CheckResult:
-    """Read the tree as agents do by default, and say how long that takes."""
+    """Read the tree as agents do by default, and say how long it takes."""
     size = vm.send(calls.screen_size())
     began = time.monotonic()
     try:
@@ -154,7 +154,7 @@ def _keyboard(vm: SyncVmClient) -> CheckResult:
 def _act(vm: SyncVmClient) -> CheckResult:
     """Move the pointer to the middle by a code block, as every action does."""
     picture, size = vm.send(calls.screenshot()), vm.send(calls.screen_size())
-    # before it a block cannot use `computer`
+    # a block cannot use `computer` before this call
     vm.send(calls.update_computer([], (0, 0, *size), picture.data))
     middle = Move(target=Point(x=size[0] // 2, y=size[1] // 2))
     outcome = vm.send(calls.execute_windows(translate(middle, DesktopScreen(size=size)).code))

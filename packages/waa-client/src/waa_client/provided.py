@@ -1,4 +1,4 @@
-"""VMs that a provider starts for a run, brings back to a saved state before each trial, and removes.
+"""VMs that a provider starts for a run, resets to a saved state before each trial, and removes.
 
 A VM that is not proven clean after its reset is replaced, while the others go on.
 """
@@ -47,7 +47,7 @@ _TRIES = 3
 
 
 def provided_vms(vms: Sequence[str]) -> tuple[str, int] | None:
-    """Return which provider is to start how many VMs; None for addresses of VMs.
+    """Return the provider of the VMs and their number; None for addresses of VMs.
 
     >>> provided_vms(["process:3"])
     ('process', 3)
@@ -60,10 +60,10 @@ def provided_vms(vms: Sequence[str]) -> tuple[str, int] | None:
 
 
 def read_vm_spec(path: Path | None, provider: str) -> dict[str, JsonValue]:
-    """Return what a provider's VMs are asked to be: a JSON file, or the simulated desktop.
+    """Return the specification of a provider's VMs: a JSON file, or the simulated desktop.
 
     Raises:
-        InputError: It is missing, or no JSON object.
+        InputError: It is missing, or is not a JSON object.
     """
     if path is None:
         if provider != "process":
@@ -86,9 +86,9 @@ class ProvidedVms:
     Args:
         provider: Its name, or its reference `module:name`.
         count: How many VMs.
-        spec: What each is asked to be; its address `vm` is WAA's server, `evaluate` the evaluator.
+        spec: The specification of each; its address `vm` is WAA's server, `evaluate` the evaluator.
         tag: The state before each trial; another one than the initial state was saved in kept VMs.
-        folder: Where machines are written down; that of this user by default.
+        folder: The folder of the machines' journal; that of this user by default.
         settings: Of the provider.
     """
 
@@ -105,7 +105,7 @@ class ProvidedVms:
         self._name, self._count, self._spec, self._tag = provider, count, spec, tag
         self._folder = folder or machine_folder()
         self._settings = dict(settings or {})
-        # it takes turns among the numbers of VMs; the provider excludes other processes
+        # hands out the numbers of VMs; the provider excludes other processes
         self._pool = VmPool([str(slot) for slot in range(count)], NoLocks())
         self._there: dict[int, Machine] = {}
         self._kept: dict[str, Lease] = {}
@@ -113,14 +113,14 @@ class ProvidedVms:
         self._keep: KeepEvent | None = None
 
     def keep_events(self, keep: KeepEvent | None) -> None:
-        """Have `keep` get from now on what becomes of each VM; None for no one."""
+        """Pass the events of each VM to `keep` from now on; None stops that."""
         self._keep = keep
 
     def refuse_unsaved(self) -> None:
         """Refuse a state that no kept VM has.
 
         Raises:
-            InputError: There is none.
+            InputError: No kept VM has the state.
         """
         if self._tag == INITIAL:
             return
@@ -138,18 +138,18 @@ class ProvidedVms:
     async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Reserve a VM that was just reset, for the time of the block; wait until one is free.
 
-        Raises what the block raises.
+        Errors of the block pass through.
 
         Raises:
             MachineError: No VM started and was proven clean, after several tries.
-            InputError: The provider cannot make what is asked for.
+            InputError: The provider cannot make the specified VMs.
         """
         async with self._pool.lease(task) as machine:
             slot = int(machine.url)
             urls = (await self._clean(slot)).urls
             if "vm" not in urls:
                 raise InputError(f"the VMs of {self._name!r} need an address `vm`: {dict(urls)}")
-            # connections of an earlier trial may hang after a reset: each trial makes its own
+            # connections of an earlier trial may hang after a reset: each trial opens its own
             machine.url, machine.evaluator = urls["vm"].rstrip("/"), urls.get("evaluate")
             machine.restored = True
             try:
@@ -161,7 +161,7 @@ class ProvidedVms:
                 self._report(slot, "failed", task=task.task_id, reason=str(machine.fault))
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score: the VMs bring no evaluator, or that of the desktop lacks parts."""
+        """Say why some tasks could get no score: the VMs have no evaluator, or the desktop's lacks parts."""
         if self._spec.get("world"):
             return unscored_here(tasks)
         urls = self._spec.get("urls")
@@ -173,11 +173,11 @@ class ProvidedVms:
         )
 
     def stop(self) -> None:
-        """Remove the VMs but those that are kept; what cannot be removed is left to the reaper."""
+        """Remove the VMs except kept ones; any that cannot be removed are left to the reaper."""
         if self._opened is None:
             return
         try:
-            # the caller's thread may have a loop that runs
+            # the caller's thread may have a running loop
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, self._end(self._opened)).result()
         except (MachineError, OSError) as error:  # the run is over and its results are kept
@@ -196,19 +196,19 @@ class ProvidedVms:
                 await give_back(self._name, key, self._spec, lease, self._folder)
 
     async def _clean(self, slot: int) -> Machine:
-        """Return the VM of a slot as it was saved; another one where it cannot be reset."""
+        """Return the VM of a slot in its saved state; another one if it cannot be reset."""
         for _ in range(_TRIES - 1):
             with suppress(MachineError):
                 return await self._reset(slot)
         return await self._reset(slot)
 
     async def _reset(self, slot: int) -> Machine:
-        # without an entry `start` adopts, or replaces what may not be used any more
+        # without an entry, `start` adopts a VM, or replaces one that must not be used again
         machine = self._there.pop(slot, None) or await self._start(slot)
         began = time.monotonic()
         try:
             again = await self._provider().reset(machine, self._tag)
-        except InputError as error:  # what replaces a VM has none of the states saved in it
+        except InputError as error:  # a replacement would have none of the states saved in this VM
             self._report(slot, "not reset", vm=machine.name, reason=str(error))
             raise MachineError(str(error)) from error
         except MachineError as error:

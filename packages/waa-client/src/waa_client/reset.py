@@ -1,4 +1,4 @@
-"""Reset of a VM before a trial: windows closed and downloads deleted, or a command of the user's."""
+"""Reset of a VM before a trial: closing windows and deleting downloads, or a command of the user's."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ async def reset(
 ) -> tuple[str, ...]:
     """Reset the VM and return flags for failures that vanilla ignores.
 
-    WAA has no reset between tasks (its server answers 501 to `/revert_to_snapshot`): it closes windows
-    and empties the downloads, and all other changes of earlier tasks stay. `hook` is a command of yours
+    WAA does not reset between tasks (its server answers 501 to `/revert_to_snapshot`): it closes windows
+    and empties the downloads, and all other changes of earlier tasks stay. `hook` is the user's command
     for a real reset, see `run_hook`. A simulation is reset to its initial state.
 
     Raises:
@@ -47,13 +47,13 @@ async def reset(
     # none but in vanilla's timing, which waits 5 s here
     await clock.sleep(timing.after_close_s)
     found = await wait_for_vm(vm, timing, clock, boot_s)
-    # a VM does not say by itself that it runs under Wine
+    # a VM does not report by itself that it runs under Wine
     if (found.world == "built-in") != (world == "built-in"):
         raise WrongWorldError(vm.url, found.world, world)
     if found.world == "built-in":
         await vm.send(calls.simulation("reset"))
     cleared = await vm.send(calls.clear_task_files())
-    # the server also answers 200 with what it could not remove
+    # the server also answers 200 if it could not remove something
     if not cleared.ok or cleared.message.startswith("Failed"):
         flags.append("downloads_not_cleared")
     return tuple(flags)
@@ -65,7 +65,7 @@ async def wait_for_vm(
     """Wait until the VM's server answers, and return its answer.
 
     Raises:
-        VmUnreachableError: It did not within the timing's polls, or within `longest_s` where it accepts
+        VmUnreachableError: It did not within the timing's polls, or within `longest_s` if it accepts
             calls and does not answer.
     """
     end = clock.now() + longest_s
@@ -85,11 +85,11 @@ async def wait_for_vm(
 
 
 async def run_hook(hook: str, url: str) -> None:
-    """Run your own command that restores the VM; `{url}` and `{host}` in it are filled in.
+    """Run the user's command that restores the VM; `{url}` and `{host}` in it are filled in.
 
     Raises:
         EnvironmentFaultError: It does not exit with 0 within half an hour.
-        InputError: It is no command.
+        InputError: It is not a command.
 
     >>> import asyncio
     >>> asyncio.run(run_hook("test {host} = 127.0.0.1", "http://127.0.0.1:5000"))
@@ -99,7 +99,7 @@ async def run_hook(hook: str, url: str) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            # a session of its own, so that `_end` can kill its children, too
+            # in a new session, so that `_end` can kill its children, too
             stderr=asyncio.subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     except OSError as error:

@@ -17,11 +17,11 @@ from waa_client.task_health import task_flags
 from waa_client.tasks import is_infeasible
 
 HISTORY = "action_history.json"
-"""The file with every action as vanilla records it, which is evaluated beside the VM's state."""
+"""The file with every action as vanilla records it, which is evaluated along with the VM's state."""
 TRANSCRIPT = "transcript.json.gz"
-"""The file with every call of the evaluation to the VM, which scoring again replays."""
+"""The file with every call of the evaluation to the VM; scoring again replays it."""
 STEP_TRANSCRIPTS = "transcripts_each_step.json.gz"
-"""The file with when each action was done, the length of the history then, and the evaluation's calls."""
+"""The file with the time of each action, the length of the history then, and the evaluation's calls."""
 NO_EVALUATOR = "NoEvaluator"
 """The kind of error of trials without an evaluator."""
 SUSPECT = {
@@ -47,7 +47,7 @@ def keep_verdict(artifacts: TrialArtifacts, verdict: Verdict, transcript: Sequen
 
 
 def kept_verdict(folder: Path) -> Verdict | None:
-    """Return a trial's stored verdict; None where it had no evaluator."""
+    """Return a trial's stored verdict; None if it had no evaluator."""
     try:
         return Verdict.model_validate(read_json(folder / _EVALUATION))
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def kept_transcript(folder: Path) -> tuple[list[str], list[Any]]:
     """Return the action history of a trial and the calls of its evaluation.
 
     Raises:
-        EvaluationError: It stored none.
+        EvaluationError: The trial has none.
     """
     try:
         return read_json(folder / HISTORY), read_json(folder / TRANSCRIPT)
@@ -67,10 +67,10 @@ def kept_transcript(folder: Path) -> tuple[list[str], list[Any]]:
 
 
 def kept_looks(folder: Path) -> list[dict[str, Any]]:
-    """Return when actions of a trial were done, how many were done by then, and the calls of an evaluation.
+    """Return the time of actions, how many were done by then, and the calls of the evaluation.
 
     Raises:
-        EvaluationError: It stored none.
+        EvaluationError: The trial has none.
     """
     try:
         looks: list[dict[str, Any]] = read_json(folder / STEP_TRANSCRIPTS)
@@ -117,7 +117,7 @@ def _error(verdict: Verdict) -> ErrorInfo:
 
 
 def _failure_mode(evidence: Evidence) -> FailureMode | None:
-    """Return why a completed trial failed; None where its status says it."""
+    """Return why a completed trial failed; None if its status says it."""
     if evidence.ending.status is not Status.COMPLETED or not evidence.steps:
         return None
     if is_infeasible(evidence.task):

@@ -1,4 +1,4 @@
-"""The call behind the `run` command, which runs an agent on tasks into a run folder."""
+"""The function behind the `run` command, which runs an agent on tasks into a run folder."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutco
     """Run an agent on tasks, or continue the run, as `waa-client run` does.
 
     Raises:
-        InputError: The options contradict each other, or name what does not exist.
+        InputError: The options contradict each other, or name something that does not exist.
     """
     return run_prepared(WaaBenchmark.prepare, options, progress=progress)

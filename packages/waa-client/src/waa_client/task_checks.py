@@ -1,4 +1,4 @@
-"""Check the notes on tasks where they can be: their hosts on the Internet, and an idle VM's scores."""
+"""Checks of the notes on tasks against reality: their hosts on the Internet, and an idle VM's scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_HEAD = frozenset({403, 405, 501})
 
 
 def check_files(tasks: Sequence[Task]) -> tuple[HealthNote, ...]:
-    """Ask for every file that set-up and evaluation fetch and return a note on each that is not there."""
+    """Request every file that setup and evaluation fetch and return a note on each missing one."""
     wanted = [
         (task.task_id, kind, url)
         for task in tasks
@@ -42,7 +42,7 @@ def check_files(tasks: Sequence[Task]) -> tuple[HealthNote, ...]:
 
 
 def check_idle(tasks: Sequence[Task], url: str) -> tuple[HealthNote, ...]:
-    """Evaluate tasks on a VM where nothing was done and return a note on each that is no zero.
+    """Evaluate tasks on a VM where nothing was done and return a note on each score that is not zero.
 
     Evaluation runs the tasks' own last steps on the VM, such as pressing Ctrl+S.
 
@@ -68,7 +68,7 @@ async def _faults(urls: Iterable[str]) -> dict[str, str]:
 
 
 async def _fault(http: httpx.AsyncClient, url: str) -> str:
-    """Return what is wrong with a file on the web, or nothing."""
+    """Return the problem of a file on the web, or an empty text."""
     try:
         answer = await http.head(url)
         if answer.status_code in _NO_HEAD:

@@ -1,8 +1,8 @@
-"""What is known of each task's own definition: whether it can score, and what it needs to.
+"""Findings from each task's own definition: whether it can score, and its requirements.
 
-Everything is derived from the task files, so that a mended file loses its note. The rules were found by
-scoring a desktop on which nothing had been done, by upstream's evaluators and by reading upstream's
-task files; scores are never changed by them.
+Everything is derived from the task files, so a corrected file loses its note. The rules were found by
+scoring a desktop on which nothing had been done, with upstream's evaluators, and by reading upstream's
+task files; they never change scores.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ MEANINGS: Mapping[NoteKind, str] = {
     "setup-host": "are set up with files from the Internet",
     "installed-app": "need applications that Windows does not bring along",
 }
-"""What tasks with a note of this kind do, after "n tasks"; the gravest first."""
+"""The wording for tasks with a note of this kind, after "n tasks"; the gravest first."""
 
 FLAGGED: frozenset[NoteKind] = frozenset({"never", "idle", "unprepared", "no-score"})
-"""The kinds that trials are flagged with, as `task-<kind>`: their score may not mean what it says."""
+"""The kinds that trials are flagged with, as `task-<kind>`: their score may be misleading."""
 
 _IDLE_CHECK = "waa-client tasks --health --evaluate URL, on a VM where nothing was done"
 _FILE_CHECK = "waa-client tasks --health --json --task {task}"
@@ -110,7 +110,7 @@ def task_warnings(tasks: Sequence[Task]) -> list[str]:
 
 
 def health_text(notes: Sequence[HealthNote], tasks: Sequence[Task]) -> str:
-    """Return the notes as tables: how many tasks have each kind, and those that few tasks have."""
+    """Return the notes as tables: the number of tasks with each kind, and the tasks of rare kinds."""
     found = _by_kind(notes)
     rows = [(kind, str(len(found[kind])), MEANINGS[kind]) for kind in MEANINGS if kind in found]
     shown = [note for note in notes if len(tasks) <= _FEW or len(found[note.kind]) <= _FEW]
@@ -138,7 +138,7 @@ def _by_kind(notes: Iterable[HealthNote]) -> dict[NoteKind, set[str]]:
 
 
 def files_of(task: Task) -> dict[str, tuple[str, ...]]:
-    """Return the URLs of the files that a task's set-up and its evaluation fetch, by note kind.
+    """Return the URLs of the files that a task's setup and its evaluation fetch, by note kind.
 
     >>> from bench_core.records import Task
     >>> task = Task(benchmark="waa", task_id="notepad/a", goal="Write.", config={"evaluator": {}})
@@ -210,7 +210,7 @@ def _rules(expected: dict[str, Any]) -> dict[str, Any]:
 
 
 def _misspelt_file(task: Task) -> Iterator[str]:
-    """Find evaluators that look for almost the file that the instruction names."""
+    """Find evaluators that look for a file whose name almost equals the one in the instruction."""
     named = _QUOTED_FILE.findall(task.goal)
     for _, result, _ in _metrics(task):
         name = PureWindowsPath(str(result.get("path", ""))).name
@@ -343,4 +343,4 @@ _RULES: tuple[tuple[NoteKind, str, Callable[[Task], Iterator[str]]], ...] = (
     ("setup-host", _HOST_CHECK, _setup_host),
     ("installed-app", "waa-client probe --vm URL", _installed_app),
 )
-"""Each rule with the kind of its notes and the command that checks one."""
+"""Each rule with the kind of its notes and the command that verifies one."""

@@ -1,4 +1,4 @@
-"""Vanilla's set-up steps over the VM's own API, for where no evaluator server runs them.
+"""Vanilla's setup steps over the VM's own API, for runs without an evaluator server that does them.
 
 Failures that vanilla ignores are ignored: a step that the VM refuses is noted, and the next ones run.
 Failures on which vanilla abandons a task raise here: a download that fails three times, a browser that
@@ -38,7 +38,7 @@ Parameters = dict[str, Any]
 
 
 class Preparer:
-    """Set-up of tasks on one VM.
+    """Setup of tasks on one VM.
 
     Args:
         vm: The VM's API.
@@ -68,14 +68,14 @@ class Preparer:
 
     @property
     def known(self) -> frozenset[str]:
-        """Types of steps that it can run; the others need the evaluator's `POST /setup`."""
+        """The types of steps that it can run; others need the evaluator's `POST /setup`."""
         return frozenset(self._steps)
 
     async def set_up(self, task: Mapping[str, Any]) -> SetupReport:
         """Run the steps of the task's `config`.
 
         Raises:
-            EvaluationError: A step needs the evaluator server, or is of no known type.
+            EvaluationError: A step needs the evaluator server, or has an unknown type.
             EnvironmentFaultError: The VM does not answer, or a step fails on which vanilla abandons the task.
         """
         steps = task.get("config") or []
@@ -109,7 +109,7 @@ class Preparer:
     async def _launch(self, given: Parameters) -> str | None:
         # 23 tasks launch `socat`, which Windows does not have; the route succeeds all the same
         command, shell = given["command"], given.get("shell", False)
-        # vanilla splits at spaces, without regard to quotes
+        # vanilla splits at spaces and ignores quotes
         if isinstance(command, str) and not shell and len(command.split()) > 1:
             command = command.split()
         return await self._do(calls.launch(command, shell=shell))
@@ -127,7 +127,7 @@ class Preparer:
         return await self._do(call(given["window_name"], strict=strict, by_class=by_class))
 
     async def _execute(self, given: Parameters) -> str | None:
-        """Run a command, repeatedly where the step has a condition `until`."""
+        """Run a command, repeatedly if the step has a condition `until`."""
         until = given.get("until") or {}
         failures, error = 0, None
         end = self._clock.now() + _MOST_UNTIL_S
@@ -151,10 +151,10 @@ class Preparer:
     async def _download(self, given: Parameters) -> str | None:
         errors = []
         for each in given["files"]:
-            # as vanilla, which downloads here and uploads, and does not use the server's own `/setup/download_file`
+            # as vanilla, which downloads here and uploads, instead of using the server's own `/setup/download_file`
             url = each["url"]
             name = PurePosixPath(each["path"].replace("\\", "/")).name
-            # vanilla's own name, so that a cache it has filled can be used
+            # vanilla's own name, so that a cache filled by vanilla can be used
             kept = self._cache and self._cache / f"{uuid.uuid5(uuid.NAMESPACE_URL, url)}_{name}"
             if kept and kept.is_file():  # one stat
                 data = await asyncio.to_thread(kept.read_bytes)
@@ -167,7 +167,7 @@ class Preparer:
 
 
 def refuse_abandoned(report: SetupReport, task: Mapping[str, Any]) -> None:
-    """Refuse a set-up that a step ended by raising: vanilla then abandons the task without a score.
+    """Refuse a setup that ended with a raising step: vanilla then abandons the task without a score.
 
     Raises:
         EnvironmentFaultError: A step raised.
@@ -194,7 +194,7 @@ def _keep(path: Path, data: bytes) -> None:
 
 
 async def _downloaded(url: str) -> bytes:
-    """Download a file of a task from the web, through the user's proxy where there is one."""
+    """Download a file of a task from the web, through the user's proxy if there is one."""
     problem: Exception | None = None
     async with httpx.AsyncClient(follow_redirects=True, timeout=_DOWNLOAD_S) as http:
         for _ in range(_TRIES):

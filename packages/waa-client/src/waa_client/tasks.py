@@ -1,7 +1,7 @@
 """The task files of Windows Agent Arena, keyed by domain and file name.
 
-A file's own `id` is no key: six differ from the file name and two pairs share one. Six of twelve domains
-have an underscore, so `domain_stem` is looked up instead of being split.
+A file's own `id` cannot serve as key: six differ from the file name and two pairs share one. Six of twelve
+domains have an underscore, so `domain_stem` is looked up instead of being split.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 BENCHMARK = "waa"
 TASKS_VARIABLE = "WAA_TASKS"
-"""The environment variable with the folder of task files, for where no option names one."""
+"""The environment variable with the folder of task files, used if no option names one."""
 
 Variant = Literal["normal", "hard"]
 """`hard` starts without the windows that the normal task opens (upstream's `examples_noctxt`)."""
@@ -47,11 +47,11 @@ _BROWSERS = frozenset({"chrome", "msedge"})
 
 
 class TaskQuery(Record):
-    """A filter of tasks; a task must meet all its conditions.
+    """A filter of tasks, which must meet all its conditions.
 
     Attributes:
         infeasible: Only tasks that cannot be done, or only those that can.
-        network: Only tasks that need hosts beside the VM and its harness, or only those that do not.
+        network: Only tasks that need hosts besides the VM and its harness, or only those that do not.
         apps: Only tasks that need one of these applications.
     """
 
@@ -91,7 +91,7 @@ def find_examples(folder: Path | str | None = None) -> Path:
 
 
 def task_folders(folder: Path | str) -> Iterator[Path]:
-    """Yield the folders of task files that are in `folder`; none where it has none."""
+    """Yield the folders of task files in `folder`, if any."""
     try:
         root = find_examples(folder)
     except InputError:
@@ -113,8 +113,8 @@ def load_tasks(
         variant: The normal tasks, or upstream's hard ones.
 
     Raises:
-        InputError: There are no task files, or the index names one that is missing.
-        RecordError: A file is no task.
+        InputError: There are no task files, or the index names a missing one.
+        RecordError: A file is not a task.
     """
     root = find_examples(folder)
     examples = root / _FOLDERS[variant]
@@ -133,7 +133,7 @@ def read_index(path: Path) -> tuple[tuple[str, str], ...]:
     Raises:
         RecordError: It is not an object of lists of names.
     """
-    # V2's test_all.json has 141 of the 154 tasks: those that cannot be done are left out
+    # V2's test_all.json has 141 of the 154 tasks: infeasible ones are left out
     data = _read(path)
     if not isinstance(data, dict) or not all(
         isinstance(stems, list) and all(isinstance(each, str) for each in stems)
@@ -147,11 +147,11 @@ def resolve_task_id(text: str, tasks: Sequence[Task]) -> str:
     """Return the id of the one task that `text` names.
 
     Accepted are `domain/stem`, `domain_stem`, the stem, with or without `.json` and `-WOS`, the
-    file's own id, and a beginning of the stem that is unique; case does not matter.
+    file's own id, and a unique beginning of the stem; case does not matter.
 
     Raises:
         UnknownTaskError: No task has this name.
-        InputError: Several tasks have.
+        InputError: Several tasks have it.
     """
     path = text.strip().replace("\\", "/").casefold().removesuffix(".json")
     wanted = "/".join(path.split("/")[-2:])
@@ -170,8 +170,8 @@ def select_tasks(tasks: Sequence[Task], query: TaskQuery) -> tuple[Task, ...]:
     """Return the tasks that match `query`, in their order.
 
     Raises:
-        UnknownTaskError: An id is none of the tasks'.
-        InputError: A domain or application is none of the tasks'.
+        UnknownTaskError: An id does not belong to a task.
+        InputError: A domain or application does not occur in the tasks.
     """
     ids = {resolve_task_id(each, tasks) for each in query.ids}
     _refuse_unknown("domain", query.domains, {d for t in tasks for d in t.groups["domain"]})
@@ -181,7 +181,7 @@ def select_tasks(tasks: Sequence[Task], query: TaskQuery) -> tuple[Task, ...]:
 
 def is_infeasible(task: Task) -> bool:
     """Return whether the task cannot be done, so that only `FAIL` as the last action scores."""
-    # 13 of the 154 tasks, on which an agent that always gives up scores 1
+    # 13 of the 154 tasks; an agent that always gives up scores 1 on them
     return "infeasible" in task.tags
 
 
@@ -221,7 +221,7 @@ def _tags(domain: str, config: dict[str, Any], variant: Variant) -> Iterator[str
     kinds = {str(each.get("type")) for each in steps}
     getters = set(_types([evaluator.get("result"), evaluator.get("expected")]))
     yield "infeasible" if evaluator.get("func") == "infeasible" else "feasible"
-    # 67 tasks download files in their set-up, and 47 a reference file for their evaluation
+    # 67 tasks download files in their setup, and 47 a reference file for their evaluation
     if "download" in kinds:
         yield "setup-download"
     if getters & {"cloud_file", "pdf_from_url"}:
@@ -241,10 +241,10 @@ def _reaches_out(
     kinds: set[str],
     getters: set[str],
 ) -> bool:
-    """Return whether set-up, task or evaluation need a host other than the VM and the harness."""
+    """Return whether setup, task or evaluation need a host other than the VM and the harness."""
     if "download" in kinds or getters & {"cloud_file", "pdf_from_url"}:
         return True
-    # 14 tasks of the browsers need live web sites, which their instruction or evaluator names
+    # 14 browser tasks need live web sites, which their instruction or evaluator names
     if domain in _BROWSERS and _ABROAD.search(json.dumps([config["instruction"], evaluator])):
         return True
     return bool(_URL.search(json.dumps(config.get("config") or [])))

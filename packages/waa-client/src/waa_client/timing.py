@@ -1,6 +1,6 @@
 """Sleeps and waits of a trial: vanilla's for parity, or polling until the screen does not change.
 
-They change how long a trial takes and not how it is scored; their name is recorded with every result.
+They affect the duration of a trial but not its score; their name is recorded with every result.
 Sleeps of vanilla: `run.py`, `lib_run_single.py` and `desktop_env.py` of
 microsoft/WindowsAgentArena @ 6d39ed8.
 """
@@ -23,12 +23,12 @@ class Timing(Record):
     """The sleeps of a trial, in seconds.
 
     Attributes:
-        after_close_s: After all windows were closed.
+        after_close_s: After closing all windows.
         poll_s: Between polls whether the VM answers, or whether the screen changes.
-        boot_polls: How often to poll whether the VM answers before the trial fails.
-        after_setup_s: After the task's set-up.
+        boot_polls: The most polls whether the VM answers before the trial fails.
+        after_setup_s: After the task's setup.
         after_action_s: After every action; WAIT takes it twice.
-        uia_s: Longest reading of the accessibility tree by `uia`, after which `win32` is used for the trial.
+        uia_s: Longest time to read the accessibility tree by `uia`; after that, the trial uses `win32`.
         settle_s: Wait at most this long until two screenshots in a row are the same; 0 for no wait.
         update_always: Send the elements to the VM at every step, as WAA's own agent does.
         window_always: Ask for the foreground window at every step, as WAA does.
@@ -66,10 +66,10 @@ TIMINGS = {
 
 
 def timing_of(timing: str | None) -> Timing:
-    """Return the timing with a name, the fast one where a run has none.
+    """Return the timing of a name, the fast one if a run has none.
 
     Raises:
-        InputError: There is no such timing.
+        InputError: The timing does not exist.
     """
     name = timing or "fast"
     if name not in TIMINGS:
@@ -78,7 +78,7 @@ def timing_of(timing: str | None) -> Timing:
 
 
 class SleepClock(Protocol):
-    """A clock that sleeps; that of a test or benchmark may only count."""
+    """A clock that sleeps; in tests and benchmarks it may only count."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -1,7 +1,7 @@
 """Import of results of vanilla harnesses, WAA's, WindowsAgentArena-V2's and OSWorld's, into a run folder.
 
 A result is in `.../<domain>/<id>/`, below folders named after action space, observation, model and trial
-(WAA; OSWorld has no trial), or trial and agent (V2). A folder without a result is of a task that was started
+(WAA; OSWorld has no trial), or trial and agent (V2). A folder without a result belongs to a task that started
 and raised: vanilla writes no result then, and the trial has no score here. Tasks without a folder were never
 started. Links are not followed, and no file above a limit is read.
 """
@@ -46,11 +46,11 @@ _SHOWN = 400
 
 
 class VanillaAverages(Record):
-    """The average of a run by each harness's own denominator, from 0 to 1; None without any.
+    """The average of a run by each harness's own denominator, from 0 to 1; None if that is zero.
 
     Attributes:
-        upstream: Mean over the tasks that have a result (`run.py`, `show_result.py`): tasks that raised
-            leave the denominator.
+        upstream: Mean over the tasks with a result (`run.py`, `show_result.py`): tasks that raised
+            are left out of the denominator.
         v2: Sum of results over the tasks that wrote a trajectory (`count.py`): tasks that raised
             after their first action count as zero.
         planned: Sum over all planned tasks: tasks that raised or never started count as zero.
@@ -98,15 +98,15 @@ def import_results(
     Args:
         results: The folder given to vanilla as `--result_dir`, or one below it.
         out: The run folder to make.
-        tasks: The planned tasks; results of other tasks are listed as unknown. None at all: those that
-            are found, of which nothing but the id is known.
+        tasks: The planned tasks; results of other tasks are listed as unknown. If empty: the tasks
+            found, of which only the id is known.
         only: Read only results below a folder with this text in its path.
         agent: Name of the agent.
         model: Name of its model.
-        benchmark: What the tasks are of; results of another than WAA are marked as reported only.
+        benchmark: The benchmark of the tasks; results of another than WAA are marked as reported only.
 
     Raises:
-        InputError: There is no result, or the tree has results of several runs.
+        InputError: There are no results, or the tree has results of several runs.
         RunFolderError: `out` exists.
     """
     tree = _Tree(results)
@@ -220,7 +220,7 @@ class _TrialFolder:
         return file_inside(self._tree.root, f"{self._inside}/{name}")
 
     def text(self, name: str) -> str | None:
-        """Return what a file holds; None where it is missing.
+        """Return the contents of a file; None if it is missing.
 
         Raises:
             RefusedFileError: It is a link, or too large.
@@ -231,7 +231,7 @@ class _TrialFolder:
     def picture(self, name: str) -> bytes | None:
         try:
             return self._read(name.replace("\\", "/"))
-        except RefusedFileError:  # what is no evidence is left out
+        except RefusedFileError:  # a file that is not evidence is left out
             return None
 
     def _read(self, name: str) -> bytes | None:
@@ -250,7 +250,7 @@ def _found_task(benchmark: str, domain: str, name: str) -> Task:
 def _settings_of(results: Path, found: Sequence[PurePosixPath]) -> str:
     """Return the folders between the root and the trials; one run has one setting.
 
-    WAA's last folder is the trial, V2's first one; whatever else differs is another run.
+    WAA's last folder is the trial, V2's first one; any other difference means another run.
     """
     above = {(results.absolute().name, *place.parent.parent.parts) for place in found}
     lengths = {len(parts) for parts in above}
@@ -339,7 +339,7 @@ def _status(score: float | None, *, ended: bool) -> Status:
 
 
 def _score(place: _TrialFolder) -> tuple[float | None, bool]:
-    """Return the score and whether there is a result that is no number."""
+    """Return the score, and whether there is a result that is not a number."""
     text = place.text("result.txt")
     if text is None:
         # V2 has a list of scores in results.json instead
@@ -354,7 +354,7 @@ def _score(place: _TrialFolder) -> tuple[float | None, bool]:
 
 
 def _last_of_v2(place: _TrialFolder) -> float | None:
-    """Return the last score of `results.json`, which is what V2 averages."""
+    """Return the last score of `results.json`, the one that V2 averages."""
     try:
         return as_score(float(json.loads(place.text("results.json") or "[]")[-1]["score"]))
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
@@ -375,7 +375,7 @@ def _trajectory(place: _TrialFolder) -> list[dict[str, Any]]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # a line that was cut off when vanilla died
+            continue  # a line cut off when vanilla died
         if isinstance(value, dict):
             lines.append(value)
     return lines

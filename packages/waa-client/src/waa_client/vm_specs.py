@@ -1,7 +1,7 @@
-"""What VMs of WAA are asked to be: how its server shows a guest's state, takes a mark, sets the clock.
+"""Specifications of WAA's VMs: how its server shows a guest's state, takes a mark, sets the clock.
 
-WAA's server runs a program by `POST /execute`. What is printed here is what these programs print; that
-they do what they are for was seen on Linux, and *not verified on Windows*.
+WAA's server runs a program by `POST /execute`. The programs here print a guest's state; that they
+work was seen on Linux, and *not verified on Windows*.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench_core.records import Record
 _SERVER = "http://127.0.0.1:{port:5000}"
 _EVALUATOR = "http://127.0.0.1:{port:5050}"
 _FIRST_PORTS = (5000, 5050)
-# the user's own folders, with sizes: what tasks and agents change; programs and the registry are not read
+# the user's own folders, with sizes: tasks and agents change these; programs and the registry are not read
 _STATE = (
     "import os; h = os.path.expanduser('~'); "
     "print(sorted((os.path.join(d, f), os.path.getsize(os.path.join(d, f))) "
@@ -32,7 +32,7 @@ _SOIL = _PLACE + "open(p, 'w').write('{mark}')"
 _MARK = _PLACE + "print(open(p).read() if os.path.exists(p) else '')"
 _CLOCK = "import time; print(time.time())"
 _SET_CLOCK = "Set-Date ([DateTimeOffset]::FromUnixTimeSeconds({now}).LocalDateTime)"
-# -nodefaults leaves none of what a desktop needs
+# -nodefaults also removes the devices that a desktop needs
 _SCREEN = ("-machine", "q35", "-device", "VGA", "-device", "qemu-xhci", "-device", "usb-tablet")
 _KVM = ("-cpu", "host,migratable=on")
 _GUEST_MB = 8192
@@ -40,7 +40,7 @@ _CPUS = 8
 
 
 class VmWishes(Record):
-    """What `waa-client vm prepare` is asked for the VMs.
+    """The options of `waa-client vm prepare` for the VMs.
 
     Attributes:
         disk: For `qemu`: an installed image of Windows, which is only read.
@@ -65,7 +65,7 @@ def waa_spec(provider: str, wishes: VmWishes) -> dict[str, JsonValue]:
     """Return the specification of WAA's VMs for a provider.
 
     Raises:
-        InputError: Something is missing, or the provider has no VMs of WAA.
+        InputError: Something is missing, or the provider does not offer VMs of WAA.
     """
     makers = {"qemu": _qemu, "attached": _attached, "docker": _docker}
     if provider not in makers:

@@ -1,7 +1,7 @@
 """Translation of actions to the code that WAA's server runs.
 
 The API is `computer.py` of the VM's server: `computer.mouse.move_id`, `.move_abs`, `.single_click`,
-`computer.keyboard.write` and so on. There is no `computer.click`, `computer.type` or `computer.key`.
+`computer.keyboard.write` and so on. `computer.click`, `computer.type` and `computer.key` do not exist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from waa_client.actions.keys import UnknownKeyError, key_names
 from waa_client.actions.text import typing_of
 
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
-"""Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""
+"""Actions that are words: recorded like others, but never sent to the VM, as in vanilla."""
 
 OFFERS = frozenset(
     {
@@ -49,10 +49,10 @@ OFFERS = frozenset(
 Language = Literal["code_block", "pyautogui"]
 
 _NOTCH = 100
-"""Pixels that agents count for one notch of the wheel."""
+"""Pixels that agents count per notch of the wheel."""
 _WHEEL_UNITS = 120
-"""Windows' units of one notch; PyAutoGUI passes its argument on in these units."""
-_COMPUTER_SCROLL = 400  # `computer.mouse.scroll` always scrolls by so many units
+"""Windows' wheel units per notch; PyAutoGUI passes its argument on in these units."""
+_COMPUTER_SCROLL = 400  # `computer.mouse.scroll` always scrolls by this many units
 _DOUBLE, _TRIPLE = 2, 3
 _HOTKEY_JOINT = "+"
 
@@ -69,7 +69,7 @@ class DesktopScreen(Record):
         view: Width and height of the agent's picture, in whose pixels actions are given.
         rects: Left, top, right, bottom of each element in pixels of the picture, by id, a whole number.
         titles: Titles of the open windows, for switching to one.
-        us_keyboard: Whether the keyboard types what one of the United States does.
+        us_keyboard: Whether the keyboard has the United States layout.
     """
 
     size: tuple[int, int]
@@ -89,8 +89,8 @@ class Block(Record):
 
     Attributes:
         code: A code block, or one of `SPECIAL`.
-        language: `code_block` runs in the server, where `computer` is known; `pyautogui` runs in a
-            new process, as WindowsAgentArena-V2 does.
+        language: `code_block` runs in the server, where `computer` is defined; `pyautogui` runs in a
+        new process, as WindowsAgentArena-V2 does.
         notes: Differences from the agent's action, e.g. a corner that was moved inwards.
     """
 
@@ -100,7 +100,7 @@ class Block(Record):
 
     @property
     def special(self) -> bool:
-        """Whether it is a word and not code."""
+        """Whether it is a word rather than code."""
         return self.code in SPECIAL
 
 
@@ -108,11 +108,11 @@ def translate(action: Action, screen: DesktopScreen) -> Block:
     """Return the code that does `action` on `screen`.
 
     Every pixel is hit exactly: `move_abs` takes fractions and rounds down, so pixel x of W is sent as
-    (x + 0.5) / W; x / W would miss 83 of 1440 columns by one. The four corners, where PyAutoGUI's
-    fail-safe fails all later actions, are moved inwards by one pixel, and a note says so.
+    (x + 0.5) / W; x / W would miss 83 of 1440 columns by one. The four corners, which would trigger
+    PyAutoGUI's fail-safe and make all later actions fail, are moved inwards by one pixel, with a note.
 
     Raises:
-        UntranslatableError: WAA cannot do it, or it makes no sense on this screen.
+        UntranslatableError: WAA cannot do it, or it is meaningless on this screen.
 
     >>> from bench_core.agents import Click, Point
     >>> print(translate(Click(target=Point(x=10, y=20)), DesktopScreen(size=(1280, 720))).code)
@@ -208,7 +208,7 @@ class _CodeWriter:
         if action.button not in {"left", "right", "middle"}:
             raise UntranslatableError(f"a desktop's mouse has no button {action.button!r}")
         self._imports["pyautogui"] = None
-        # `computer.mouse` has no clicks but single, double and right
+        # `computer.mouse` offers only single, double and right clicks
         return f"pyautogui.click(clicks={action.count}, button={action.button!r})"
 
     def _move(self, target: Target) -> None:
@@ -299,7 +299,7 @@ class _CodeWriter:
             self._move(action.target)
             self._lines.append("computer.mouse.single_click()")
         if action.clear:
-            # typing replaces the selection; `delete` would delete files where the focus is on them
+            # typing replaces the selection; `delete` would delete files if the focus is on them
             self._lines.append("computer.keyboard.press('ctrl+a')")
             if not action.text:
                 self._lines.append("computer.keyboard.press('backspace')")
@@ -318,7 +318,7 @@ class _CodeWriter:
         self._lines.append(f"computer.keyboard.write({text!r})")
 
     def _paste(self, text: str) -> None:
-        # not clipboard.copy_text: it prints the text, and the server fails a block that prints "error"
+        # not clipboard.copy_text, which prints the text: the server fails a block that prints "error"
         self._imports["pyperclip"] = None
         self._lines += [f"pyperclip.copy({text!a})", "computer.clipboard.paste()"]
 
@@ -352,12 +352,12 @@ class _CodeWriter:
             raise UntranslatableError(
                 f"there are {len(self._screen.titles)} windows, not {index + 1}"
             )
-        # the server matches titles loosely, and answers 200 even where none matches
+        # the server matches titles loosely, and answers 200 even if none matches
         title = ascii(self._screen.titles[index])
         self._lines.append(f"computer.window_manager.switch_to_application({title})")
 
 
 def _wheel(pixels: float) -> int:
-    """Return wheel units for pixels: 120 units, one notch, for every 100 pixels, at least one unit."""
+    """Convert pixels to wheel units: 120 units, one notch, per 100 pixels, and at least one unit."""
     units = round(pixels * _WHEEL_UNITS / _NOTCH)
     return units or int(math.copysign(1, pixels)) if pixels else 0

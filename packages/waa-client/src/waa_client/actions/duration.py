@@ -1,4 +1,4 @@
-"""Check whether a code block that did not end in time takes so long by its own text."""
+"""Checks whether the text of a code block that did not end in time explains the delay."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _QUICK = frozenset({"computer", "pyautogui", "pyperclip", "time"})
 def outlasts(code: str, seconds: float) -> bool:
     """Return whether the text of `code` shows why it takes longer than `seconds`.
 
-    It does with a `while`, with sleeps that long or of a length that is not a constant, and with calls of
-    other modules, which may wait for anything. Moves of pointer and keys end soon on a VM that works.
+    It does with a `while`, with sleeps of that length or of a length that is not a constant, and with calls
+    of other modules, which may wait for anything. Pointer moves and keys end soon on a working VM.
 
     >>> outlasts("import time; time.sleep(300)", 90), outlasts("computer.keyboard.write('a')", 90)
     (True, False)
@@ -21,7 +21,7 @@ def outlasts(code: str, seconds: float) -> bool:
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
-        return False  # it never ran
+        return False  # a syntax error: it never ran
     foreign = set(_foreign_modules(tree))
     slept = 0.0
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Names of keys: spellings of users and models become PyAutoGUI's names, or are refused.
+"""Names of keys: converts spellings of users and models to PyAutoGUI's names, or refuses them.
 
 PyAutoGUI ignores an unknown name without an error, so unknown names must be refused here.
 Source of the known names: `keyboardMapping` of PyAutoGUI 0.9.54 on Windows.
@@ -11,7 +11,7 @@ import re
 
 
 class UnknownKeyError(ValueError):
-    """There is no key with this name."""
+    """A key of this name does not exist."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,7 +33,7 @@ KEYS = frozenset(
     win winleft winright
     """.split()  # noqa: SIM905  # a hundred quoted names are harder to read
 )
-"""The keys that PyAutoGUI presses on Windows, beside single ASCII characters."""
+"""The keys that PyAutoGUI presses on Windows, besides single ASCII characters."""
 
 # PyAutoGUI ignores many of these without an error, such as cmd, control, option, ArrowUp and Page_Down.
 _ALIASES = {
@@ -84,7 +84,7 @@ def key_name(name: str) -> str:
     r"""Return PyAutoGUI's name of a key: a name of `KEYS`, or one ASCII character.
 
     Raises:
-        UnknownKeyError: There is no such key.
+        UnknownKeyError: The key does not exist.
 
     >>> [key_name(each) for each in ("Return", "Page_Up", "ArrowLeft", "cmd", "KeyA", "+", "\n")]
     ['enter', 'pageup', 'left', 'win', 'a', '+', 'enter']

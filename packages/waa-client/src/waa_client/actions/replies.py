@@ -1,8 +1,8 @@
 """Parsing of agents' replies into actions: vanilla's code blocks, and Proctor's own actions.
 
-Vanilla takes the first python block of a reply as one action, and instead of it a decision block that
+Vanilla takes the first python block of a reply as one action, or in its place a decision block that
 contains DONE, FAIL or WAIT, searched in that order. A reply without either is an error here; vanilla
-sends the comment `# plan not found`, which does nothing and counts as success.
+sends the comment `# plan not found`, which has no effect and counts as success.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse_reply(text: str) -> tuple[str, ...]:
     r"""Return the actions vanilla takes from a reply: code blocks, or one of DONE, FAIL and WAIT.
 
     Raises:
-        ReplyError: There is neither a code block nor a decision.
+        ReplyError: The reply has neither a code block nor a decision.
 
     >>> parse_reply("```python\ncomputer.mouse.single_click()\n```")
     ('computer.mouse.single_click()\n',)
@@ -71,7 +71,7 @@ def actions_of_reply(text: str) -> tuple[Action, ...]:
     JSON is the whole reply, or a fenced block of a reply without actions in vanilla's form.
 
     Raises:
-        ReplyError: There is no action in it, or one is malformed.
+        ReplyError: It does not contain an action, or one is malformed.
     """
     text = text[:_MOST_CHARACTERS]
     found = [_tried(read, text) for read in (_all_json, _as_vanilla, _json_block)]
@@ -100,7 +100,7 @@ def parse_block(code: str) -> tuple[Action, ...]:
 
 
 class _TooMuchError(Exception):
-    """The block has more than actions can express."""
+    """The block does more than actions can express."""
 
 
 _Actions = tuple[Action, ...]
@@ -133,7 +133,7 @@ def _json_block(text: str) -> _Actions | None:
 
 
 def _filled(code: str) -> str:
-    """Refuse a block without code, which does nothing, or raises in vanilla's agent."""
+    """Refuse a block without code, which has no effect, or raises in vanilla's agent."""
     if not code.strip():
         raise ReplyError("the ```python block is empty")
     return code
@@ -180,7 +180,7 @@ _CLICKS: dict[str, dict[str, Any]] = {
 
 
 def _fused(calls: list[tuple[str, dict[str, Any]]]) -> list[Action]:
-    """Join a move and the click after it; a click alone has no target and stays code."""
+    """Join a move and the click after it; a click without a move has no target and stays code."""
     actions: list[Action] = []
     for name, given in calls:
         last = actions[-1] if actions else None

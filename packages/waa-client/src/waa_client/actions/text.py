@@ -1,4 +1,4 @@
-"""Typing of texts: parts that the keyboard can write, and parts for the clipboard.
+"""Typing of texts: splits them into parts for the keyboard and parts for the clipboard.
 
 `computer.keyboard.write` drops every character that is not ASCII without an error, presses Enter for a
 line break and Tab for a tab. So lines of plain ASCII are written, other lines are pasted, and line
@@ -13,7 +13,7 @@ import unicodedata
 from bench_core.records import Record
 
 _KEYS = re.compile(r"([\n\t]+)")
-# One Enter for each: "\r\n" would press it twice.
+# One Enter each: "\r\n" would press it twice.
 _LINE_BREAKS = re.compile(r"\r\n|\r|\u2028|\u2029|\x85|\x0b|\x0c")
 
 
@@ -22,7 +22,7 @@ class Typing(Record):
 
     Attributes:
         parts: Pieces in order, each with whether it is pasted.
-        dropped: Number of control characters that are left out, because no keyboard has them.
+        dropped: Number of control characters left out, because keyboards do not have them.
     """
 
     parts: tuple[tuple[str, bool], ...] = ()
@@ -37,8 +37,8 @@ class Typing(Record):
 def typing_of(text: str, *, us_keyboard: bool = True) -> Typing:
     r"""Return the parts in which `text` is typed.
 
-    Where the keyboard is not that of the United States, only letters, digits and spaces are written, since
-    PyAutoGUI types other characters as what is on that key there.
+    With another layout than the United States', only letters, digits and spaces are written, since
+    PyAutoGUI presses the US layout's key for other characters, which types something else there.
 
     >>> typing_of("plain\nGrüße\t1").parts
     (('plain\n', False), ('Grüße', True), ('\t1', False))
@@ -57,5 +57,5 @@ def typing_of(text: str, *, us_keyboard: bool = True) -> Typing:
 
 
 def _joined(text: str) -> str:
-    """Join the halves of characters that JSON keeps apart; a lone half becomes U+FFFD."""
+    """Join surrogate pairs that JSON keeps apart; a lone surrogate becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,6 +1,6 @@
 """`checkout`: runs an agent class of a Windows Agent Arena checkout, such as Navi, unchanged.
 
-Its `predict(instruction, obs)` gets what vanilla's `DesktopEnv` gives it and returns
+Its `predict(instruction, obs)` gets the observation of vanilla's `DesktopEnv` and returns
 `(response, actions, logs, computer_update_args)`; the loop around it is vanilla's. So a run of it
 compares harness with harness, not agent with agent.
 
@@ -77,7 +77,7 @@ class CheckoutAgent:
             InputError: The class is missing or cannot be made.
             EnvironmentFaultError: The VM or the agent's model provider failed.
         """
-        # imports of a checkout may take seconds, in which other trials go on
+        # imports of a checkout may take seconds, during which other trials go on
         agent = await asyncio.to_thread(_make, context)
         trial = _VanillaTrial(agent, environment.live, task, context)
         with trial.calls.recording():
@@ -113,7 +113,7 @@ class _VanillaTrial:
 
     async def loop(self) -> None:
         if hasattr(self._agent, "reset"):
-            # not every agent class of a checkout has one
+            # not every agent class of a checkout defines it
             self._agent.reset()
         seen = await self._observe()
         while self._steps < self._limit:
@@ -308,7 +308,7 @@ def _numbers(values: Any, count: int) -> list[Any]:
 
 
 def _cost(call: WireCall) -> float | None:
-    """Return the cost of a call at published prices; None where usage or price are unknown."""
+    """Return the cost of a call at published prices; None if usage or price is unknown."""
     prices = published_prices()
     if prices is None or call.usage is None or call.model is None:
         return None
@@ -318,7 +318,7 @@ def _cost(call: WireCall) -> float | None:
 
 def _as_text(action: object) -> str:
     text = str(action)
-    text.encode()  # half a character can be neither sent nor stored
+    text.encode()  # a lone surrogate can be neither sent nor stored
     return text
 
 

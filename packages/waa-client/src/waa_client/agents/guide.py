@@ -20,7 +20,7 @@ def solution(task_id: str) -> list[tuple[Action, ...]]:
 
     Raises:
         UnknownPluginError: No simulated desktop is installed.
-        InputError: It has no solution for the task.
+        InputError: It does not have a solution for the task.
     """
     found = built_in_world().solutions().get(task_id)
     if found is None:
@@ -29,7 +29,7 @@ def solution(task_id: str) -> list[tuple[Action, ...]]:
 
 
 class _Solver:
-    """Agent that follows steps, with the view that these need."""
+    """Agent that follows steps, with the view that they need."""
 
     name = "scripted"
 
@@ -50,7 +50,7 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
     """Return the agent that follows the script of the run, or the solution of a built-in task.
 
     Raises:
-        InputError: There is no script, or it has nothing for the task.
+        InputError: The script is missing, or has nothing for the task.
     """
     script = context.agent_option("script")
     if script:

@@ -93,7 +93,7 @@ def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
 
     The file is JSON: `{"domain/stem": [step, ...], ...}`, or one list for every task. A step is a code
     block, one of WAIT, DONE and FAIL, an action like `{"kind": "keys", "keys": ["ctrl", "s"]}`, or a
-    list of these. Elements are named by id, or by their name where there is no such id.
+    list of these. Elements are given by id, or by name if no element has such an id.
 
     Raises:
         InputError: The file is missing or malformed, or has nothing for the task.
@@ -129,7 +129,7 @@ def _aimed(action: Action, observation: Observation) -> Action:
     for field in ("target", "start", "end"):
         place = getattr(aimed, field, None)
         if isinstance(place, ElementRef):
-            # a script that names what is not there has failed
+            # a script that names a missing element has failed
             _require(place.element, observation)
     return aimed
 

@@ -86,7 +86,7 @@ class VisionAgent:
 
 
 class _Vision(ToolCalling):
-    """The tools of `tool-calling`, with what a desktop has, and notes that the model keeps for itself."""
+    """The tools of `tool-calling`, those for a desktop, and notes that the model keeps for itself."""
 
     name = "vision"
 
@@ -102,7 +102,7 @@ class _Vision(ToolCalling):
         )
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
-        """Return the action of a call, none of one that changes the notes; see `Dialect`."""
+        """Return the action of a call, none if it only changes the notes; see `Dialect`."""
         if call.name != _REMEMBER.name:
             return super().read(call, screen)
         notes = (call.arguments or {}).get("notes")

@@ -1,8 +1,8 @@
 """Elements of the screen from the accessibility tree of WAA's server.
 
-Rects come from `cp:screencoord` and `cp:size`, the only places the server writes them. As WAA's own
-agent does, leaves that are visible and not covered by a window above become elements; so do controls that
-hold nothing but texts, which say what the control is, and controls that hold others.
+Rects come from `cp:screencoord` and `cp:size`, the only places the server writes them. As with WAA's own
+agent, leaves that are visible and not covered by a window above become elements; so do controls that
+contain only texts, which describe the control, and controls that contain others.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _ROLES = {
     "listview": "list", "syslistview32": "list", "systreeview32": "tree", "hyperlink": "link", "static": "text",
     "textblock": "text", "statusbar": "text", "titletext": "text", "titlebar": "titlebar", "mspaintview": "canvas",
 }  # fmt: skip
-"""What the classes of controls are to a reader; a class says more than its wrapper, where it is known."""
+"""Control classes to the roles shown to agents; a known class says more than its wrapper."""
 _WRAPPED = {
     "Edit": "textbox", "Button": "button", "ComboBox": "combobox", "ListItem": "listitem", "MenuItem": "menuitem",
     "Menu": "menu", "TabControl": "tab", "Slider": "slider", "Static": "text", "HeaderItem": "columnheader",
     "Header": "header", "TreeItem": "treeitem", "TreeView": "tree", "ListView": "list", "ListBox": "list",
     "Toolbar": "toolbar", "Tooltip": "tooltip",
 }  # fmt: skip
-"""What pywinauto's wrappers are; it has one for each type of control that it knows."""
+"""pywinauto's wrappers to roles; it has one for each type of control that it knows."""
 _KNOWN = frozenset({*_ROLES.values(), *_WRAPPED.values(), "image", "hyperlink", "pane", "window"})
 _HOLDING = frozenset(
     {"textbox", "button", "combobox", "listitem", "menuitem", "tab", "treeitem", "link", "checkbox", "radio", "switch"}
 )  # fmt: skip
-"""Controls that are acted on although something is inside them."""
+"""Controls that can be acted on although they contain something."""
 _SAYING = frozenset({"text", "textbox", "combobox", "pane"})
-"""Their names may change with what they hold; that of a button is what it does."""
+"""Roles whose names may change with their contents; a button's name is its action."""
 _STATES = ("checked", "selected", "expanded", "collapsed")
 
 _SHELLS = {"Program Manager": "Desktop"}
-"""What people call the windows of Windows itself."""
+"""Common names for the windows of Windows itself."""
 
 _NOWHERE = (0, 0, 0, 0)
 Rect = tuple[int, int, int, int]
@@ -67,7 +67,7 @@ class TreeError(ValueError):
 
 @dataclass
 class _Node:
-    """One node; `rect` is None where the server gives no place."""
+    """One node; `rect` is None if the server gives no position."""
 
     role: str
     name: str
@@ -83,7 +83,7 @@ class _Node:
 
 
 class NestedElement(NamedTuple):
-    """An element, and the roles and names of what it is in, from its window down."""
+    """An element, and the roles and names of its ancestors, from its window down."""
 
     element: Element
     path: tuple[tuple[str, str], ...]
@@ -95,10 +95,10 @@ def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
 
 
 def same_control(wanted: NestedElement, now: Sequence[NestedElement]) -> NestedElement | None:
-    """Return the control of a later tree that `wanted` is, None where it is gone or cannot be distinguished from others.
+    """Find `wanted` in a later tree; None if it is gone or cannot be distinguished from others.
 
-    It has the same role and name in the same place of the tree. Of several, or where a field or text changed
-    its name, it is the one that has not moved. Titles of windows change with what is in them.
+    The match has the same role and name at the same place of the tree. Of several, or if a field or text
+    changed its name, the one that has not moved is taken. Window titles may change with the contents.
     """
     _, *inside = wanted.path
     kind = (wanted.element.role, wanted.path[0][0], inside)
@@ -115,7 +115,7 @@ def same_control(wanted: NestedElement, now: Sequence[NestedElement]) -> NestedE
 
 
 def control_at(xml: str, size: tuple[int, int], point: tuple[float, float]) -> NestedElement | None:
-    """Return what a press at a point goes to, None where the tree has nothing there.
+    """Return the control that a press at a point hits, None if the tree has nothing there.
 
     Raises:
         TreeError: See `controls_of`.
@@ -138,25 +138,25 @@ def controls_of(
 ) -> tuple[NestedElement, ...]:
     """Return the elements on a screen of `size`, ids from 0; with `covered` also those below other windows.
 
-    Those of the window that has the focus, and of menus on it, come first; each window's are in the order of the tree.
+    Elements of the focused window and of menus on it come first; each window's are in the order of the tree.
 
     Raises:
-        TreeError: The tree is no XML, has a document type, or is too deep or too large.
+        TreeError: The tree is not XML, has a document type, or is too deep or too large.
     """
     root = _parse(xml)
     windows = [each for each in root.children if each.shown]
     found: list[tuple[_Node, dict[Rect, _Node]]] = []
     known: set[Rect] = set()
     above: list[Rect] = []
-    # the server lists windows from the top of the screen's pile to its bottom
+    # the server lists windows from the top of the stack to its bottom
     for window in windows:
         inside: dict[Rect, _Node] = {}
         for node in _leaves(window):
             rect = _clipped(node.rect, size)
-            # a click goes to the window on top, so that a covered element is of no use
+            # a click goes to the window on top, so a covered element is useless
             if rect is None or rect in known or (_covered(rect, above) and not covered):
                 continue
-            # a title bar repeats what the list of windows says
+            # a title bar repeats the title in the list of windows
             if node.role != "text" or node.name != window.name or node.value:
                 inside.setdefault(rect, node)
         found.append((window, inside))
@@ -186,7 +186,7 @@ def controls_of(
 def numbered(
     before: Iterable[NestedElement], now: Sequence[NestedElement], numbers: Iterator[int]
 ) -> tuple[NestedElement, ...]:
-    """Return the controls of a later tree with the ids that they had before; new ones get the next of `numbers`."""
+    """Return the controls of a later tree with their earlier ids; new ones get the next of `numbers`."""
     known = {_identity(each): each for each in before}
     ids: dict[int, str] = {}
     for at, each in enumerate(now):
@@ -254,7 +254,7 @@ class _Builder:
         self._open.pop()
 
     def data(self, text: str) -> None:
-        """Use a node's text as its value: the server writes a control's text there where it is not the name."""
+        """Use a node's text as its value: the server writes a control's text there if it differs from the name."""
         if self._open and text.strip() and self._open[-1].value is None:
             self._open[-1].value = text.strip()
 
@@ -283,7 +283,7 @@ def _parse(xml: str) -> _Node:
 
 
 def _role(tag: str, attributes: dict[str, str]) -> str:
-    """Return what a control is to a reader: WAA's tag is the window class, which may be `richeditd2dpt`."""
+    """Return a control's role for agents: WAA's tag is the window class, which may be `richeditd2dpt`."""
     if tag in _ROLES or tag in _KNOWN:
         return _ROLES.get(tag, tag)
     wrapper = _WRAPPER.search(attributes.get(_CLASS, ""))
@@ -302,7 +302,7 @@ def _rect(place: str | None, size: str | None) -> Rect | None:
 
 
 def _leaves(node: _Node) -> Iterator[_Node]:
-    """Yield the nodes to act on or to read: those with a place and nothing below them, and controls."""
+    """Yield the nodes to act on or to read: leaves with a position, and controls."""
     below = [each for child in node.children for each in _leaves(child)]
     if not (node.usable and node.rect is not None and node.depth > 1):
         yield from below
@@ -330,7 +330,7 @@ def _clipped(rect: Rect | None, size: tuple[int, int]) -> Rect | None:
 
 
 def _covered(rect: Rect, above: Iterable[Rect]) -> bool:
-    """Return whether a window above covers the middle, where a click would go."""
+    """Return whether a window above covers the middle, where a click would land."""
     middle = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
     return any(_in(each, middle) for each in above)
 
@@ -340,7 +340,7 @@ def _in(rect: Rect, point: tuple[float, float]) -> bool:
 
 
 def _behind(windows: Sequence[tuple[_Node, object]]) -> Callable[[tuple[_Node, object]], bool]:
-    """Return whether a window is neither the one with the focus nor one on top of it, such as a menu."""
+    """Return whether a window is neither the focused one nor on top of it, as a menu is."""
     front = next((each for each, _ in windows if each.front), None)
     shown = {id(front)}
     for window, _ in windows:

@@ -8,11 +8,11 @@ from PIL import Image, ImageChops
 
 _LARGEST_ZOOM = 4.0
 _STILL_SHARE = 0.002
-"""A caret or a clock may change this share of the screen; a larger change is not over yet."""
+"""A caret or a clock may change this share of the screen; after a larger change it is not yet still."""
 
 
 def enlarged(png: bytes, region: tuple[float, float, float, float]) -> bytes:
-    """Return a part of the picture - left, top, right, bottom - at most four times as large, as PNG.
+    """Return a part of the picture - left, top, right, bottom - enlarged up to four times, as PNG.
 
     Raises:
         ValueError: The picture cannot be decoded, or the region is empty or outside it.
@@ -35,7 +35,7 @@ def is_still(before: bytes, after: bytes) -> bool:
     """Return whether two pictures are the same except for changes as small as a caret.
 
     Raises:
-        ValueError: One cannot be decoded.
+        ValueError: One of them cannot be decoded.
     """
     if before == after:
         return True
@@ -53,7 +53,7 @@ def looks_as_before(before: bytes, after: bytes, rect: tuple[float, float, float
     """Return whether a part of the screen - x, y, width, height - is the same in both pictures.
 
     Raises:
-        ValueError: One cannot be decoded.
+        ValueError: One of them cannot be decoded.
     """
     x, y, width, height = map(int, rect)
     first, second = (_open(each).convert("RGB") for each in (before, after))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bench_core.records import Record, World
 
-_MOST_PIXELS = 64 * 2**20  # twice a screen of 8K
+_MOST_PIXELS = 64 * 2**20  # twice an 8K screen
 _UNPACKED_AT_ONCE = 2**20
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
@@ -18,7 +18,7 @@ class ServerInfo(Record):
     """A server's report of itself.
 
     Attributes:
-        world: `built-in` where it reports that it is a simulation; WAA's own reports nothing.
+        world: `built-in` if it reports that it is a simulation; WAA's own server reports nothing.
     """
 
     message: str = ""
@@ -26,7 +26,7 @@ class ServerInfo(Record):
 
 
 class VmPicture(Record):
-    """A PNG that is complete, and its width and height in pixels."""
+    """A complete PNG, and its width and height in pixels."""
 
     data: bytes
     size: tuple[int, int]
@@ -36,8 +36,8 @@ class CommandOutcome(Record):
     """The output of a command and its return code.
 
     Attributes:
-        started: False where it was not found, took longer than the server's 120 s, or printed what
-            the server cannot decode; `error` has the server's message.
+        started: False if it was not found, took longer than the server's 120 s, or printed bytes
+            that the server cannot decode; `error` has the server's message.
         returncode: None when it was not started.
     """
 
@@ -99,7 +99,7 @@ def png_size(data: bytes) -> tuple[int, int]:
     """Return width and height of a PNG that is complete and whose pixels can be unpacked.
 
     Raises:
-        ValueError: It is no PNG, or it is incomplete or damaged.
+        ValueError: It is not a PNG, or it is incomplete or damaged.
     """
     if not data.startswith(_SIGNATURE):
         raise ValueError(f"no PNG: it starts with {data[:8]!r}")
@@ -120,7 +120,7 @@ def png_size(data: bytes) -> tuple[int, int]:
 
 
 def _unpack(packed: bytes | bytearray) -> None:
-    """Raise ValueError unless all pixels are there; such a picture is a fault of the VM."""
+    """Raise ValueError unless all pixels are there; an incomplete picture is a fault of the VM."""
     pixels, left = zlib.decompressobj(), bytes(packed)
     try:
         while left and not pixels.eof:

@@ -171,24 +171,24 @@ def execute(
 def setup_execute(
     command: Sequence[str] | str, *, shell: bool | str = False
 ) -> VmCall[CommandOutcome]:
-    """Do what `execute` does, under the name set-up steps use."""
+    """Run a command like `execute`, under the name that setup steps use."""
     return _execute("/setup/execute", command, shell=shell, timeout_s=_COMMAND_S)
 
 
 def desktop_path() -> VmCall[str | None]:
-    """Ask for the user's desktop folder; None where the server does not know it."""
+    """Ask for the user's desktop folder; None if the server does not know it."""
     return VmCall("POST", "/desktop_path", readers.field_or_null("desktop_path"), repeatable=True)
 
 
 def documents_path() -> VmCall[str | None]:
-    """Ask for the user's documents folder; None where the server does not know it."""
+    """Ask for the user's documents folder; None if the server does not know it."""
     return VmCall(
         "POST", "/documents_path", readers.field_or_null("documents_path"), repeatable=True
     )
 
 
 def list_directory(path: str) -> VmCall[DirectoryEntry | None]:
-    """List a folder and all below it; None when it is no folder."""
+    """List a folder and everything below it; None if it is not a folder."""
     return VmCall(
         "POST", "/list_directory", readers.directory, json={"path": path}, repeatable=True,
         timeout_s=_FILE_S,
@@ -196,7 +196,7 @@ def list_directory(path: str) -> VmCall[DirectoryEntry | None]:
 
 
 def file(path: str) -> VmCall[bytes | None]:
-    """Fetch a file; None when there is none. Variables like %APPDATA% and `~` are expanded.
+    """Fetch a file; None if it does not exist. Variables like %APPDATA% and `~` are expanded.
 
     A locked file or a folder is a 500, hence an error.
     """
@@ -245,19 +245,19 @@ def check_if_world_clock_exists(city: str, country: str) -> VmCall[bool]:
 
 
 def library_folders(name: str) -> VmCall[tuple[str, ...] | None]:
-    """List the folders of a Windows library; None when there is no such library."""
+    """List the folders of a Windows library; None if it does not exist."""
     body = {"library_name": name}
     return VmCall("POST", "/library_folders", readers.library, json=body, repeatable=True)
 
 
 def wallpaper() -> VmCall[bytes]:
-    """Fetch the wallpaper's file; where there is none the server fails."""
+    """Fetch the wallpaper's file; the server fails if there is none."""
     return VmCall("POST", "/wallpaper", readers.content, repeatable=True, timeout_s=_FILE_S)
 
 
 def launch(command: Sequence[str] | str, *, shell: bool | str = False) -> VmCall[SetupOutcome]:
-    """Start a program in a shell; succeeds even where there is no such program."""
-    # the server runs it in a shell whatever `shell` is
+    """Start a program in a shell; succeeds even if the program does not exist."""
+    # the server runs it in a shell, whatever `shell` is
     return _setup("/setup/launch", command=_listed(command), shell=shell)
 
 
@@ -269,14 +269,14 @@ def open_file(path: str) -> VmCall[SetupOutcome]:
 def activate_window(
     name: str, *, strict: bool = False, by_class: bool = False
 ) -> VmCall[SetupOutcome]:
-    """Bring the first window to the front whose title contains `name`; not strict, it does nothing."""
+    """Bring the first window whose title contains `name` to the front; without `strict` it does nothing."""
     return _setup("/setup/activate_window", window_name=name, strict=strict, by_class=by_class)
 
 
 def close_window(
     name: str, *, strict: bool = False, by_class: bool = False
 ) -> VmCall[SetupOutcome]:
-    """Close the first window whose title contains `name`; strict, it never finds one."""
+    """Close the first window whose title contains `name`; with `strict` it never finds one."""
     return _setup("/setup/close_window", window_name=name, strict=strict, by_class=by_class)
 
 
@@ -340,7 +340,7 @@ def revert_to_snapshot() -> VmCall[bool]:
 
 
 def simulation(act: Literal["reset", "keep", "restore"]) -> VmCall[None]:
-    """Reset a simulated desktop to its initial state, or keep its state and restore it; no real VM has these routes."""
+    """Reset a simulated desktop to its initial state, or keep its state and restore it; real VMs lack these routes."""
     return VmCall("POST", f"/simulation/{act}", readers.nothing, json={}, repeatable=True)
 
 

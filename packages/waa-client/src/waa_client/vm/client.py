@@ -1,7 +1,7 @@
 """Two clients of the VM's API, synchronous and asynchronous, over the same calls.
 
 Proxies of the environment are ignored, because VMs are not behind them and users of V2 have set
-`HTTPS_PROXY`. A call is repeated only where that cannot do anything twice: when the connection was never
+`HTTPS_PROXY`. A call is repeated only if that cannot have an effect twice: when the connection was never
 made, or when the call only reads.
 """
 
@@ -28,18 +28,18 @@ VM_PORT = 5000
 """The default port of WAA's server."""
 VM_TOKEN_VARIABLE = "WAA_VM_TOKEN"  # noqa: S105  # the name of a variable
 
-# With these the request has not left this machine, so that repeating it cannot do anything twice.
+# With these the request has not left this machine, so repeating it cannot have an effect twice.
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _MEBI = 1024**2
 
 
 @dataclass(frozen=True)
 class VmOptions:
-    """How a VM is called.
+    """The settings of calls to a VM.
 
     Attributes:
         connect_s: Longest time for a connection.
-        tries: How often a call is made in all when it may be repeated.
+        tries: The most attempts at a call that may be repeated.
         wait_s: Pause before the first repetition; doubles.
         slack: Factor on the time limit of every call, for slow machines.
         most_bytes: Larger answers are refused.
@@ -60,7 +60,7 @@ def vm_url(text: str) -> str:
     """Return the base URL for a host, `host:port` or URL.
 
     Raises:
-        InputError: It is none of these.
+        InputError: It is not an address of these forms.
 
     >>> vm_url("20.20.20.21"), vm_url("vm:5001"), vm_url("https://gateway/vm3/")
     ('http://20.20.20.21:5000', 'http://vm:5001', 'https://gateway/vm3')
@@ -104,7 +104,7 @@ class VmClient:
         Raises:
             VmUnreachableError: No answer came.
             VmAnswerError: The answer cannot be used.
-            RouteMissingError: The VM's server has no such route.
+            RouteMissingError: The VM's server does not have the route.
         """
         for number in range(1, self.options.tries + 1):
             try:
@@ -192,7 +192,7 @@ class SyncVmClient:
 
 
 def _settings(url: str, options: VmOptions) -> dict[str, Any]:
-    token = token_for(url, VM_TOKEN_VARIABLE)  # of a simulated VM; a real one asks for none
+    token = token_for(url, VM_TOKEN_VARIABLE)  # of a simulated VM; a real one does not use any
     headers = {"authorization": f"Bearer {token}"} if token else {}
     return {"trust_env": options.trust_env, "headers": {**headers, **options.headers}}
 

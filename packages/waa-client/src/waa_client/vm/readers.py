@@ -25,12 +25,12 @@ _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _FAILED = 500
 _SNAPSHOTS_MISSING = 501
-# pywinauto's and Python's own words where the VM lacks what reads trees
+# pywinauto's and Python's messages if the VM lacks the packages that read trees
 _NO_BACKEND = re.compile(r"Backend .* is not registered|No module named")
 
 
 def _failed_itself(answer: VmAnswer) -> bool:
-    """Return whether WAA's own server reports a failure, and not something between it and here."""
+    """Return whether WAA's own server reports a failure, rather than something between it and us."""
     return answer.status == _FAILED and answer.object().get("status") == "error"
 
 
@@ -74,7 +74,7 @@ def field(name: str) -> Callable[[VmAnswer], str]:
 
 
 def field_or_null(name: str) -> Callable[[VmAnswer], str | None]:
-    """Return a reader of the text `name`; 400 and 404 mean that there is none."""
+    """Return a reader of the text `name`; 400 and 404 mean that it does not exist."""
 
     def read(answer: VmAnswer) -> str | None:
         return None if answer.status in {_BAD_REQUEST, _NOT_FOUND} else field(name)(answer)
@@ -86,7 +86,7 @@ def picture(answer: VmAnswer) -> VmPicture:
     """Read a raw PNG and check that it is complete."""
     data = answer.demand().content
     try:
-        # a torn picture would be a wrong observation, and no sign of it reaches the agent
+        # an incomplete picture would be a wrong observation, without any sign of it for the agent
         return VmPicture(data=data, size=png_size(data))
     except ValueError as error:
         raise VmAnswerError(answer.url, str(error)) from error
@@ -138,7 +138,7 @@ def tree(answer: VmAnswer) -> str:
     """Read the XML, which the server wraps in JSON.
 
     Raises:
-        TreeUnreadableError: Its 500 is about what is on the screen, and not about how it reads that.
+        TreeUnreadableError: Its 500 is about the current screen, not about the means of reading it.
     """
     if _failed_itself(answer) and not _NO_BACKEND.search(refusal(answer)):
         raise TreeUnreadableError(answer.url, f"HTTP {answer.status}: {refusal(answer)}")
@@ -154,7 +154,7 @@ def action(answer: VmAnswer) -> ActionOutcome:
 
 
 def command(answer: VmAnswer) -> CommandOutcome:
-    """Read a command's outcome: a failure is a 200 with its return code, a 500 a command that did not end."""
+    """Read a command's outcome: a 200 if it ended, whatever its return code; a 500 if it did not end."""
     if _failed_itself(answer):
         return CommandOutcome(started=False, error=refusal(answer))
     body = answer.demand().object()
@@ -166,7 +166,7 @@ def command(answer: VmAnswer) -> CommandOutcome:
 
 
 def yes_or_no(answer: VmAnswer) -> bool:
-    """Read an answer of yes or no, of which no is a 400, as for missing fields, which calls never have."""
+    """Read yes or no; no is a 400, as for missing fields, which calls never have."""
     if answer.status == _BAD_REQUEST and answer.object().get("status") == "error":
         return False
     answer.demand()
@@ -174,7 +174,7 @@ def yes_or_no(answer: VmAnswer) -> bool:
 
 
 def library(answer: VmAnswer) -> tuple[str, ...] | None:
-    """Read the folders of a library; 400 means that there is none."""
+    """Read the folders of a library; 400 means that it does not exist."""
     if answer.status == _BAD_REQUEST:
         return None
     folders = answer.demand().object().get("output")
@@ -184,12 +184,12 @@ def library(answer: VmAnswer) -> tuple[str, ...] | None:
 
 
 def file(answer: VmAnswer) -> bytes | None:
-    """Read a file; 404 means that there is none."""
+    """Read a file; 404 means that it does not exist."""
     return None if answer.status == _NOT_FOUND else answer.demand().content
 
 
 def directory(answer: VmAnswer) -> DirectoryEntry | None:
-    """Read a folder with all below it; 400 means that it is none."""
+    """Read a folder with everything below it; 400 means that it is not a folder."""
     if answer.status == _BAD_REQUEST:
         return None
     return _entry(answer, answer.demand().object().get("directory_tree"))
@@ -198,7 +198,7 @@ def directory(answer: VmAnswer) -> DirectoryEntry | None:
 def _entry(answer: VmAnswer, node: Any) -> DirectoryEntry:
     if not isinstance(node, dict):
         raise VmAnswerError(answer.url, f"no folder tree: {answer.shown()}")
-    # a folder that cannot be read is an `error` among its siblings, not a failure of the call
+    # an unreadable folder is an `error` among its siblings, not a failure of the call
     if "error" in node:
         return DirectoryEntry(folder=True, error=str(node["error"]))
     children = tuple(_entry(answer, each) for each in node.get("children") or ())
@@ -207,7 +207,7 @@ def _entry(answer: VmAnswer, node: Any) -> DirectoryEntry:
 
 
 def setup_outcome(answer: VmAnswer) -> SetupOutcome:
-    """Read whether a set-up route succeeded; no answer of it is an error, because vanilla ignores failures."""
+    """Read whether a setup route succeeded; no answer of it is an error, because vanilla ignores failures."""
     shown = answer.text.strip() if answer.ok else refusal(answer)
     return SetupOutcome(ok=answer.ok, status=answer.status, message=shown)
 

@@ -18,7 +18,7 @@ _OK = 200
 _FAILED = 500
 _NOT_FOUND = 404
 _SHOWN = 300
-# Werkzeug's words: a handler's own 404, as for a wallpaper that is not there, has others
+# Werkzeug's words; a handler's own 404, as for a missing wallpaper, has others
 _NO_ROUTE = ("404 Not Found: The requested URL", "405 Method Not Allowed")
 
 
@@ -45,7 +45,7 @@ class VmAnswer:
         """Return the body as JSON.
 
         Raises:
-            VmAnswerError: It is none.
+            VmAnswerError: It is not JSON.
         """
         try:
             return json.loads(self.content)
@@ -56,7 +56,7 @@ class VmAnswer:
         """Return the body as a JSON object.
 
         Raises:
-            VmAnswerError: It is none.
+            VmAnswerError: It is not a JSON object.
         """
         value = self.json()
         if not isinstance(value, dict):
@@ -68,10 +68,10 @@ class VmAnswer:
         return repr(self.text[:_SHOWN])
 
     def demand(self) -> VmAnswer:
-        """Return the answer itself when the server reports success.
+        """Return the answer itself if the server reports success.
 
         Raises:
-            VmAnswerError: It did not.
+            VmAnswerError: The server reports a failure.
         """
         if not self.ok:
             raise VmAnswerError(self.url, f"HTTP {self.status}: {refusal(self)}")
@@ -83,7 +83,7 @@ class VmCall(Generic[T]):
     """One call; `read` converts the answer to the caller's result.
 
     Attributes:
-        repeatable: Whether it may be sent again when it is unknown whether the first arrived.
+        repeatable: Whether it may be sent again if it is unknown whether the first one arrived.
         timeout_s: Longest time for the answer.
     """
 
@@ -101,7 +101,7 @@ class VmCall(Generic[T]):
         """Read an answer.
 
         Raises:
-            RouteMissingError: The server has no such route.
+            RouteMissingError: The server does not have the route.
             VmAnswerError: The answer cannot be used.
         """
         if _route_is_missing(answer):

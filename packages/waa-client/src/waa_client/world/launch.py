@@ -24,7 +24,7 @@ class ServerAnswers(Record):
     """The answers of VMs and evaluators before a run.
 
     Attributes:
-        worlds: The world of each that answers, by its URL.
+        worlds: The world of each server that answers, by its URL.
         faults: Why a VM does not answer, by its URL.
     """
 
@@ -37,7 +37,7 @@ class BuiltInDesktops:
 
     Args:
         make: Factory of worlds; by default the installed one.
-        kept: Use a desktop for one trial after another, which each reset puts back to its start; `close`
+        kept: Use a desktop for one trial after another, resetting it to its start each time; `close`
             stops it.
 
     Raises:
@@ -53,7 +53,7 @@ class BuiltInDesktops:
     async def lease(self, task: Task) -> AsyncIterator[LeasedVm]:
         """Run a desktop and an evaluator with the reference files of `task` during the block.
 
-        Raises what the block raises.
+        Errors of the block pass through.
 
         Raises:
             EnvironmentFaultError: They do not start.
@@ -80,7 +80,7 @@ class BuiltInDesktops:
         return unscored_here(tasks)
 
     async def close(self) -> None:
-        """Stop the desktop that is kept, if one is."""
+        """Stop the kept desktop, if there is one."""
         spare, self._spare = self._spare, None
         if spare is not None:
             await spare.world.stop()
@@ -95,7 +95,7 @@ class _Desktop:
         self._starting = asyncio.ensure_future(world.start(task=task.config))
 
     def serves(self, task: Task) -> bool:
-        """Whether its evaluator has the reference files of `task`: all have those of the built-in tasks."""
+        """Whether its evaluator has the reference files of `task`; all have those of the built-in tasks."""
         if task.task_id == self._task.task_id:
             return bool(task.config == self._task.config)
         folder = getattr(self.world, "tasks_folder", None)
@@ -106,7 +106,7 @@ class _Desktop:
 
     async def machine(self) -> LeasedVm:
         try:
-            # a start that is cancelled half-way would leave processes that are never stopped
+            # a start cancelled half-way would leave processes that are never stopped
             info = await asyncio.shield(self._starting)
         except (InputError, OSError) as error:
             raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
@@ -131,7 +131,7 @@ def built_in_world() -> Any:
 
 
 def look_around(vms: Sequence[str], evaluators: Sequence[str]) -> ServerAnswers:
-    """Ask VMs and evaluators, all at once, whether they answer and for their worlds."""
+    """Ask all VMs and evaluators, at once, whether they answer and for their worlds."""
     return asyncio.run(_look_around(vms, evaluators))
 
 
@@ -160,7 +160,7 @@ async def _vm(url: str) -> World | VmError:
 
 
 async def _evaluator(url: str) -> World | None:
-    """Return the world of an evaluator's VM; None where the evaluator is down, which trials report."""
+    """Return the world of an evaluator's VM; None if the evaluator is down, which trials report."""
     try:
         async with EvaluationClient(url, tries=1) as evaluator:
             return world_of_vm(await evaluator.health())
