@@ -145,7 +145,7 @@ class WaaBenchmark:
         """Take a free VM, reset it and set `task` up.
 
         Raises:
-            EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
+            EnvironmentFaultError: The VM or the evaluator failed, or the setup was abandoned.
             EvaluationError: The evaluator refuses the task.
         """
         if self._pool is None:

@@ -42,7 +42,7 @@ def unscored_here(tasks: Sequence[Task]) -> str | None:
 
 
 def unscored_by(tasks: Sequence[Task], missing: Mapping[str, str]) -> str | None:
-    """Say how many tasks call a missing getter or metric, and what the first of these needs.
+    """Say how many tasks call a missing getter or metric, and the requirement of the first.
 
     >>> task = Task(benchmark="waa", task_id="a/b", goal="", config={"evaluator": {"func": "compare_docx_files"}})
     >>> unscored_by([task], {"compare_docx_files": "needs docx"})

@@ -372,7 +372,7 @@ class WaaDesktop:
         return ()
 
     async def _window(self) -> WindowView | None:
-        """Return the foreground window; None while Windows shows its secure desktop, where the server fails."""
+        """Return the foreground window; None while Windows shows its secure desktop, which fails the server."""
         try:
             return await self._ask(calls.obs_winagent())
         except VmAnswerError:

@@ -64,7 +64,7 @@ class EnvironmentSettings(Record):
         check_before: Evaluate before the agent's part, too.
         check_each_step: Evaluate after each action, too, on a simulated desktop, which is put back each time.
         browser_profile: The profile of browsers that setup steps drive.
-        asset_cache: Folder that caches downloads of the client's own set-up.
+        asset_cache: Folder that caches downloads of the client's own setup.
         evaluation_s: Longest time of one evaluation.
         ask_again_s: First pause before an evaluator that does not answer is asked again.
         ask_times: The most requests, in all, to an evaluator that does not answer.
@@ -108,7 +108,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
     """Reset the VM, set the task up and open the desktop for the time of the block.
 
     Raises:
-        EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
+        EnvironmentFaultError: The VM or the evaluator failed, or the setup was abandoned.
         EvaluationError: The evaluator refuses the task.
     """
     async with AsyncExitStack() as stack:

@@ -137,7 +137,7 @@ class Verdict(_Answer):
 
     @property
     def lost_vm(self) -> bool:
-        """Whether there is no score because the VM did not answer."""
+        """Whether the score is missing because the VM did not answer."""
         return self.evaluation_error is not None and self.evaluation_error.type == _VM_LOST
 
     @property

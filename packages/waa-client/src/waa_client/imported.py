@@ -41,10 +41,10 @@ def import_tree(
 
 
 def planned_tasks(options: WaaTaskOptions, benchmark: str = BENCHMARK) -> tuple[Task, ...]:
-    """Return the planned tasks of a tree; none for another benchmark without task files, where those found count.
+    """Return the planned tasks of a tree; for another benchmark without task files none: those found count.
 
     Raises:
-        InputError: The benchmark is WAA, and there are no task files.
+        InputError: The benchmark is WAA, and no task files were found.
     """
     if benchmark == BENCHMARK:
         return options.known()

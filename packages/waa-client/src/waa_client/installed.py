@@ -60,7 +60,7 @@ class Installed(Record):
 
 
 def started_programs(config: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the programs that a task's set-up starts, each with whether `start` looks for it.
+    """Return the programs that a task's setup starts, each with whether `start` looks for it.
 
     >>> step = {"type": "launch", "parameters": {"command": ["start", "msedge", "https://x"]}}
     >>> started_programs({"config": [step]})

@@ -109,7 +109,7 @@ async def start_vms(
         return [each for each in found if not isinstance(each, BaseException)]
     for each, owner, started in zip(opened, owners, found, strict=True):
         if isinstance(started, MachineBusyError):
-            continue  # a run has it, and will give it back to its keeper
+            continue  # a run has it, and will return it afterwards
         with contextlib.suppress(MachineError):
             await each.stop_all()
         Leases(place).remove(owner.name)

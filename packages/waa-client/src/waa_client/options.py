@@ -47,7 +47,7 @@ class WaaTaskOptions(TaskOptions):
 
         Raises:
             UnknownPluginError: No simulated desktop is installed.
-            InputError: There are no task files.
+            InputError: No task files were found.
         """
         folder = self.tasks_dir
         if folder is None and self.world == "built-in":

@@ -152,7 +152,7 @@ class VmPool:
                 self._changed.set()
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score: there are no evaluators, or they lack parts that metrics need."""
+        """Say why some tasks could get no score: evaluators, or parts that metrics need, are missing."""
         if not self._evaluators:
             return (
                 "no trial would have a score, and none can be scored afterwards: name the evaluator of each VM "

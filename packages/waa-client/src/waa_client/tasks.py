@@ -113,7 +113,7 @@ def load_tasks(
         variant: The normal tasks, or upstream's hard ones.
 
     Raises:
-        InputError: There are no task files, or the index names a missing one.
+        InputError: No task files were found, or the index names a missing one.
         RecordError: A file is not a task.
     """
     root = find_examples(folder)

@@ -52,7 +52,7 @@ TIMINGS = {
         after_close_s=5.0,
         poll_s=5.0,
         boot_polls=20,  # vanilla's `_wait_emulator` polls 20 times, 5 s apart
-        # `desktop_env.py` sleeps after the set-up
+        # `desktop_env.py` sleeps after the setup
         after_setup_s=5.0,
         # vanilla's `--sleep_after_execution`
         after_action_s=3.0,

@@ -106,7 +106,7 @@ def import_results(
         benchmark: The benchmark of the tasks; results of another than WAA are marked as reported only.
 
     Raises:
-        InputError: There are no results, or the tree has results of several runs.
+        InputError: The tree has results of no run, or of several.
         RunFolderError: `out` exists.
     """
     tree = _Tree(results)

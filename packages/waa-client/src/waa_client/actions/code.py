@@ -89,7 +89,7 @@ class Block(Record):
 
     Attributes:
         code: A code block, or one of `SPECIAL`.
-        language: `code_block` runs in the server, where `computer` is defined; `pyautogui` runs in a
+        language: `code_block` runs in the server, which defines `computer`; `pyautogui` runs in a
         new process, as WindowsAgentArena-V2 does.
         notes: Differences from the agent's action, e.g. a corner that was moved inwards.
     """

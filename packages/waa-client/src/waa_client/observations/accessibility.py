@@ -330,7 +330,7 @@ def _clipped(rect: Rect | None, size: tuple[int, int]) -> Rect | None:
 
 
 def _covered(rect: Rect, above: Iterable[Rect]) -> bool:
-    """Return whether a window above covers the middle, where a click would land."""
+    """Return whether a window above covers the middle, at which clicks aim."""
     middle = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
     return any(_in(each, middle) for each in above)
 

@@ -60,7 +60,7 @@ class ActionOutcome(Record):
 
 
 class SetupOutcome(Record):
-    """Whether a set-up route succeeded, and its message."""
+    """Whether a setup route succeeded, and its message."""
 
     ok: bool
     status: int

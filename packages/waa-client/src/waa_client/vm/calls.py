@@ -149,7 +149,7 @@ def update_computer(
 
 
 def execute_windows(code: str, *, timeout_s: float = _CODE_S) -> VmCall[ActionOutcome]:
-    """Run a code block in the server, where `computer` is defined; its output is not returned.
+    """Run a code block in the server, which defines `computer`; its output is not returned.
 
     The server reports a failure when it raises, and also when it prints "error".
     """

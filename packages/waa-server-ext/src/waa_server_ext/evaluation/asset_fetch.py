@@ -30,7 +30,7 @@ class FetchReport(Record):
 
 
 def needed_urls(tasks: TaskFolder) -> dict[str, list[str]]:
-    """Return the URLs of set-up and gold files, each with the tasks that need it."""
+    """Return the URLs of setup and gold files, each with the tasks that need it."""
     needed: dict[str, list[str]] = {}
     for name in tasks.names():
         for url in dict.fromkeys(_urls(tasks.load(name))):

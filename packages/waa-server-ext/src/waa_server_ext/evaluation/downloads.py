@@ -40,7 +40,7 @@ class DownloadError(EnvironmentFaultError):
 
 
 class HttpStatusError(Exception):
-    """The host answered with an error status, where `requests` raises HTTPError."""
+    """The host answered with an error status; `requests` calls this HTTPError."""
 
     def __init__(self, url: str, status: int) -> None:
         self.url = url

@@ -89,7 +89,7 @@ class IsolatedEvaluator(Closing):
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
     ) -> SetupReport:
-        """Run the task's set-up steps; see `Evaluator`.
+        """Run the task's setup steps; see `Evaluator`.
 
         Raises:
             EnvironmentFaultError: The process died after an unknown number of steps.

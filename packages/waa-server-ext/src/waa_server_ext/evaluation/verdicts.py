@@ -24,7 +24,7 @@ class EvaluationFault(Record):
     Attributes:
         phase: `set_task_info` before anything is asked of the VM, `evaluate` after.
         stage: The stage of `evaluate`; `None` before its first stage.
-        func: The getter, metric or set-up step that raised.
+        func: The getter, metric or setup step that raised.
         type: The name of the exception's class, as vanilla raises it.
     """
 

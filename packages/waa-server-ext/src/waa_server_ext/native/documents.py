@@ -180,7 +180,7 @@ def compare_font_names(docx_file: str | None, rules: Mapping[str, Any]) -> int:
 
 @metric("docs.py", needs=("docx",))
 def is_first_line_centered(docx_file: str | None) -> int:
-    """Whether the first paragraph is centred.
+    """Whether the first paragraph is centered.
 
     Fails as: 0 for None and a damaged file; IndexError for an empty document.
     """
@@ -199,7 +199,7 @@ def compare_highlighted_text(file1: str | None, file2: str | None) -> int:
 
     Fails as: 0 for None; anything but a .docx raises.
 
-    Oddities: The colour does not matter, nor the order, nor how often.
+    Oddities: The color does not matter, nor the order, nor how often.
     """
     if not file1 or not file2:
         return 0

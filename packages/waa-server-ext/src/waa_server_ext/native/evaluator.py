@@ -94,7 +94,7 @@ class NativeEvaluator:
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
     ) -> SetupReport:
-        """Run the task's set-up steps; see `Evaluator`."""
+        """Run the task's setup steps; see `Evaluator`."""
         check_task(task)
         own = copy.deepcopy(dict(task))
         with (

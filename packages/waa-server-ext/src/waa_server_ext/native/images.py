@@ -37,7 +37,7 @@ def is_red_circle_present_on_canvas(env: EvaluationContext, config: Mapping[str,
 
     Fails as: 0 for an absent file; raises for anything but a picture, which counts as zero.
 
-    Oddities: Any red at all makes the centre; four fifths of the square around it must be white.
+    Oddities: Any red at all makes the center; four fifths of the square around it must be white.
     """
     if not config["filepath"]:
         return False
@@ -62,7 +62,7 @@ def image_dimension_matches_input(env: EvaluationContext, config: Mapping[str, A
 
 @metric("vlc.py", needs=("PIL", "numpy"))
 def compare_images(image1_path: str | None, image2_path: str | None) -> float:
-    """The structural similarity of two pictures in grey, from -1 to 1.
+    """The structural similarity of two pictures in gray, from -1 to 1.
 
     Fails as: 0 for None; pictures under 7 pixels and anything but a picture raise.
 
@@ -211,7 +211,7 @@ def _means(array: Any) -> Any:
 
 
 def _has_red_circle(image: Image) -> Any:
-    """Find the centre and mean distance of all red pixels, then look at the square around it."""
+    """Find the center and mean distance of all red pixels, then look at the square around it."""
     import numpy as np
 
     rgb = np.asarray(image.convert("RGB"))

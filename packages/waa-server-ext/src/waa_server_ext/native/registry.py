@@ -61,7 +61,7 @@ class EvaluatorDeclaration:
     """The description of one getter or metric.
 
     Attributes:
-        area: The module it is defined in, named after the program or format it examines.
+        area: The module it is defined in, named after its program or format.
         summary: One sentence.
         extra: The extra of waa-server-ext it needs, if any.
         needs: The modules of that extra it imports.

@@ -71,7 +71,7 @@ def system_timezone(env: EvaluationContext, config: Mapping[str, Any]) -> str:
 
 @getter("settings.py")
 def desktop_background(env: EvaluationContext, config: Mapping[str, Any]) -> str:
-    """Whether the desktop has a plain colour: the strings 'True' and 'False'.
+    """Whether the desktop has a plain color: the strings 'True' and 'False'.
 
     Fails as: raises if the VM fails, which counts as zero.
     """

@@ -129,7 +129,7 @@ def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> flo
 
 
 def active_url(env: EvaluationContext, config: Mapping[str, Any]) -> str | None:
-    """Return the URL in the address bar; None if there is no bar or it is empty."""
+    """Return the URL in the address bar; None if the bar is missing or empty."""
     system = env.platform
     tree = env.accessibility("uia" if system == "Windows" else None)
     # upstream's parser refuses a tree that names its encoding, which counts as no tree

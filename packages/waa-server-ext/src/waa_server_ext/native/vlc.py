@@ -146,7 +146,7 @@ def check_global_key_play_pause(actual_config_path: str, rule: Mapping[str, Any]
 
 @metric("vlc.py")
 def check_qt_slider_colours(actual_config_path: str, rule: Mapping[str, Any]) -> int | None:
-    """Whether the volume slider has the colours, or dark ones.
+    """Whether the volume slider has the colors, or dark ones.
 
     Fails as: 0, also for colors that are not numbers; TypeError for None.
 

@@ -2,7 +2,7 @@
 
 Evaluating changes the VM (it presses Ctrl+S, kills browsers), so each key is evaluated once. One line
 records that a key was started, another its verdict; both are synced. After a crash, a key that was
-started without a verdict stays refused: nobody knows how far its evaluation got.
+started without a verdict stays refused: how far its evaluation got is unknown.
 """
 
 from __future__ import annotations

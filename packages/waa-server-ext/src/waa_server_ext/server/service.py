@@ -49,7 +49,7 @@ class ServiceSettings(Record):
 
     Attributes:
         vm: `host` or `host:port`.
-        timeout_s: Longest that one evaluation or set-up may take.
+        timeout_s: Longest that one evaluation or setup may take.
         tasks: The folder of tasks that requests may name.
         vm_token: Sent to the VM as bearer token; a simulated one may ask for it.
     """

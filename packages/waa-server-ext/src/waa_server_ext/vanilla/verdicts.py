@@ -83,7 +83,7 @@ def as_verdict(
 
 
 def as_setup_report(watch: Watch, bounds: RequestBounds, fidelity: str) -> SetupReport:
-    """Return the record of a set-up."""
+    """Return the record of a setup."""
     steps = list(watch.steps)
     if watch.error is not None and (not steps or steps[-1].ok):
         steps.append(SetupStep(type="setup", ok=False, error=error_words(watch.error)))

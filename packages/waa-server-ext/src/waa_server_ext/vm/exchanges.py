@@ -58,13 +58,13 @@ class VmExchange(Record):
     """One call over HTTP.
 
     Attributes:
-        target: The VM, its browser over the debugging port, or another host (gold and set-up files).
+        target: The VM, its browser over the debugging port, or another host (gold and setup files).
         path: With the query for the VM, the whole URL for the web, `/browser/` and the getter for a
             browser, whose answer is the getter's result.
         request: `{"json": ...}`, `{"form": {...}}` or `{"sha256": ..., "size": ...}`; `None` without a
             body. Uploaded files are given by digest and size inside `form`.
         status: Three digits; `None` when no answer came.
-        error: Why there was no answer: a failed transport, a refused host, too large an answer.
+        error: The reason for a missing answer: a failed transport, a refused host, too large an answer.
     """
 
     target: Literal["vm", "browser", "web"] = "vm"

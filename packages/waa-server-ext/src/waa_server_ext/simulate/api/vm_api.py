@@ -48,7 +48,7 @@ class VmApi(ApiState):
     Args:
         scene: The start of the desktop, now and after a reset.
         seed: Seeds the random numbers of programs.
-        download: Returns the contents of a URL; without it there is no network.
+        download: Returns the contents of a URL; without it, downloads fail.
         guard: Makes the context manager that limits a request which runs programs; see `limited`.
     """
 
@@ -216,7 +216,7 @@ class VmApi(ApiState):
         return dict(zip(("width", "height"), self.desktop.size, strict=True))
 
     def window_size(self) -> Answer:
-        """Fail as WAA does on Windows, where it asks X11."""
+        """Fail as WAA does on Windows, because it asks X11."""
         if "app_class_name" not in request.form:
             return {"error": "app_class_name is required"}, 400
         raise AttributeError("module 'Xlib.display' has no attribute 'Display'")
@@ -255,7 +255,7 @@ class VmApi(ApiState):
             return f"Window {name} not found (empty results)", 404
         if data.get("strict", False):
             self.desktop.activate(found[0])
-            # the real server minimises, sleeps a second, restores and sleeps another
+            # the real server minimizes, sleeps a second, restores and sleeps another
             self.desktop.machine.clock.advance(2.0)
         return "Window activated successfully"
 

@@ -1,6 +1,6 @@
 """Chrome and Edge as state: tabs with addresses, bookmarks and settings in their own files.
 
-Pages are not loaded or drawn: there is no web engine here, and no debugging port.
+Pages are not loaded or drawn: it has neither a web engine nor a debugging port.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class BrowserWindow(Window):
         return True
 
     def open_url(self, url: str) -> None:
-        """Show an address in the front tab, as if typed; a bare word becomes a host, as there is no search."""
+        """Show an address in the front tab, as if typed; a bare word becomes a host, as nothing is searched for."""
         text = url.strip()
         if "://" not in text and text:
             text = f"https://{text}"

@@ -1,4 +1,4 @@
-"""Paint: brush, shapes, fill, colours, resizing and saving."""
+"""Paint: brush, shapes, fill, colors, resizing and saving."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Paint(Window):
         return f"{ntpath.basename(self.path) if self.path else 'Untitled'} - Paint"
 
     def build(self, ui: Builder) -> None:
-        """Show the menu, the tools, the colours and the canvas."""
+        """Show the menu, the tools, the colors and the canvas."""
         area = Area(self.frame.inset(1))
         area.top(32)
         menu = Area(area.top(32).inset(8, 2))

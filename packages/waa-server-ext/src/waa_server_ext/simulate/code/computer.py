@@ -1,6 +1,6 @@
 """The objects `computer` and `human` of WAA's action space `code_block`.
 
-Behaviour as of WAA's `vm/setup/server/computer.py`: ids into the rectangles last sent to
+Behavior as of WAA's `vm/setup/server/computer.py`: ids into the rectangles last sent to
 `/update_computer`, fractions of the window for `move_abs`, a quarter of a second after each action.
 """
 
