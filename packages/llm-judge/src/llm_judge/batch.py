@@ -1,4 +1,4 @@
-"""Judge many cases at once; a second run judges only what has no verdict yet."""
+"""Judge many cases at once; a second run judges only those without a verdict."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from llm_judge.prepared_case import prepare
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The verdicts of a batch, and what it left.
+    """The verdicts of a batch, and the cases it left.
 
     Attributes:
         verdicts: In the order of the cases; earlier ones included.
         left: Cases that were not judged because the budget is spent.
         resumed: How many verdicts an earlier run had given.
-        stopped_by: Which limit was reached, `None` when none was.
+        stopped_by: The limit that was reached, `None` for none.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -56,7 +56,7 @@ async def judge_many(
         out: JSON lines of verdicts, appended as they come. A case with a verdict of this judge on
             the same evidence and questions is not judged again; errors are.
         workers: Cases at once.
-        budget: For the whole file; what earlier runs spent counts.
+        budget: For the whole file; the spending of earlier runs counts.
         on_verdict: Receives each new verdict.
 
     Raises:
@@ -184,5 +184,5 @@ def _whole_lines(path: Path) -> Lines[Verdict]:
 
 
 def _identity(fingerprint: dict[str, str]) -> str:
-    """What decides whether a verdict would be asked for in the same words of the same judge."""
+    """Return the part of a fingerprint that must agree for a verdict to be reused."""
     return "\n".join(f"{k}={v}" for k, v in sorted(fingerprint.items()) if k != "replayed")

@@ -95,7 +95,7 @@ def case_of(data: Any, path: Path, where: str) -> JudgeCase:
 
 
 def case_state(case: JudgeCase) -> Any:
-    """Return the state of a case, read from its file where it names one.
+    """Return the state of a case, read from its file if it names one.
 
     Raises:
         InputError: The file cannot be read.

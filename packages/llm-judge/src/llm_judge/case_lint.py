@@ -33,13 +33,12 @@ _SMALL = 40
 
 
 def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding, ...]:
-    """Return what is doubtful about a case and its end state.
+    """Return the doubts about a case and its end state.
 
     Codes: `state.empty`, `state.no_history`, `state.missing_app`, `state.identical_apps`,
-    `state.no_change`, `state.other_changes`, `state.goal_missing` and `state.goal_violated` (where the
-    whole state is looked at), `rubric.empty`, `rubric.duplicate`,
-    `rubric.goal_number_uncovered`, `rubric.not_in_goal`, `rubric.double`, `rubric.missing_path`,
-    `planted.*`.
+    `state.no_change`, `state.other_changes`, `state.goal_missing` and `state.goal_violated` (if the
+    whole state is looked at), `rubric.empty`, `rubric.duplicate`, `rubric.goal_number_uncovered`,
+    `rubric.not_in_goal`, `rubric.double`, `rubric.missing_path`, `planted.*`.
 
     Args:
         case: Goal and criteria.
@@ -66,7 +65,7 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
         if shown is None:
             doubts = goal_doubts(state, case.goal, initial=case.initial_state)
             found += [_finding(code, message) for code, message in doubts]
-            # where a run may have written: everything but what was there before
+            # parts where a run may have written: everything that was not there before
             parts = [part for app in apps for part in (*app.after, *app.changes)]
             found += scan(state, [f"{part.pointer}/" for part in parts])
         else:

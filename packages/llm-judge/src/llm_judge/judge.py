@@ -1,4 +1,4 @@
-"""The judge: shows a model the evidence, checks what it quotes, and lets code decide."""
+"""The judge: shows a model the evidence, checks the model's quotations, and lets code decide."""
 
 from __future__ import annotations
 
@@ -69,26 +69,26 @@ _DOUBTFUL = frozenset({"warning", "error"})
 
 
 class Judge:
-    """Judges end states with a model, and with a second one where it matters.
+    """Judges end states with a model, and with a second one for doubtful cases.
 
     Args:
         model: `provider:model`, `replay:CASSETTE`, `scripted:FILE`, or an open model.
-        claims: A file of claims, or another `ClaimRule`: decides criteria by code, before a model is asked about
-            the rest.
+        claims: A file of claims, or another `ClaimRule`: decides criteria by code, before a model
+            is asked about the rest.
         second: A model of another provider, asked about passes, low margins and doubtful cases;
             without its agreement nothing passes.
         policy: The rules; see `JudgePolicy`.
-        calibration: What `calibrate` found for this judge, or the file of it.
+        calibration: The result of `calibrate` for this judge, or its file.
         api_key: Of the first model, instead of its provider's environment variable.
         base_url: Of the first model's API.
         cache: Keeps replies by prompt, schema, evidence, model and sample.
         cassette: Records or replays the calls of both models.
-        prices: What calls cost; the published prices where not given.
+        prices: Prices of calls; by default the published ones.
         samples: As in the policy, for callers that know only this class.
         max_cost_usd: Likewise, dollars for one case.
 
     Raises:
-        InputError: A model cannot be opened: no such provider, key, SDK or file.
+        InputError: A model cannot be opened: unknown provider, or no key, SDK or file.
     """
 
     name = "llm-judge"
@@ -130,8 +130,9 @@ class Judge:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What makes this judge the same judge: models, prompt, schema, rules."""
-        # without what changes no answer: time, money, and the seed, which differs with each sample
+        """The fields that identify this judge: models, prompt, schema, rules."""
+        # without settings that change no answer: time, money, and the seed, which differs with each
+        # sample
         return {
             "judge": f"{self.name} {__version__}",
             "model": self.model.name,
@@ -151,10 +152,10 @@ class Judge:
     async def judge(self, case: JudgeCase, meter: Meter | None = None) -> Verdict:
         """Judge one case.
 
-        What a provider does wrong is the outcome `error`, never a fail.
+        A provider's fault is the outcome `error`, never a fail.
 
         Args:
-            case: What to judge.
+            case: The case to judge.
             meter: Receives the usage of each call.
 
         Raises:
@@ -165,7 +166,7 @@ class Judge:
         return await self.judge_prepared(prepared, meter)
 
     async def judge_prepared(self, prepared: PreparedCase, meter: Meter | None = None) -> Verdict:
-        """Judge what `prepare` has read; see `judge`."""
+        """Judge a case that `prepare` has read; see `judge`."""
         case = prepared.case
         budget = CallBudget(
             case.deadline_s or self.policy.deadline_s,
@@ -185,7 +186,7 @@ class Judge:
         return self._verdict(prepared, budget, model_verdicts, joined_criteria(model_verdicts))
 
     def fingerprint(self, prepared: PreparedCase) -> dict[str, str]:
-        """Return what a verdict on a case rests on: the judge, the questions, the evidence."""
+        """Return the basis of a verdict on a case: the judge, the questions, the evidence."""
         return {
             **self.identity,
             "prompt": digest(prepared.prompt.system),
@@ -193,7 +194,7 @@ class Judge:
         }
 
     def estimate(self, prepared: PreparedCase) -> Estimate:
-        """Return about what asking the first model costs, without asking it."""
+        """Return about how much asking the first model costs, without asking it."""
         return estimate(prepared.prompt, self.model.name, self.policy, self._prices)
 
     def judge_now(self, case: JudgeCase) -> Verdict:
@@ -293,7 +294,7 @@ class Judge:
     def _unaffordable(
         self, model: Model, prepared: PreparedCase, budget: CallBudget
     ) -> ModelReply | None:
-        """Return an error where the next call may cost more than there is."""
+        """Return an error if the next call may cost more than is left."""
         # before the call: a limit that is checked afterwards is exceeded by one call
         if budget.max_cost_usd is None or not is_paid(model.name):
             return None
@@ -313,7 +314,7 @@ class Judge:
         )
 
     def _is_doubtful(self, prepared: PreparedCase, model_verdicts: Sequence[ModelVerdict]) -> bool:
-        """Whether the second model is to look: only where it could change what happens."""
+        """Whether the second model is to look: only if it could change the outcome."""
         if {each.outcome for each in model_verdicts} not in ({"pass"}, {"fail"}):
             return False
         passed = model_verdicts[0].outcome == "pass"
@@ -342,7 +343,7 @@ class Judge:
         outcome: Outcome = "abstain"
         by_code = overall_outcome(tuple(prepared.decided.values()), (), accepted)
         if by_code == "fail" or not model_verdicts:
-            # what code has found not to be so is not so, whatever becomes of the other criteria
+            # a criterion that code has refuted decides, whatever becomes of the others
             outcome = by_code if by_code == "fail" or not prepared.asked else "abstain"
         else:
             outcome = common_outcome([each.outcome for each in model_verdicts])

@@ -1,4 +1,4 @@
-"""The rules of a judge: how much it is shown, when a second model is asked, what a case may cost."""
+"""The rules of a judge: how much it is shown, when a second model is asked, how much a case may cost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ class JudgePolicy(Record):
         max_output_tokens: For one reply; asked again with twice as many if it does not suffice.
         low_margin: A confidence below this asks the second model.
         second_on_pass: Whether it is asked about every pass.
-        second_on_findings: Whether it is asked where the case is doubtful.
+        second_on_findings: Whether it is asked about doubtful cases.
         controls: Whether a question that is known to be false stands among the criteria.
         seed: Chooses this question; each sample gets another.
-        accept_kinds: The kinds of verdicts that make an outcome; others are told and count as undecided.
-        reply_form: What the server is asked to keep to. `auto` asks for a JSON schema, and where the server
-            refuses it, for JSON, and then for nothing: the prompt names the form in words anyway.
+        accept_kinds: The kinds of verdicts that make an outcome; others are reported and count as
+            undecided.
+        reply_form: The form that the server must enforce. `auto` asks for a JSON schema; if the
+            server refuses it, for JSON; then for nothing: the prompt names the form in words anyway.
         agent_text: Whether the agent's own final answer is shown.
         any_model: Accept a reply in which the API names another model than was asked for.
         deadline_s: Seconds for one case, all calls together.

@@ -26,10 +26,10 @@ ClaimRule: TypeAlias = "Callable[[JudgeCase, Any], Mapping[str, CriterionVerdict
 
 @dataclass(frozen=True)
 class PreparedCase:
-    """A case with everything a model is asked with.
+    """A case with all parts of a model's request.
 
     Attributes:
-        prompt: What is sent first; `prompt_of` gives that of a further sample, with another control.
+        prompt: The first request; `prompt_of` gives that of a further sample, with another control.
         decided: The criteria that claims have decided, by id; a model is asked about the others.
     """
 
@@ -55,7 +55,7 @@ class PreparedCase:
 
     @cached_property
     def context(self) -> EvidenceContext:
-        """What answers are checked against."""
+        """The state, pictures and texts that answers are checked against."""
         return EvidenceContext(
             state=self.state,
             pictures={each.name: each for each in self.prompt.pictures},

@@ -16,4 +16,4 @@ NOT_CHECKED: dict[VerdictKind, str] = {
     "opinion": "anything: it is a model's word alone",
     "unknown": "anything: there is no verdict",
 }
-"""What a verdict of each kind does not check."""
+"""The limits of a verdict of each kind: the questions it leaves unchecked."""

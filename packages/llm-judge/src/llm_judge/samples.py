@@ -1,6 +1,6 @@
 """A case to try the judge on, with recorded replies: no key and no network needed.
 
-The replies were written by hand, not by a provider; they show the form, not what a model would say.
+The replies were written by hand, not by a provider; they show the form, not a model's opinion.
 """
 
 from __future__ import annotations

@@ -18,17 +18,17 @@ Label = TypeVar("Label", bound="Hashable")
 
 
 class Accuracy(Record):
-    """A yes/no rater compared with the truth: the confusion table and what follows from it.
+    """A yes/no rater compared with the truth: the confusion table and the rates derived from it.
 
     Attributes:
         true_positive: Rated yes, is yes.
-        false_positive: Rated yes, is no: a pass that should not be.
-        false_negative: Rated no, is yes.
-        true_negative: Rated no, is no.
+        false_positive: Rated yes, truly no: a pass that should not be.
+        false_negative: Rated no, truly yes.
+        true_negative: Rated no, truly no.
         agreement: Share of cases in which the rater is right.
         sensitivity: Share of true yes found; `None` without any.
-        specificity: Share of true no found; `None` without any.
-        kappa: Agreement beyond chance; `None` where it is undefined.
+        specificity: Share of truly negative cases found; `None` without any.
+        kappa: Agreement beyond chance; `None` if undefined.
         disagreements: Cases in which the rater is wrong, in order.
     """
 
@@ -78,7 +78,7 @@ def accuracy(
 
     Args:
         rated: Case to the rater's answer.
-        truth: Case to what is so.
+        truth: Case to its true answer.
         level: Nominal confidence; rates get Wilson intervals.
 
     Raises:
@@ -128,7 +128,7 @@ def cohen_kappa(
         level: Nominal confidence.
 
     Raises:
-        NotEstimableError: There is no case, or both raters gave one label only.
+        NotEstimableError: No case was given, or both raters gave one label only.
 
     >>> print(cohen_kappa("aabbabab" * 10, "aabbabba" * 10))
     0.500 [0.310, 0.690]

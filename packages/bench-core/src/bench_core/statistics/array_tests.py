@@ -22,7 +22,7 @@ _PAIR = 2
 _MOST_ROOTS = 2_000_000
 """Roots of unity of all replications computed at once; some 100 MB."""
 _NEVER = 1e-200
-"""Added to where a transform vanishes, so that it has a logarithm."""
+"""Added where a transform vanishes, so that it has a logarithm."""
 
 
 def drop_p_values(

@@ -62,7 +62,7 @@ def _solve(falling: object, target: float) -> float:
 def _go_on(
     points: Sequence[float], density: Sequence[float], spread: float, edge: float, share: float
 ) -> tuple[list[float], list[float]]:
-    """Return where the sum lies at this look if it did not cross, as points and their weights."""
+    """Return the distribution at this look of a sum that did not cross, as points and weights."""
     low = -_REACH * math.sqrt(share)
     high = min(edge, _REACH * math.sqrt(share))
     width = (high - low) / _POINTS

@@ -1,4 +1,4 @@
-"""Scores of repeated trials, reduced to what intervals need: weighted means and their variance.
+"""Scores of repeated trials, reduced to the weighted means and variances that intervals need.
 
 An estimate is a weighted mean over tasks of each task's mean over its trials. Every task weighing
 the same gives the overall rate; every template weighing the same gives the macro average.
@@ -30,7 +30,7 @@ _COIN = 0.25
 """The variance of a fair coin, the largest of an outcome between 0 and 1."""
 
 _ALLOWED = 1.645
-"""Normal quantile of what a rate is surely, in 19 of 20 cases, below."""
+"""Normal quantile that a rate lies below in 19 of 20 cases."""
 
 _Moments: TypeAlias = "tuple[float, int, float | None]"
 
@@ -45,7 +45,7 @@ class TaskMean(NamedTuple):
 
 
 class WeightedMean(NamedTuple):
-    """A weighted mean of task means, with what is needed to put an interval on it."""
+    """A weighted mean of task means, with all that an interval on it needs."""
 
     tasks: Sequence[TaskMean]
     weights: Sequence[float]
@@ -64,7 +64,7 @@ class WeightedMean(NamedTuple):
     @property
     def effective_clusters(self) -> float:
         """How many clusters of equal weight say as much: Kish's (sum w)^2 / sum w^2."""
-        # rounded, so that clusters of equal weight count as what they are
+        # rounded, so that n clusters of equal weight count as exactly n
         return round(1.0 / math.fsum(weight * weight for weight in self.cluster_weights()), 9)
 
     def variance_over_new_tasks(self) -> float:
@@ -88,8 +88,8 @@ class WeightedMean(NamedTuple):
     def pooled_variance(self) -> float:
         """Variance of the clusters of several tasks if the tasks of all of them agree alike.
 
-        The jackknife sees the largest clusters by their own deviations alone: where they happen to be
-        near the mean, it is far too small.
+        The jackknife sees the largest clusters only by their own deviations: if those happen to
+        lie near the mean, it is far too small.
         """
         totals, sizes = self.cluster_totals()
         numbers = Counter(task.cluster for task in self.tasks).values()
@@ -111,10 +111,10 @@ class WeightedMean(NamedTuple):
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.
 
-        Tasks with a single trial do not show their noise, which is at most that of one coin for all of
-        them; its chance is the one nearest to 1/2 of those that their rate allows. A few tasks with noise
-        look too certain whenever they agree with themselves: one more task with the noise of a fair
-        coin counts, unless there is none at all.
+        Tasks with a single trial do not show their noise, which is at most that of one coin for all
+        of them; its chance is the one nearest to 1/2 of those that their rate allows. A few tasks
+        with noise look too certain whenever they agree with themselves: one more task with the
+        noise of a fair coin counts, unless there is none at all.
 
         Raises:
             NotEstimableError: Scores are beyond 0 to 1, and one task has a single trial.
@@ -149,7 +149,7 @@ class WeightedMean(NamedTuple):
         return lowest, max(lowest, 1.0 / math.fsum(w * w / task.trials for task, w in each))
 
     def cluster_totals(self) -> tuple[list[float], list[float]]:
-        """What each cluster adds to the mean, and its weight; both times the number of clusters."""
+        """Return each cluster's part of the mean and its weight, both times the number of clusters."""
         totals: defaultdict[Hashable, float] = defaultdict(float)
         for task, weight in zip(self.tasks, self.weights, strict=True):
             totals[task.cluster] += self.clusters * weight * task.mean
@@ -200,7 +200,7 @@ def reduce_tasks(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> 
 
 
 def finite(scores: Sequence[float]) -> Sequence[float]:
-    """Return scores as they are, refusing what is no number, and numbers whose squares are none.
+    """Return scores as they are, refusing any that is not finite or whose square would overflow.
 
     Raises:
         ValueError: A score is NaN, infinite or larger than `LARGEST_SCORE`.
@@ -219,7 +219,7 @@ def task_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     """Average over tasks, each weighing the same.
 
     Raises:
-        NotEstimableError: There is no task.
+        NotEstimableError: `tasks` is empty.
 
     >>> task_mean(reduce_tasks({"a": [1, 0], "b": [1, 1]})).estimate
     0.75
@@ -231,7 +231,7 @@ def macro_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     """Average over clusters of the mean over their tasks, each cluster weighing the same.
 
     Raises:
-        NotEstimableError: There is no task.
+        NotEstimableError: `tasks` is empty.
 
     >>> macro_mean(reduce_tasks({"a": [1], "b": [1], "c": [0]}, {"a": "t", "b": "t"})).estimate
     0.5

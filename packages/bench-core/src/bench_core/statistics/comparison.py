@@ -31,28 +31,29 @@ POWER = 0.8
 
 
 class Comparison(Record):
-    """How one agent does against another on the tasks both have scores for.
+    """How one agent does against another on the tasks for which both have scores.
 
     Attributes:
-        new: Name of the one that the difference is about.
+        new: Name of the agent that the difference is about.
         baseline: Name of the other.
-        difference: New minus baseline with its interval, on new tasks of this kind. It leaves out zero
-            exactly if `p_value` is below 1 - level.
+        difference: New minus baseline with its interval, on new tasks of this kind. It excludes
+            zero if and only if `p_value` is below 1 - level.
         p_value: Two-sided, of `test`.
-        test: `McNemar mid-p` (one trial each, independent tasks; `McNemar score` where its p-value is larger)
-            or `paired t, sign-flip`: the larger p-value of the two, as t's is too small where few clusters
-            hardly differ.
-        p_sign_flip: Two-sided mid-p, of the sign-flip permutation test over clusters, which assumes no
-            distribution.
-        p_same_tasks: Two-sided and exact: that both are one agent on these tasks (`within_task`).
-        p_adjusted: `p_value` for all comparisons made together (Bonferroni), where there were several.
-        joint: The difference with an interval that holds for all comparisons made together; it leaves
-            out zero exactly if `p_adjusted` is below 1 - level.
+        test: `McNemar mid-p` (one trial each, independent tasks; `McNemar score` if its p-value is
+            larger) or `paired t, sign-flip`: the larger p-value of the two, as t's is too small
+            when few clusters differ and hardly vary.
+        p_sign_flip: Two-sided mid-p, of the sign-flip permutation test over clusters, which assumes
+            no distribution.
+        p_same_tasks: Two-sided and exact, of the hypothesis that both are one agent on these tasks
+            (`within_task`).
+        p_adjusted: `p_value` for all comparisons made together (Bonferroni), if there were several.
+        joint: The difference with an interval that holds for all comparisons made together; it
+            leaves out zero if and only if `p_adjusted` is below 1 - level.
         detectable: The smallest true difference this comparison would find in four of five
-            repetitions; smaller ones it mostly cannot. `None` where no difference of rates would be
-            large enough, or where all clusters differ by the same.
+                repetitions; it mostly misses smaller ones. `None` if no difference of rates would
+                be large enough, or if all clusters differ by the same.
         better: Tasks on which new has the higher mean.
-        worse: Tasks on which it has the lower one.
+        worse: Tasks on which new has the lower mean.
         only_new: Tasks left out because baseline has no score.
         only_baseline: Tasks left out because new has no score.
     """
@@ -104,24 +105,24 @@ def compare(
     """Compare two agents on the tasks both were scored on.
 
     With one trial each, outcomes of 0 or 1 and tasks that stand alone: McNemar's mid-p test and
-    Tango's interval. Otherwise the paired t interval over clusters, tested by t and by sign flips. No
-    difference is kept in the interval unless the test rejects it, and only then. Comparing two
+    Tango's interval. Otherwise the paired t interval over clusters, tested by t and by sign flips.
+    A difference is in the interval if and only if the test does not reject it. Comparing two
     separate intervals by eye finds almost nothing: at 154 tasks with 3 trials it sees a true
-    difference of 6 points in less than 1% of cases, where this sees it in 65%.
+    difference of 6 points in less than 1% of cases; this function sees it in 65%.
 
     Args:
         new: Task id to the scores of its trials (numbers of trials may differ).
         baseline: The same for the agent compared with.
         clusters: Task id to template; tasks of one template are one cluster.
-        names: What to call the two.
+        names: Names of the two in the result.
         level: Nominal confidence.
         together: How many comparisons are made, this one among them: `p_adjusted` and `joint` hold for all.
-        seed: Seed of the sign-flip test where it has to draw.
-        p_same_tasks: Two-sided p-value of `within_task`, where that is known already.
+        seed: Seed of the sign-flip test, used if it has to draw.
+        p_same_tasks: Two-sided p-value of `within_task`, if known already.
 
     Raises:
-        NotEstimableError: Fewer than two clusters of tasks are shared, or three of them carry most of
-            the weight.
+        NotEstimableError: Fewer than two clusters of tasks are shared, or three of them carry most
+            of the weight.
 
     >>> result = compare({n: [n % 3 > 0] for n in range(30)}, {n: [n % 2] for n in range(30)})
     >>> print(result.difference, result.test, round(result.p_value, 3))
@@ -155,7 +156,7 @@ def compare(
             else _t_interval(t_test, pairs, 1.0 - error)
         )
         ends = {"low": min(0.0, found.low), "high": max(0.0, found.high)}
-        # each test is valid, and so what either of them does not reject
+        # both tests are valid, so a difference that either does not reject stays in
         return found.model_copy(
             update={"estimand": "new_tasks", **(ends if p_value >= error else {})}
         )
@@ -194,7 +195,7 @@ def compare_models(
 
     Args:
         models: Model name to its scores, as for `compare`.
-        baseline: Compare all others with this one; every pair, in the order given, where absent.
+        baseline: Compare all others with this one; without it, every pair, in the order given.
         clusters: As for `compare`, as are `level` and `seed`.
         level: Nominal confidence, of each `difference` alone and of all `joint` intervals together.
         seed: Seed of sign-flip tests.
@@ -319,7 +320,7 @@ def _t_interval(t_test: PairedT, pairs: Mapping[Key, _Pair], level: float) -> In
 
 
 def _p_of_alike(t_test: PairedT, pairs: Mapping[Key, _Pair]) -> float:
-    """Return the p-value of the limits where all clusters differ alike; 0 where they do not."""
+    """Return the p-value of the limits if all clusters differ alike; 0 if they do not."""
     if t_test.standard_error > 0.0:
         return 0.0
     furthest = _furthest(pairs)

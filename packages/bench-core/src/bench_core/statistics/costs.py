@@ -1,4 +1,4 @@
-"""What trials used: tokens, dollars, seconds, steps - totals and how they are spread."""
+"""Totals and spread of the tokens, dollars, seconds and steps that trials used."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ def describe(values: Iterable[float | None]) -> Distribution:
 def cost_interval(
     costs: Scores[Key], *, clusters: Clusters[Key] | None = None, level: float = 0.95
 ) -> Interval:
-    """Return what a trial of a new task costs in the mean, each task counting once.
+    """Return the mean cost of a trial of a new task, each task counting once.
 
-    Costs have tails: few trials use most of the money, and where none of these was seen the mean and
+    Costs have tails: few trials use most of the money, and if none of these was seen the mean and
     its standard error are both too small, so that t alone covers 54 to 92% for lognormal costs. The
-    interval joins it with Cox's for lognormal costs, on the logarithms of what clusters cost (Olsson
-    2005, Journal of Statistics Education 13:1, with t for z), whose upper end knows of tails.
+    interval joins it with Cox's for lognormal costs, on the logarithms of the clusters' costs
+    (Olsson 2005, Journal of Statistics Education 13:1, with t for z), whose upper end allows for
+    tails.
 
     Args:
         costs: Task id to the costs of its trials, in one currency; those that are unknown left out.
@@ -56,8 +57,8 @@ def cost_interval(
         level: Nominal confidence.
 
     Raises:
-        NotEstimableError: There is none, or all are of one cluster; three clusters carry most of the
-            weight; all cost the same, or some cost nothing.
+        NotEstimableError: `costs` is empty or of one cluster; three clusters carry most
+            of the weight; all cost the same, or some cost nothing.
 
     >>> print(cost_interval({"a": [0.1, 0.2], "b": [0.4], "c": [0.2], "d": [0.3], "e": [2.0]}))
     0.610 [0.000, 3.103]

@@ -18,7 +18,7 @@ turns many times before it vanishes."""
 _FIRST = -3.0
 _LAST = 40.0
 _LARGEST = 1e12
-"""Where the integrand has fallen below rounding."""
+"""From here on the integrand is below rounding."""
 _PRECISION = 1e-9
 _TWO = 2
 _FEW = 12
@@ -39,18 +39,18 @@ def dirichlet_low(
 
     The alpha quantile of the weighted mean of the values and one more at `lowest`, with weights
     from a flat Dirichlet distribution. For outcomes of two values this is Clopper and Pearson's
-    limit. Gaffke (2005), Mathematical Methods of Statistics 14:451; proven for special cases, no
-    counterexample is known (Learned-Miller and Thomas 2020, arXiv 1905.06208).
+    limit. Gaffke (2005), Mathematical Methods of Statistics 14:451; proven for special cases,
+    without a known counterexample (Learned-Miller and Thomas 2020, arXiv 1905.06208).
 
     Args:
         totals: The values, or the totals of groups of them.
-        sizes: How many values each group has; 1 for each where absent. The limit is then for the
+        sizes: How many values each group has; 1 each by default. The limit is then for the
             ratio of totals to sizes.
         alpha: Chance that the mean lies below the limit.
-        lowest: The least that a value can be.
+        lowest: The least possible value.
 
     Raises:
-        NotEstimableError: There is no value.
+        NotEstimableError: `totals` is empty.
         ValueError: A value lies below `lowest`, or alpha is out of range.
 
     >>> round(dirichlet_low([0.0] * 59), 4)
@@ -173,7 +173,7 @@ def _solve(units: _Units, alpha: float) -> float:
 
 
 def _guess(units: _Units, alpha: float, low: float, high: float) -> float:
-    """Start from the normal limit, well inside of what is possible."""
+    """Start from the normal limit, kept well inside the possible range."""
     number = sum(times for *_, times in units)
     size = sum(each * times for _, each, times in units)
     mean = sum(total * times for total, _, times in units) / size

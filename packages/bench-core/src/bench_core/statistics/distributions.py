@@ -193,9 +193,9 @@ def _log_beta_kernel(x: float, y: float, a: float, b: float) -> float:
 
 
 def _stirling_rest(x: float) -> float:
-    """What Stirling's formula leaves out of log gamma(x), for x >= 10.
+    """Return the remainder of Stirling's formula for log gamma(x), for x >= 10.
 
-    Differences of large `lgamma` values would lose the digits this keeps.
+    Differences of large `lgamma` values would lose the digits that this keeps.
     """
     inverse_square = 1.0 / (x * x)
     total = 0.0

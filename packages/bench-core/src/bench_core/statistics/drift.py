@@ -16,22 +16,22 @@ from bench_core.records import Record
 from bench_core.statistics.distributions import chi_square_tail, normal_cdf, normal_quantile
 
 ALPHA = 0.057
-"""How often a run without a drift shows one: 6%, less what a simulation is off by."""
+"""Share of runs without a drift that show one: 6%, less the error of the simulation."""
 _PARTS = 10
 """By start time a run is shown in tenths."""
 _LEAST_TASKS = 10
 """Of fewer tasks whose trials differ, tests whose variance is known err too often."""
 _FALL, _SHOCK = 0.15, 0.47
-"""What is looked for: the rate falls by so much over a run; trial numbers differ by half a logit (sd).
+"""The effects to find: the fall of the rate over a run; trial numbers differing by half a logit (sd).
 
-Around a rate of 50% such shocks have the variance of a straight line with .47."""
+At a rate of 50% such shocks have the variance of a straight line that falls by .47."""
 _LINE = 3
 """Two trial numbers differ along a line only."""
 _LEAST_SHARE, _LARGEST_SHARE, _STEPS, _FURTHEST = 0.3, 0.99, 20, 40.0
 
 
 class TimedOutcome(NamedTuple):
-    """A scored trial: whether it succeeded, and when it started where that is known."""
+    """A scored trial: whether it succeeded, and when it started, if known."""
 
     task: str
     trial: int
@@ -59,10 +59,11 @@ class Drift(Record):
     Attributes:
         by_trial: Rates by trial number.
         by_time: Rates of tenths of the trials, in the order of their start.
-        p_value: That which of a task's trials succeeded is chance; `None` where nothing can be tested.
+        p_value: Of the hypothesis that it is chance which of a task's trials succeeded; `None` if
+            untestable.
         change: By how much the rate rises or falls, from the first start to the last.
         alarm: Whether the p-value shows a drift; of runs without one at most 6% do.
-        refused: Why there is no test.
+        refused: The reason for a missing test.
     """
 
     by_trial: tuple[RatePart, ...]
@@ -76,17 +77,17 @@ class Drift(Record):
 def drift_of(outcomes: Iterable[TimedOutcome], *, alpha: float = ALPHA) -> Drift | None:
     """Return how success develops over a run, with tests; `None` without an outcome.
 
-    The test compares trials of one task with each other, so that it does not matter in which order
-    tasks run: if nothing changes, which of a task's trials succeeded is chance, which gives all variances.
-    There are three tests: that success falls with the start, that it rises, and that trial numbers differ beyond
-    that (Cochran 1950, Biometrika 37:256, over tasks with all trials). Each has a share of the error
-    (Bonferroni), chosen from what the tests do not look at, so that a fall by 15 points over the run and shocks of
-    half a logit of each trial number are found equally often. What wears out makes success fall: most of the
-    share is the fall's.
+    The test compares trials of one task with each other, so the order in which tasks run does not
+    matter: if nothing changes, it is chance which of a task's trials succeeded, and that gives all
+    variances. There are three tests: success falls with the start, it rises, and trial numbers
+    differ beyond that (Cochran 1950, Biometrika 37:256, over tasks with all trials). Each has a
+    share of the error (Bonferroni), chosen from data that the tests do not use, so that a fall by
+    15 points over the run and shocks of half a logit for each trial number are found equally often.
+    Wear makes success fall, so most of the error goes to the fall.
 
     Args:
         outcomes: Scored trials.
-        alpha: How often a run without a drift shall show one, at most.
+        alpha: Largest share of runs without a drift that may show one.
 
     >>> outcomes = [TimedOutcome(str(n), k, k < 3) for n in range(20) for k in (1, 2, 3)]
     >>> drift_of(outcomes).alarm
@@ -188,7 +189,7 @@ def _test(
 def _rest(
     totals: Sequence[float], pulls: Sequence[float], trend: tuple[float, float, float]
 ) -> tuple[float, int]:
-    """Return chi-square of what trial numbers differ beyond a line and the trend, and its degrees of freedom."""
+    """Return chi-square, and its degrees of freedom, of trial numbers beyond a line and the trend."""
     along, variance, mixed = trend
     if mixed <= 0.0 or len(totals) < _LINE:
         return 0.0, 0
@@ -206,7 +207,7 @@ def _rest(
 
 
 def _beyond_line(values: Sequence[float]) -> list[float]:
-    """Return what is left of values beyond their mean and a straight line."""
+    """Return the residuals of values about a straight line."""
     places = [n - (len(values) - 1) / 2.0 for n in range(len(values))]
     mean = math.fsum(values) / len(values)
     slope = math.fsum(p * v for p, v in zip(places, values, strict=True)) / math.fsum(
@@ -220,7 +221,7 @@ def _share_of_falls(fall: float, shock: float, kinds: int, alpha: float) -> floa
 
     Args:
         fall: By how much a fall moves the trend, in units of its noise.
-        shock: What shocks add to its variance, and to that of the rest.
+        shock: The variance that shocks add to the trend's, and to that of the rest.
         kinds: Degrees of freedom of the rest.
         alpha: The error of all tests together.
     """

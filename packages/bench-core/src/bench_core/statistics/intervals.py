@@ -13,8 +13,8 @@ from bench_core.records import Record
 Key = TypeVar("Key", bound=str)
 
 Estimand = Literal["new_tasks", "same_tasks", "these_results"]
-"""What an interval is about: new tasks of this kind, exactly these tasks run again, or the truth
-about these very results (where a fallible judge leaves it unknown)."""
+"""The subject of an interval: new tasks of this kind, exactly these tasks run again, or the truth
+about these very results (which a fallible judge leaves unknown)."""
 
 ESTIMAND_TEXT: dict[Estimand, str] = {
     "new_tasks": "on new tasks of this kind",
@@ -25,7 +25,7 @@ ESTIMAND_TEXT: dict[Estimand, str] = {
 
 
 class Interval(Record):
-    """An estimate with the range it may be off by, and how that was found.
+    """An estimate with its interval, and how that was found.
 
     Attributes:
         estimate: The point estimate, in the unit of the scores (rates are from 0 to 1).
@@ -36,11 +36,11 @@ class Interval(Record):
         estimand: Which question it answers; `None` for a plain proportion.
         n: Observations (trials) that entered.
         effective_n: How many independent observations those are worth.
-        tasks: Tasks that entered; `None` where the input had no tasks.
-        clusters: Independent groups of tasks that entered; `None` where there were none.
-        draws: Bootstrap resamples, where there were any.
-        seed: Seed of the resampling, where there was any.
-        notes: What a reader must know, e.g. that there were too few clusters.
+        tasks: Tasks that entered; `None` if the input had none.
+        clusters: Independent groups of tasks that entered; `None` if there were none.
+        draws: Bootstrap resamples, if any.
+        seed: Seed of the resampling, if any.
+        notes: Warnings to the reader, e.g. that there were too few clusters.
     """
 
     estimate: float
@@ -63,7 +63,7 @@ class Interval(Record):
         return self.high - self.low
 
     def within(self, tolerance: float) -> bool | None:
-        """Return whether it lies within -tolerance to tolerance; `None` where it reaches across.
+        """Return whether it lies within -tolerance to tolerance; `None` if it reaches across.
 
         False only where all of it lies beyond.
         """

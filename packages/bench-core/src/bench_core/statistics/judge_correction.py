@@ -1,7 +1,7 @@
 """Success rates judged by a fallible judge, corrected by the cases whose truth is known.
 
-A judge that passes 10% of failures turns a true rate of 10% into 18%. The known cases show how often
-it errs, if they were chosen without looking at its verdicts and include failures as well as
+A judge that passes 10% of failures turns a true rate of 10% into 18%. The known cases show how
+often it errs, if they were chosen without looking at its verdicts and include failures as well as
 successes.
 """
 
@@ -33,10 +33,10 @@ _LEAST_LABELLED = 2
 
 
 class CorrectedRate(Record):
-    """A judged success rate beside its correction, with the cross-checks.
+    """A judged success rate, its correction and the cross-checks.
 
     Attributes:
-        judged: Share of cases the judge passed: what it would be if the judge never erred.
+        judged: Share of cases the judge passed: the success rate if the judge never erred.
         accuracy: The judge against the known cases.
         new_tasks: Corrected rate on new tasks of this kind (Bayesian latent class).
         these_results: Corrected rate of exactly these cases: known ones as they are, the others'
@@ -44,7 +44,7 @@ class CorrectedRate(Record):
         ppi: The same by prediction-powered inference, as a cross-check; `None` for `refused`.
         rogan_gladen: The same by Rogan and Gladen; `None` for `refused`.
         refused: Why a cross-check is `None`, by name.
-        notes: What a reader must know.
+        notes: Warnings to the reader.
     """
 
     schema_version: Literal[1] = 1
@@ -63,13 +63,13 @@ def corrected_rate(
 ) -> CorrectedRate:
     """Correct a judged success rate by the cases whose truth is known.
 
-    The default is the Bayesian latent-class model of `latent_class`; PPI++ and Rogan-Gladen stand
-    beside it as cross-checks. Known cases must be a random choice: choosing those the judge
-    passed, or successes only, makes every method wrong and more data make it worse.
+    The default is the Bayesian latent-class model of `latent_class`; PPI++ and Rogan-Gladen
+    serve as cross-checks. Known cases must be a random choice: if only cases that the judge passed,
+    or only successes, are chosen, every method is wrong and more data make it worse.
 
     Args:
         judged: Case (one per independent task) to the judge's verdict.
-        truth: The known cases, a subset of these, to what is so.
+        truth: The known cases, a subset of these, to their true outcomes.
         level: Nominal confidence.
 
     Raises:
@@ -112,12 +112,12 @@ def latent_class(
 
     The model: a case succeeds with an unknown rate; the judge passes successes with its
     sensitivity and failures with 1 - specificity, all three uniform a priori. The posterior is
-    summed exactly over how many of the unknown passed and failed cases are successes, so there is
-    no sampling and no seed (Joseph, Gyorkos and Coupal 1995 sample it).
+    summed exactly over how many of the unknown passed and failed cases are successes, so nothing is
+    sampled and no seed is needed (Joseph, Gyorkos and Coupal 1995 sample it).
 
     Args:
         judged: Case to the judge's verdict.
-        truth: The known cases to what is so.
+        truth: The known cases to their true outcomes.
         level: Nominal confidence of the credible intervals (equal tails).
 
     Raises:

@@ -15,7 +15,7 @@ from bench_core.statistics.permutation import shared_trials
 
 
 class Units(NamedTuple):
-    """What a limit counts as independent: totals of differences, and how much each weighs."""
+    """The independent units of a limit: totals of differences, and the weight of each."""
 
     totals: list[float]
     sizes: list[float]
@@ -85,10 +85,10 @@ def difference_limits(
 def trial_units(new: Scores[Key], baseline: Scores[Key]) -> Units:
     """Return the difference of each pair of trials, weighted so that tasks weigh alike.
 
-    Where a task has more trials in one run, those are shared out over the pairs.
+    If a task has more trials in one run, those are shared out over the pairs.
 
     Raises:
-        NotEstimableError: No task has scores for both, or some lie outside of 0 to 1.
+        NotEstimableError: No task has scores for both, or some lie outside [0, 1].
     """
     totals: list[float] = []
     sizes: list[float] = []

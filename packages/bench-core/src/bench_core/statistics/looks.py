@@ -1,8 +1,9 @@
 """Stopping a run early with a valid error rate: looks at complete random batches, planned before trial 1.
 
-A look may only use whole batches of clusters drawn at random: what happens to have ended first is a
-biased choice (fast trials end first). Boundaries spend the error of the test as O'Brien and Fleming's
-do (Lan and DeMets 1983, Biometrika 70:659); futility is non-binding, so that ignoring it keeps the level.
+A look may only use whole batches of clusters drawn at random: the trials that happen to have ended
+first are a biased choice (they are the fast ones). Boundaries spend the error of the test as
+O'Brien and Fleming's do (Lan and DeMets 1983, Biometrika 70:659); futility is non-binding, so that
+ignoring it keeps the level.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ Reason = Literal["continue", "regression", "difference", "futility", "complete",
 _LEAST_CLUSTERS = 2
 _FUTILITY = 0.2
 _COMPARED = ("benchmark", "benchmark_version", "task_set_hash", "world", "profile", "timing")
-"""What a run and its baseline must have in common."""
+"""The fields in which a run and its baseline must agree."""
 
 
 class LookPlan(Record):
-    """What was decided before the first trial; `run.json` has it as `stopping_rule`.
+    """The decisions made before the first trial; `run.json` stores them as `stopping_rule`.
 
     Attributes:
         kind: Names the rule.
         sides: `drop`: is the run worse than the baseline; `difference`: does it differ.
         alpha: Error of the test, one-sided for a drop and two-sided for a difference.
-        futility: Stop when a planned drop would be found with less than this probability; `None` for no
-            such rule.
+        futility: Stop if the probability of finding a planned drop falls below this; `None` to
+            never stop for futility.
         drop: The planned drop.
         seed: The batches were drawn with it.
-        unscored: Whether a look waits for trials that have no score and may run again, or leaves them
-            out.
+        unscored: Whether a look waits for trials that have no score and may run again, or leaves
+            them out.
         batches: Task ids of each batch; every batch consists of whole clusters.
         critical: Critical z of each look.
-        clusters: Task id to its cluster, where that is not the task itself.
+        clusters: Task id to its cluster, unless that is the task itself.
         baseline: Name of the run compared with.
         baseline_scores: Task id to the outcomes of its trials.
     """
@@ -68,7 +69,7 @@ class LookPlan(Record):
 
 
 class Look(Record):
-    """What one look found, and what follows from it.
+    """The finding of one look, and the decision that follows.
 
     Attributes:
         number: From 1.
@@ -77,7 +78,7 @@ class Look(Record):
         share: Of the clusters seen so far.
         difference: New minus baseline over the tasks seen so far.
         low: Lower end of the repeated interval: the difference and this look's critical value times
-            its standard error. It is valid at whatever look a run stops.
+            its standard error. It is valid at any look at which a run stops.
         high: Upper end.
         statistic: Student's t.
         critical: The value it is compared with, on `clusters` - 1 degrees of freedom.
@@ -125,11 +126,11 @@ def plan_looks(
         looks: How often to look.
         trials: Trials per task.
         seed: Draws the batches.
-        baseline: What to call the run compared with.
+        baseline: Name of the run compared with.
         sides: Whether to look for a drop, or for any difference.
         alpha: Error of the test.
         futility: See `LookPlan`.
-        drop: The planned drop; by default what a run of this size can detect (`plan`).
+        drop: The planned drop; by default the smallest that a run of this size can detect (`plan`).
         unscored: See `LookPlan`.
 
     Raises:
@@ -174,7 +175,7 @@ def look_at(rule: LookPlan, number: int, outcomes: Mapping[str, Sequence[float]]
     """Look at the first `number` batches: a function of the stored rule and outcomes alone.
 
     Args:
-        rule: What was decided before.
+        rule: The plan made before the run.
         number: The look, from 1.
         outcomes: Task id to the outcomes of its scored trials; other batches' are not looked at.
     """
@@ -215,7 +216,7 @@ def look_at(rule: LookPlan, number: int, outcomes: Mapping[str, Sequence[float]]
 
 
 def _otherwise(found: Look, futility: float | None) -> Reason:
-    """Return how the run continues where no boundary was crossed."""
+    """Return how the run continues if no boundary was crossed."""
     if found.number == found.of:
         return "complete"
     power = found.conditional_power
@@ -239,7 +240,7 @@ class Looks:
     def plan(
         self, tasks: Sequence[Task], info: RunInfo, against: Path, settings: Mapping[str, JsonValue]
     ) -> dict[str, JsonValue]:
-        """Return what `run.json` stores of the rule for a run described by `info`.
+        """Return the rule in the form that `run.json` stores, for a run described by `info`.
 
         Raises:
             InputError: The baseline is of another benchmark, task set, world or profile.
@@ -289,7 +290,7 @@ class Looks:
 def looks_of(
     rule: Mapping[str, JsonValue], results: Iterable[TrialResult], trials: int
 ) -> tuple[Look, ...]:
-    """Return the looks a run has come to: those whose batches have all ended, up to where it stopped."""
+    """Return the looks up to the stop, of those whose batches have all ended."""
     known = LookPlan.model_validate(rule)
     outcomes = task_successes(kept := list(results))
     ended: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Where the noise of a rate comes from: templates, tasks or trials, and what more of each would bring."""
+"""Split the noise of a rate into templates, tasks and trials, and predict the effect of more of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Noise(Record):
         rate: Mean over tasks of each task's mean over its trials.
         tasks: Tasks with a score.
         trials: Trials per task, in the mean.
-        template: Variance between templates; 0 where no template has two tasks.
+        template: Variance between templates; 0 if no template has two tasks.
         task: Variance between tasks (of one template).
         trial: Variance between trials of one task.
         icc: How alike trials of one task are: variance between tasks and templates by all of it.
@@ -58,10 +58,10 @@ class TaskItem(Record):
 
     Attributes:
         rate: Mean over models of their rates on it.
-        same: All trials of all models failed (`never`) or succeeded (`always`); it distinguishes no two
-            models apart.
-        rest_correlation: Between models' rates on it and on all other tasks; `None` below eight models
-            or where either does not vary.
+        same: All trials of all models failed (`never`) or succeeded (`always`); it distinguishes no
+            two models apart.
+        rest_correlation: Between models' rates on it and on all other tasks; `None` below eight
+            models or where either does not vary.
     """
 
     task: str
@@ -83,8 +83,8 @@ class Items(Record):
 def noise_of(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> Noise:
     """Decompose the variance of trials into templates, tasks and trials.
 
-    Nested analysis of variance by the method of moments (Searle, Casella and McCulloch 1992, Variance
-    Components); components below 0 are 0.
+    Nested analysis of variance by the method of moments (Searle, Casella and McCulloch 1992,
+    Variance Components); components below 0 are 0.
 
     Args:
         scores: Task id to the scores of its trials.

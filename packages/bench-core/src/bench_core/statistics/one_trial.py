@@ -1,10 +1,11 @@
-"""One trial of each task before and now, and all tasks in one test: exact on average over what changed.
+"""Test all tasks of one trial before and one now, exactly on average over the number that changed.
 
-A test that is exact given the number of tasks that changed wastes most of its error where few did: of
-three tasks that changed all three must be worse, at a chance of an eighth, so that it never rejects. Only the mean
-over that number has to be right. If an agent is unchanged, each task changes with a chance of its own of at
-most one half; the error is linear in each of these chances, so that it is largest where every one is
-0 or one half. That leaves one number to try: of how many tasks it is one half.
+Let C of n tasks change their outcome, W of them for the worse. Given C = c, an unchanged agent has
+W ~ Bin(c, 1/2), so a test that is exact for every c wastes most of its error if c is small: even 3
+worse of 3 changed tasks have a chance of 1/8. Only the mean over C has to be right. An unchanged
+agent changes task i with chance q_i = 2 p_i (1 - p_i) <= 1/2, and errs with chance E f(C), with f(c)
+the chance of rejection given c. This is linear in each q_i, so it is largest if every q_i is 0 or
+1/2: the maximum over m <= n of E f(Bin(m, 1/2)).
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from functools import lru_cache
 from itertools import pairwise
 
 MOST_TASKS = 400
-"""Beyond, the conditional test loses nothing worth the quadratic time."""
+"""With more tasks the conditional test loses too little to be worth a time quadratic in them."""
 _TIE = 1e-9
 
 
 @lru_cache(maxsize=4096)
 def one_trial_p_value(worse: int, changed: int, tasks: int) -> float:
-    """Return the one-sided p-value of so many tasks that were solved before and are not now.
+    """Return the one-sided p-value of `worse` tasks that were solved before and are not now.
 
-    Outcomes are ordered by McNemar's mid-p; the p-value is the largest chance of this one or a more
-    extreme one that an unchanged agent can have, whatever its chances of success are. Suissa and
-    Shuster (1991), Biometrics 47:361, with another order and the supremum over unequal chances, too.
+    Outcomes (W, C) are ordered by McNemar's mid-p; the p-value is the largest chance that an
+    unchanged agent has of this outcome or a more extreme one, whatever its chances of success. Suissa
+    and Shuster (1991), Biometrics 47:361, with another order and the supremum over unequal q_i, too.
 
     Args:
         worse: Tasks with a success before and a failure now.
@@ -52,7 +53,7 @@ def critical_mid_p(tasks: int, alpha: float) -> float:
 
 @lru_cache(maxsize=4096)
 def mid_p(worse: int, changed: int) -> float:
-    """Return the chance of more heads of so many coins, and half that of just as many.
+    """Return P(W > worse) + P(W = worse) / 2 for W ~ Bin(changed, 1/2).
 
     >>> mid_p(4, 4)
     0.03125
@@ -65,22 +66,26 @@ def mid_p(worse: int, changed: int) -> float:
 
 
 def _level(order: float, tasks: int) -> float:
-    """Return the largest chance that an unchanged agent has a mid-p of `order` or less."""
-    # Return, given each number of changes, the chance of a mid-p of `order` or less
-    least, tail, chance = 0, 1.0, 1.0  # with no change: 0 worse, P(at least that), P(just that)
-    extreme: list[float] = []
+    """Return the largest chance that an unchanged agent has of a mid-p of `order` or less.
+
+    These are the outcomes W >= w(c); w(c) never falls as c grows, so f(c) = P(W >= w(c) | C = c)
+    follows from f(c - 1) by one more coin. With f_0 = f and f_m(c) = (f_{m-1}(c) + f_{m-1}(c + 1)) / 2,
+    the mean over C is f_m(0) = E f(Bin(m, 1/2)).
+    """
+    least, tail, chance = 0, 1.0, 1.0  # w(c), P(W >= w(c)) and P(W = w(c)), from c = 0
+    rejected: list[float] = []  # f(c)
     for changed in range(tasks + 1):
         while least <= changed and tail - 0.5 * chance > order:
             tail -= chance
             chance *= (changed - least) / (least + 1)
             least += 1
-        extreme.append(max(0.0, tail) if least <= changed else 0.0)
-        # of one more fair coin; `before` is the chance of one head less
+        rejected.append(max(0.0, tail) if least <= changed else 0.0)
+        # P(W = w(c) - 1), of which half moves up with the next coin
         before = chance * least / (changed - least + 1) if least <= changed else 0.5**changed
         tail += 0.5 * before
         chance = 0.5 * (chance + before)
-    highest = extreme[0]
-    while len(extreme) > 1:  # the mean over one more task that changes with a chance of one half
-        extreme = [0.5 * (left + right) for left, right in pairwise(extreme)]
-        highest = max(highest, extreme[0])
+    highest = rejected[0]
+    while len(rejected) > 1:  # from f_{m-1} to f_m
+        rejected = [0.5 * (left + right) for left, right in pairwise(rejected)]
+        highest = max(highest, rejected[0])
     return highest

@@ -136,8 +136,8 @@ def newcombe(successes: int, n: int, others: int, other_n: int, *, level: float 
 class PairedT(NamedTuple):
     """Mean difference between clusters' totals, with its standard error and p-values.
 
-    `p_value` is two-sided; `p_drop` one-sided, small when the mean is below zero. `df` is the effective
-    number of clusters - 1.
+    `p_value` is two-sided; `p_drop` one-sided, small when the mean is below zero. `df` is the
+    effective number of clusters - 1.
     """
 
     mean: float
@@ -151,9 +151,10 @@ class PairedT(NamedTuple):
 def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None = None) -> PairedT:
     """Test whether the mean over tasks of paired differences is zero.
 
-    With a task per cluster the paired t test of every textbook; with templates the jackknife over
-    them, on the effective number of clusters (Kish's, by their weights) - 1 degrees of freedom. Where no cluster differs from another there is no
-    variance to test by: the p-values are then those of the sign-flip test, 2^-clusters one-sided.
+    With a task per cluster this is the textbook paired t test; with templates the jackknife over
+    them, on the effective number of clusters (Kish's, by their weights) - 1 degrees of freedom. If
+    all clusters have the same difference, no variance is left to test by: the p-values are then
+    those of the sign-flip test, 2^-clusters one-sided.
 
     Args:
         differences: Task id to new minus other, each a mean over trials.
@@ -184,9 +185,9 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
 def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0) -> float:
     """Return the two-sided mid-p value of the sign-flip permutation test that the mean is zero.
 
-    Flips that come to just what was seen count half: means of a few trials tie often, and with all of
-    them the test errs in 2 to 3% and finds up to 10 points less. For outcomes of 0 and 1 it is
-    `mcnemar_mid_p`.
+    Flips that tie with the observed sum count half: means of a few trials tie often, and if all
+    ties counted the test would err in 2 to 3% only and find up to 10 points less. For outcomes of 0
+    and 1 it is `mcnemar_mid_p`.
 
     Exact for differences that are fractions with small denominators, as means of a few trials are
     (the distribution of the flipped sum is built up magnitude by magnitude); otherwise by `draws`
@@ -194,7 +195,7 @@ def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0
 
     Args:
         differences: One per independent cluster, shape (clusters,).
-        draws: Random flips where the exact distribution is out of reach.
+        draws: Random flips if the exact distribution is out of reach.
         seed: Seed of numpy's PCG64 for these.
 
     Raises:

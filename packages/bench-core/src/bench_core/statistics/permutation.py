@@ -1,9 +1,9 @@
 """Is the agent unchanged on these tasks? The exact test that permutes trials within each task.
 
-If nothing changed, which of a task's trials were run before and which now is chance: given the
-task's total, the successes among the new trials are hypergeometric, whatever the task's own chance
-of success. So the test is exact for any number of tasks and trials and needs no clusters: given
-their chances, tasks of one template are independent.
+If nothing changed, it is chance which of a task's trials were run before and which now: given the
+task's total, the successes among the new trials are hypergeometric, for any chance of success. So
+the test is exact for any number of tasks and trials and needs no clusters: given their chances,
+tasks of one template are independent.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from bench_core.statistics.one_trial import MOST_TASKS, one_trial_p_value
 
 DRAWS = 9_999
 _STEPS = 12
-"""Lattice steps of the smallest weight where tasks differ in their numbers of trials."""
+"""Lattice steps of the smallest weight, to which the others are rounded: a multiple of 2, 3 and 4,
+the usual ratios of numbers of trials."""
 TIE_STEPS, TIED_TASKS = 24, 60
-"""Steps where ties are broken, and how many tasks with both outcomes leave hardly any: it costs
-so many times the roots of unity."""
+"""The same if ties are broken, and the most tasks with both outcomes for which they are: more leave
+few ties. The roots of unity grow with the steps; from 24 on, more use no more of the error."""
 MISSED = 42.0
-"""ln of 1 over the chance that the window of the distribution may miss (Hoeffding): 1e-18."""
+"""-ln of the chance that the window of the distribution may miss (Hoeffding): 1e-18."""
 _TIE = 1e-9
 _PAIR = 2
 _SOME_COINS, _MANY_COINS, _MOST_COINS = 10.0, 40.0, 90
-"""From how many on the normal distribution does, with ties broken and not, and how many are never
-exceeded below that."""
+"""Mean numbers of coins above which the normal distribution will do, with ties broken and not, and a
+number that is never exceeded below that."""
 
 
 _Kind: TypeAlias = "tuple[int, int, int]"
@@ -47,17 +48,17 @@ _Kind: TypeAlias = "tuple[int, int, int]"
 
 
 class WithinTask(NamedTuple):
-    """What the permutation of trials within tasks shows about a change.
+    """The result of permuting trials within tasks.
 
     Attributes:
         p_drop: One-sided, small when new does worse.
         p_rise: One-sided, small when new does better.
         attainable: The smallest `p_drop` these totals could have given; more extreme outcomes of
             the same totals do not exist.
-        kinds: How many tasks have so many new trials, baseline trials and successes in all; `None`
-            where scores were fractional.
-        conditional: Whether the level is right given every task's total, as adjusting for several
-            tests by `tarone` asks for.
+        kinds: Number of tasks by new trials, baseline trials and successes in all; `None` for
+            fractional scores.
+        conditional: Whether the level is right given every task's total, as `tarone` requires to
+            adjust for several tests.
     """
 
     p_drop: float
@@ -74,8 +75,8 @@ class WithinTask(NamedTuple):
     def power(self, drop: float, alpha: float) -> float | None:
         """Return about how likely a true fall of the mean by `drop` gives `p_drop` <= `alpha`.
 
-        By a binomial or normal distribution, with the totals that such a fall would leave. Null for fractional
-        scores.
+        By a binomial or normal distribution, with the totals that such a fall would leave; `None` for
+        fractional scores.
         """
         if self.kinds is None:
             return None
@@ -92,21 +93,21 @@ def within_task(
 ) -> WithinTask:
     """Test whether `new` and `baseline` come from one agent unchanged on the tasks they share.
 
-    The statistic is the mean over tasks of the difference between mean scores. With up to 60 tasks of
-    both outcomes, each success weighs 1/24 more for every success its task has in all: many ways to share
-    out trials have the same mean, and of these the one that lost on tasks solved more often is
-    worse. Any statistic is exact; with ties broken, less of the error is wasted. Outcomes of 0 and 1
-    are tested exactly, by the product of the hypergeometric generating functions on roots of unity;
-    other scores by random permutations. Pitman (1937), JRSS Supplement 4:119; Mehta and Patel
-    (1983), JASA 78:427.
+    Given the totals, the mean difference orders outcomes by the sum over tasks of (1/n + 1/b) X: X of
+    its S successes are among n new trials, b are the baseline's. Many outcomes tie, and a test wastes
+    the error that falls between ties. So with up to `TIED_TASKS` tasks of both outcomes, X gets a
+    further weight of S / `TIE_STEPS` times the smallest one: of equal means, the one that lost on
+    tasks solved more often is worse. The test stays exact, as any statistic is. Outcomes of 0 and 1
+    are tested by the product of the hypergeometric generating functions on roots of unity, other
+    scores by random permutations. Pitman (1937), JRSS Supplement 4:119; Mehta and Patel (1983), JASA
+    78:427.
 
     Args:
         new: Task id to the scores of its trials (numbers of trials may differ; tasks without a score
             in both are left out).
         baseline: The same for the run compared with.
-        conditional: Whether the level shall be right given every task's total. Where every task has one
-            trial before and now there are no ties to break; without the condition the test is
-            `one_trial_p_value`, exact as well and sharper.
+        conditional: Whether the level must be right given every task's total. If not, and every task
+            has one trial before and now, the test is `one_trial_p_value`, exact as well and sharper.
         draws: Permutations drawn for scores other than 0 and 1.
         seed: Seed of numpy's PCG64 for these.
 
@@ -142,7 +143,7 @@ def within_task(
 
 
 def one_trial_each(kinds: Iterable[_Kind]) -> bool:
-    """Whether there are so few tasks, of one trial before and now, that totals are not given.
+    """Whether every task has one trial before and now, and `one_trial_p_value` can take as many.
 
     >>> one_trial_each({(1, 1, 0): 3, (1, 1, 1): 5}), one_trial_each({(1, 1, 1): 5, (2, 1, 1): 1})
     (True, False)
@@ -155,8 +156,8 @@ def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
     """Test outcomes of 0 and 1 that were counted already.
 
     Args:
-        kinds: How many tasks have so many new trials, baseline trials and successes in all.
-        won: Successes among all new trials of these tasks.
+        kinds: Number of tasks by new trials, baseline trials and successes in all.
+        won: Successes among all new trials of the tasks of each kind.
     """
     null = NullDistribution(kinds)
     observed = null.position(won)
@@ -172,10 +173,10 @@ def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
 def shared_trials(
     new: Scores[Key], baseline: Scores[Key]
 ) -> tuple[dict[Key, tuple[Sequence[float], Sequence[float]]], set[float]]:
-    """Return the scores of both for every task that has some in both, and the different scores there are.
+    """Return both sides' scores of every task that has some in both, and the set of all scores.
 
     Raises:
-        NotEstimableError: There is no such task.
+        NotEstimableError: No task has scores in both.
         ValueError: A score is not finite.
 
     >>> shared_trials({"a": [1], "b": [0]}, {"b": [1, 1]})
@@ -193,10 +194,9 @@ def shared_trials(
 class NullDistribution:
     """The weighted number of new successes, given every task's total.
 
-    Positions count lattice steps from the fewest successes these totals allow. Tasks weigh alike in
-    the mean difference but for ties (`within_task`); where their numbers of trials differ, weights
-    are rounded to twelfths or twenty-fourths of the smallest one, which leaves the test exact (any statistic does)
-    and the sum short.
+    Positions count lattice steps from the fewest successes these totals allow. Weights are those of
+    `within_task`, rounded to whole steps of 1/`_STEPS` or 1/`TIE_STEPS` of the smallest, which keeps
+    the test exact (any statistic does) and the sum short.
     """
 
     def __init__(self, kinds: Counter[_Kind]) -> None:
@@ -222,14 +222,14 @@ class NullDistribution:
         self._transform: list[complex] | None = None
 
     def position(self, won: Counter[_Kind]) -> int:
-        """Return where so many new successes of each kind of task lie."""
+        """Return the position of `won` new successes of each kind of task."""
         return sum(
             self._weight[kind] * (won[kind] - times * max(0, kind[2] - kind[1]))
             for kind, times in self._kinds.items()
         )
 
     def at_most(self, position: int) -> float:
-        """Return the probability of this position or one below."""
+        """Return the probability of this position or a lower one."""
         if position <= 0:
             return self.attainable if position == 0 else 0.0
         if position < self._low:
@@ -275,7 +275,7 @@ class NullDistribution:
 
 
 def _lattice(kinds: Mapping[_Kind, int]) -> dict[_Kind, int]:
-    """Return how many steps a new success of each kind of task weighs."""
+    """Return the weight of a new success of each kind of task, in steps without a common divisor."""
     if not kinds:
         return {}
     breaks_ties = _breaks_ties(kinds)
@@ -294,7 +294,7 @@ def power_of_counts(
 ) -> float:
     """Return about how likely a fall of the mean by `drop` is significant at `alpha`; see `exact`.
 
-    Every task's chance is taken to fall by the same factor.
+    Every task's chance of success is assumed to fall by the same factor.
     """
     tasks = sum(kinds.values())
     rate = sum(times * total / (now + old) for (now, old, total), times in kinds.items()) / tasks
@@ -336,11 +336,11 @@ def _breaks_ties(kinds: Mapping[_Kind, int]) -> bool:
 
 
 def _power_of_coins(number: float, shift: float, alpha: float, *, tied: bool) -> float:
-    """Return the power where so many fair coins on average decide, a Poisson number of them.
+    """Return the power if a Poisson number of fair coins decides, `number` on average.
 
-    One trial per task is just that: only tasks that changed count. Otherwise this has the variance
-    and the steps of the permutation distribution. Where ties are broken or totals not given, the mid-p
-    stands for the p-value.
+    With one trial per task these are the tasks that changed. Otherwise the coins have the variance
+    and the steps of the permutation distribution. If ties are broken, or totals are not given, the
+    mid-p stands in for the p-value.
     """
     chance = max(0.0, 0.5 - shift / number)
     return sum(
@@ -353,7 +353,7 @@ def _power_of_coins(number: float, shift: float, alpha: float, *, tied: bool) ->
 
 @lru_cache(maxsize=1024)
 def _critical_heads(coins: int, alpha: float, *, tied: bool) -> int:
-    """Return the most heads of so many fair coins that are significantly few; -1 for none."""
+    """Return the largest significantly small number of heads of `coins` fair coins; -1 for none."""
     heads = -1
     while heads < coins:
         spared = 0.0 if tied else 0.5 * binomial_pmf(heads + 1, coins, 0.5)
@@ -365,7 +365,7 @@ def _critical_heads(coins: int, alpha: float, *, tied: bool) -> int:
 
 @lru_cache(maxsize=4096)
 def hypergeometric(now: int, before: int, total: int) -> tuple[float, ...]:
-    """Return the probabilities of new successes among so many, from the fewest to the most.
+    """Return the probability of each number of new successes, from the fewest to the most.
 
     >>> hypergeometric(1, 1, 1)
     (0.5, 0.5)

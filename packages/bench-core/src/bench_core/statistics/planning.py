@@ -1,4 +1,4 @@
-"""Before a run: what difference can it show, and how many tasks and trials would it take?"""
+"""Before a run: how small a difference can it show, and how many tasks and trials would it take?"""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ALONE = Templates()
 
 
 class Variability(Record):
-    """What scatters a difference between two agents' success rates.
+    """The sources of scatter in a difference between two agents' success rates.
 
     The defaults are middling: a rate of 42%, trials of one task half as alike as they could be,
     true differences between two agents that vary by 15 points from task to task.
@@ -99,11 +99,12 @@ class Variability(Record):
     ) -> Variability:
         """Estimate rate and likeness from a pilot run with two or more trials per task.
 
-        Where `clusters` (task id to template) state which tasks are of one template, how alike these
-        are is estimated, too.
+        If `clusters` (task id to template) state which tasks are of one template, the likeness of
+        these is estimated, too.
 
         Raises:
-            NotEstimableError: No task has two trials, all outcomes are equal, or they are no rates.
+            NotEstimableError: No task has two trials, all outcomes are equal, or they are not
+                rates.
 
         >>> Variability.of({"a": [1, 1], "b": [0, 1], "c": [0, 0]}).alike
         0.5
@@ -122,17 +123,17 @@ class Variability(Record):
 
 
 class Plan(Record):
-    """A design and what it can show.
+    """A design and the differences that it can show.
 
     Attributes:
         tasks: Tasks of each agent.
         trials: Trials per task and agent.
         templates: Independent groups of tasks of each agent.
         runs: Trials of both agents together.
-        detectable: Smallest true difference found with probability `power`; above 1 where no
+        detectable: Smallest true difference found with probability `power`; above 1 if no
             difference of rates would be.
-        half_width: Expected half width of one agent's interval for new tasks (normal scale); at most
-            .5, as an interval lies within 0 to 1.
+        half_width: Expected half width of one agent's interval for new tasks (normal scale); at
+            most .5, as an interval lies within 0 to 1.
     """
 
     design: Design
@@ -166,7 +167,7 @@ def plan(
         tasks: Tasks of each agent.
         trials: Trials per task and agent.
         design: Whether both agents do the same tasks.
-        variability: What scatters the difference; see `Variability.of` for a pilot run.
+        variability: The sources of scatter in the difference; see `Variability.of` for a pilot run.
         templates: How tasks are grouped by the templates they were made from; `Templates.of`.
         level: 1 minus the two-sided error rate of the test.
         power: Probability with which the difference shall be found.

@@ -1,4 +1,4 @@
-"""The power that a gate prints beside its decision, by simulation from the totals it has seen."""
+"""Simulate the power that a gate prints with its decision, from the totals it has seen."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def printed_power(
     *,
     conditional: bool = True,
 ) -> float:
-    """Return the power that a gate prints: simulated where tasks are few, else `power_of_counts`.
+    """Return the power that a gate prints: simulated if tasks are few, else `power_of_counts`.
 
-    Arguments as `simulated_power`. Where numbers of trials differ between tasks, or numpy is not
+    Arguments as `simulated_power`. If numbers of trials differ between tasks, or numpy is not
     installed, nothing is simulated.
     """
     alike = len({(now, before) for now, before, _ in kinds}) == 1
@@ -56,8 +56,8 @@ def simulated_power(
 ) -> float:
     """Return how likely a fall of the mean by `drop` is significant at `alpha`, by simulation.
 
-    Trials are shared out anew between before and now, and of the new successes each is lost with one
-    chance: just how an agent with these totals would do whose chances all fell by one factor.
+    Trials are shared out anew between before and now, and of the new successes each is lost with
+    one chance: just how an agent with these totals would do whose chances all fell by one factor.
 
     Args:
         kinds: How many tasks have so many new trials, baseline trials and successes in all; the

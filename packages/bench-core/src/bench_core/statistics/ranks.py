@@ -1,4 +1,4 @@
-"""Several models at once: which differ, what ranks they may have, which are on the front of success and cost."""
+"""Several models at once: which differ, their possible ranks, and the front of success and cost."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def leaderboard(
 ) -> Leaderboard:
     """Rank models by all paired comparisons, which hold together (Bonferroni).
 
-    A rank set contains every rank that the comparisons leave open: as many are surely above as are
-    clearly better, as many surely below as are clearly worse (Mogstad, Romano, Shaikh and Wilhelm
-    2024, Review of Economic Studies 91:476). Ten models over 20 points on 154 tasks leave seven ranks
-    open in the mean: a table of point estimates claims more than the data show.
+    A rank set contains every rank that the comparisons leave open: it starts below the models that
+    are clearly better and ends above those that are clearly worse (Mogstad, Romano, Shaikh and
+    Wilhelm 2024, Review of Economic Studies 91:476). Ten models over 20 points on 154 tasks leave
+    seven ranks open in the mean: a table of point estimates claims more than the data show.
 
     Args:
         models: Model name to its scores, as for `compare`.
@@ -77,7 +77,7 @@ def leaderboard(
         alpha: Chance of any false claim that one model is better than another.
 
     Raises:
-        NotEstimableError: There is no model.
+        NotEstimableError: `models` is empty.
 
     >>> models = {"a": {n: [1] for n in range(20)}, "b": {n: [n % 2] for n in range(20)}}
     >>> [(each.model, each.best, each.worst) for each in leaderboard(models).ranks]
@@ -131,12 +131,12 @@ def dominance(
     """Test which models are dominated: another succeeds more and costs less, both clearly.
 
     Intersection-union (Berger 1982, Technometrics 24:295): both one-sided paired t tests must be
-    significant, after Holm over all ordered pairs. What is not dominated may be on the front; a front of
-    point estimates leaves out true members in 1 to 100% of cases.
+    significant, after Holm over all ordered pairs. A model that is not dominated may be on the
+    front; a front of point estimates leaves out true members in 1 to 100% of cases.
 
     Args:
         models: Model name to its scores.
-        costs: Model name to what the trials of each task cost.
+        costs: Model name to the costs of each task's trials.
         clusters: Task id to template.
         alpha: Chance of any false claim.
 

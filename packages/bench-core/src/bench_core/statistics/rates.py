@@ -1,8 +1,8 @@
 """The default intervals for success rates of repeated trials, and for template macro averages.
 
-Two questions are kept apart. *New tasks*: what would the rate be on other tasks of this kind?
-Tasks (or templates) are the sample, so their spread counts. *Same tasks*: what would the rate be
-if exactly these tasks ran again? Only the noise between trials of one task counts.
+Two questions are kept apart. *New tasks*: the rate on other tasks of this kind. Tasks (or
+templates) are the sample, so their spread counts. *Same tasks*: the rate if exactly these tasks
+ran again. Only the noise between trials of one task counts.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ def success_rate_interval(
     """Return the rate over tasks with the default interval for `estimand`.
 
     New tasks: Wilson on the effective sample size (the design effect by the jackknife over clusters),
-    with Student's t on the effective number of clusters (Kish 1965) - 1. Where clusters have
-    several trials, the variance is at least that after one success and one failure were added, which is
-    valid at rates near 0 and 1, too, and where at most three clusters have the rarer outcome it is joined
-    with Gaffke's limit towards it, which needs no variance. Same tasks: the stratified analytic variance
-    and that of one more task, turned into a Wilson interval in the same way. Scores between 0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
-    (conservative) for them; scores beyond give a plain t interval, named so.
+    with Student's t on the effective number of clusters (Kish 1965) - 1. If clusters have several
+    trials, the variance is at least that after one success and one failure were added, which is
+    valid at rates near 0 and 1, too; if at most three clusters have the rarer outcome, the interval
+    is joined with Gaffke's limit towards it, which needs no variance. Same tasks: the stratified
+    analytic variance and that of one more task, turned into a Wilson interval in the same way.
+    Scores between 0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay
+    valid (conservative) for them; scores beyond give a plain t interval, named so.
 
     Args:
         scores: Task id to the scores of its trials (numbers of trials may differ; unscored trials
@@ -165,7 +166,7 @@ def _new_tasks(mean: WeightedMean, level: float) -> _Found:
 
 
 def _cluster_notes(clusters: int, effective: float) -> tuple[str, ...]:
-    """State where clusters are few, by number or by weight."""
+    """Warn if clusters are few, by number or by weight."""
     worth = f" of unequal weight, worth {effective:.1f}" if effective < clusters else ""
     if effective < FEW_CLUSTERS:
         return (f"insufficient clusters: {clusters}{worth}, at least {FEW_CLUSTERS} are needed",)
@@ -200,10 +201,10 @@ def _same_tasks(mean: WeightedMean, level: float) -> _Found:
 def _add_two(mean: WeightedMean, variance: float, number: float) -> tuple[float, float]:
     """Return rate and variance with one success and one failure added to `number` observations.
 
-    Near 0 and 1 a few clusters with the rarer outcome make the variance, and where clusters differ in
-    size often too small a one. As Agresti and Coull (1998), American Statistician 52:119, do for
-    proportions. Observations are between clusters, as where trials of one agree entirely, and what
-    the variance shows.
+    At rates near 0 and 1 the variance comes from the few clusters with the rarer outcome; if
+    clusters differ in size, it is often too small. Agresti and Coull (1998), American Statistician
+    52:119, do this for proportions. `number` lies between the number of clusters, as if trials of
+    one agreed entirely, and the number that the variance shows.
     """
     weight = number + 2.0
     middle = (mean.estimate * number + 1.0) / weight
@@ -213,7 +214,7 @@ def _add_two(mean: WeightedMean, variance: float, number: float) -> tuple[float,
 def _effective_n(estimate: float, variance: float, *, none: float, certain: float) -> float:
     """How many independent 0/1 observations would have this variance.
 
-    `none` answers for all successes or all failures, where variance and spread are both zero;
+    `none` is the answer for all successes or all failures, with variance and spread both zero;
     `certain` for a spread without variance.
     """
     spread = estimate * (1.0 - estimate)

@@ -1,4 +1,4 @@
-"""A gate for regressions with few false alarms, which leaves open what the data do not decide."""
+"""A gate for regressions with few false alarms, which reports when the data do not decide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench_core.statistics.permutation import WithinTask, within_task
 from bench_core.statistics.power_simulation import printed_power
 
 GateVerdict = Literal["fine", "regression", "not_enough_evidence"]
-"""What a gate decides; commands exit with 0, 1 and 3 for these."""
+"""The decisions of a gate; commands exit with 0, 1 and 3 for these."""
 
 _EXIT_CODES: dict[GateVerdict, int] = {"fine": 0, "regression": 1, "not_enough_evidence": 3}
 
@@ -33,7 +33,7 @@ class GateCheck(Record):
         tasks: Tasks both runs have scores for.
         pairs: Pairs of trials of these tasks.
         clusters: Independent groups of these tasks.
-        difference: New minus baseline, over these tasks; `None` where none is shared.
+        difference: New minus baseline, over these tasks; `None` if none is shared.
         worst: On these tasks the drop is smaller than this with confidence 1 - alpha.
         worst_new_tasks: The same on new tasks of this kind; given for all tasks only.
         p_value: That the agent is unchanged on these tasks; one-sided, small for a drop; exact.
@@ -64,16 +64,15 @@ class GateResult(Record):
     Attributes:
         verdict: `regression`: the agent is not unchanged on these tasks, and worse; `fine`: a drop
             beyond the tolerance is ruled out; `not_enough_evidence`: neither.
-        alpha: Chance of a false alarm over all parts together, and of a false `fine`.
+        estimand: Whether `fine` is about the same tasks or new ones.
         tolerance: Smallest drop that matters.
-        estimand: What `fine` is about.
-        needed: Pairs of trials (these tasks) or clusters (new tasks) it takes at least to rule out
-            such a drop, with not one loss among them; `None` where the tolerance is 0.
+        needed: Pairs of trials (these tasks) or clusters (new tasks) needed at least to rule out
+            such a drop, without a single loss among them; `None` if the tolerance is 0.
         checks: All tasks first, then the slices.
         broken: Tasks that succeeded in every trial before and in none now.
         comparison: The two-sided comparison over all tasks; `None` for a single cluster.
-        looks: Of a run that may stop early: what decided instead of the checks.
-        damage: What in the folders of the runs is not as it was written, where that was accepted.
+        looks: For a run that may stop early: the looks that decided instead of the checks.
+        damage: Files in the runs' folders that are not as they were written, if that was accepted.
     """
 
     schema_version: Literal[1] = 1
@@ -108,11 +107,11 @@ def gate(
 ) -> GateResult:
     """Decide whether `new` is worse than `baseline`.
 
-    A rule like "fail when the score dropped" fires on 34-49% of re-runs of an unchanged agent;
-    this one on at most `alpha`, for any number of tasks, trials and slices: it permutes trials within
-    tasks (`within_task`). `fine` is a finding too (`difference_limits`), so a benchmark too small to
-    show that gives `not_enough_evidence`. What makes all trials of a run alike, as a site that was
-    down, looks like a change of the agent.
+    A rule like "fail when the score dropped" fires on 34-49% of re-runs of an unchanged agent; this
+    one on at most `alpha`, for any number of tasks, trials and slices: it permutes trials within
+    tasks (`within_task`). `fine` is a finding too (`difference_limits`), so a benchmark too small
+    to show that gives `not_enough_evidence`. A cause that all trials of a run share, such as a site
+    that was down, looks like a change of the agent.
 
     Args:
         new: Task id to the scores of its trials.
@@ -123,7 +122,7 @@ def gate(
         clusters: Task id to template; tasks of one template are one cluster.
         slices: Slice name to its tasks, tested as well; one regressing slice is a regression.
         estimand: Whether `fine` is about these tasks or about new ones of this kind.
-        names: What to call the two.
+        names: Names of the two in the result.
 
     Raises:
         NotEstimableError: No task is shared.
@@ -170,7 +169,7 @@ def gate(
     )
     same = tests["all"].p_value if tests["all"].conditional else None
     comparison: Comparison | None = None
-    with suppress(NotEstimableError):  # a single cluster is no evidence about new tasks
+    with suppress(NotEstimableError):  # a single cluster says nothing about new tasks
         comparison = compare(
             new, baseline, clusters=clusters, names=names, level=1.0 - alpha, p_same_tasks=same
         )
@@ -258,7 +257,7 @@ def _regressed(check: GateCheck, tolerance: float, alpha: float) -> bool:
     if check.p_adjusted is None or check.p_adjusted > alpha:
         return False
     if check.difference is not None and check.difference >= 0.0:
-        return False  # ties are broken by weights, which may tip what is alike in the mean
+        return False  # ties are broken by weights, which may tip equal means
     return check.worst is None or check.worst <= -tolerance
 
 

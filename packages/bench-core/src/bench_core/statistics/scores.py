@@ -22,16 +22,16 @@ from bench_core.statistics.costs import duration_s
 
 Identity = Literal["benchmark", "agent", "model", "world", "profile"]
 IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profile")
-"""What must be the same for results to be averaged."""
+"""The fields that must agree for results to be averaged."""
 
 _UNSPECIFIED = "unspecified"
 _AT_ONCE = 1_000
 
 
 class EndedTrial(NamedTuple):
-    """What statistics need of a result, without its evidence.
+    """The fields of a result that statistics need, without its evidence.
 
-    Statistics go over all results many times: these are flat, where results are records of records.
+    Statistics go over all results many times: these are flat, while results are nested records.
     `usage` has the fields of `Usage` in their order.
     """
 
@@ -65,9 +65,9 @@ class EndedTrial(NamedTuple):
 _COUNTED = tuple(Usage.model_fields)
 _REAL = ("time_s", "score", "confidence", "cost_usd")
 _SHARED = (*IDENTITY, "task_id", "model_reported", "status", "success", "failure_mode", "method", "flags", "suspect", "error")  # fmt: skip
-"""What has few values in a run."""
+"""The columns that have few distinct values in a run."""
 _SHARED_OF = attrgetter(*_SHARED)
-# what is taken from results, and from lines, which have fields of the same names
+# the columns taken from results, and from lines, which have fields of the same names
 _NUMBERS: dict[str, Callable[[Any], float | None]] = {
     **{name: attrgetter(name) for name in ("trial", "steps")},
     "attempts": lambda each: len(each.attempts),
@@ -102,7 +102,7 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 def _line(text: bytes) -> _Line:
-    """Return what statistics need of a line; raises a `DecodeError` where it is not of that form."""
+    """Decode the fields of a line for statistics; raise a `DecodeError` if it has another form."""
     line = _LINE.decode(text)
     if line.error is not None:
         line.error = ErrorInfo.model_validate(line.error)  # type: ignore[assignment]
@@ -110,7 +110,7 @@ def _line(text: bytes) -> _Line:
 
 
 class _Numbers(dict[tuple[Any, ...], int]):
-    """A number for each of what is asked for, in the order of asking."""
+    """A number for each distinct value, in the order in which they are looked up."""
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
         return self.setdefault(key, len(self))
@@ -183,7 +183,7 @@ class EndedTrials(Sequence[EndedTrial]):
 
 
 class _Reading:
-    """Reads the parts of lines that `read_run` needs, and keeps of all lines what statistics need."""
+    """Reads the parts of lines that `read_run` needs and keeps the fields that statistics need."""
 
     def __init__(self) -> None:
         self._ended, self._some = EndedTrials(), list[_Line]()
@@ -200,7 +200,7 @@ class _Reading:
         return part
 
     def taken(self, latest: StoredRecords[TrialResult]) -> EndedTrials:
-        """Return what was kept of the lines of some results."""
+        """Return the fields that were kept of some results' lines."""
         self._flush()
         starts = latest.starts()
         if starts == self._starts:
@@ -217,7 +217,7 @@ class _Reading:
 
 
 def read_ended(path: Path) -> tuple[RunView, EndedTrials]:
-    """Do what `read_run` does, and return what statistics need of its last results, too: each line is read once.
+    """Read a run as `read_run` does, with the statistics' fields of its last results, each line once.
 
     Raises:
         RunFolderError, SchemaVersionError: As `read_run`.
@@ -245,7 +245,7 @@ def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:
 def identity_of(
     results: EndedTrials, *, allow_mixed: Collection[Identity] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return what results are of, refusing to mix what must not be averaged.
+    """Return the identity of results, refusing to mix those that must not be averaged.
 
     Raises:
         InputError: A field not in `allow_mixed` has more than one value.

@@ -1,4 +1,4 @@
-"""Tasks with what their trials came to, and the rates of any part of them."""
+"""Tasks with their trials' outcomes, and the rates of any part of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bench_core.statistics.summary_records import Bounds, Coverage, Rate, Slice
 
 
 class Entry(NamedTuple):
-    """A planned task with what its trials came to."""
+    """A planned task with its trials' outcomes."""
 
     task: Task
     trials: int
@@ -70,7 +70,7 @@ def strict_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def bounds_of(entries: Iterable[Entry]) -> Bounds | None:
-    """Return what trials without a score leave open; `None` when nothing was planned."""
+    """Return the bounds that trials without a score leave; `None` if nothing was planned."""
     planned = [entry for entry in entries if entry.trials]
     if not planned:
         return None
@@ -114,7 +114,7 @@ def success_rate(entries: Iterable[Entry], level: float) -> Rate:
 
 
 def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = False) -> Rate | None:
-    """Return the macro average over templates; `None` where there are none or it adds nothing."""
+    """Return the macro average over templates; `None` if there are none or it adds nothing."""
     if all(entry.task.template is None for entry in entries):
         return None
     if of_scores and all(entry.score is entry.success for entry in entries):
@@ -167,7 +167,7 @@ def _with_failures(entry: Entry) -> Entry:
 
 
 def _means(task: Task, scores: list[float]) -> tuple[TaskMean | None, TaskMean | None]:
-    """Reduce outcomes and scores; the same object twice where they do not differ."""
+    """Reduce outcomes and scores; the same object twice if they do not differ."""
     cluster = {task.task_id: task.template} if task.template is not None else None
     successes = [float(score >= SUCCESS_SCORE) for score in scores]
     success = next(iter(reduce_tasks({task.task_id: successes}, cluster)), None)
@@ -203,7 +203,7 @@ def _rate(
 
 
 def _on_its_own(entry: Entry) -> Entry:
-    """Let the task be its own cluster: within one template, tasks are what varies."""
+    """Let the task be its own cluster: within one template, tasks are the units that vary."""
     success = entry.success and entry.success._replace(cluster=entry.task.task_id)
     if entry.score is entry.success:
         return entry._replace(success=success, score=success)

@@ -50,10 +50,10 @@ def summarise(
 
     Args:
         tasks: The planned tasks (`tasks.jsonl`); they carry groups and templates.
-        results: Trial results, or what `ended_trials` made of them; the last one of a trial wins, as
+        results: Trial results, or `ended_trials` of them; the last result of a trial wins, as
             in a run folder.
         level: Nominal confidence of all intervals.
-        trials: Planned trials per task; the largest trial number seen where absent.
+        trials: Planned trials per task; by default the largest trial number seen.
         count_errors_as_failures: Let ended trials without a score enter as 0.
         allow_mixed: Which of benchmark, agent, model, world and profile may differ. Built-in and
             real worlds are never averaged otherwise.

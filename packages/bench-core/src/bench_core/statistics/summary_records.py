@@ -1,4 +1,4 @@
-"""What a run amounts to: the records `summarise` returns and reports print."""
+"""The records of a run's statistics, which `summarise` returns and reports print."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rate(Record):
 
 
 class Coverage(Record):
-    """How much of what was planned has a score.
+    """How much of the plan has a score.
 
     `trials` were planned; `results` of them have ended, `scored` of those have a score; `missing`
     have not ended.
@@ -53,10 +53,10 @@ class Coverage(Record):
 
 
 class Bounds(Record):
-    """Between what the success rate over all planned trials must lie, tasks weighing alike.
+    """Bounds on the success rate over all planned trials, tasks weighing alike.
 
     Attributes:
-        proven: The rate if no trial without a score had succeeded.
+        proven: The rate if none of the trials without a score had succeeded.
         not_disproven: The rate if all of them had.
         unknown: The share of planned trials that have no score, or none yet.
     """
@@ -84,8 +84,8 @@ class Slice(Record):
 class Exclusion(Record):
     """Trials that did not enter the rates, for one reason.
 
-    `kind` and `message` are of the error recorded first, `fault` is the row of `bench_core.faults.FAULTS`;
-    `examples` are the first few trials.
+    `kind` and `message` are of the error recorded first, `fault` is the row of
+    `bench_core.faults.FAULTS`; `examples` are the first few trials.
     """
 
     status: Status
@@ -120,25 +120,27 @@ class Distribution(Record):
 
 
 class Summary(Record):
-    """What one configuration (benchmark, agent, model, world, profile) achieved.
+    """The results of one configuration (benchmark, agent, model, world, profile).
 
     `success` is the headline: the share of successes, tasks weighing alike. Only trials with a
     score enter, unless `errors_count_as_failures`; `strict` counts every ended trial without a
-    score as a failure, and `bounds` says what all planned trials without one leave open. Costs cover all ended trials, scored or not.
+    score as a failure, and `bounds` gives the range that all planned trials without one leave open.
+    Costs cover all ended trials, scored or not.
 
     Attributes:
         identity: Values of benchmark, agent, model, world and profile; more than one value only
-            where mixing was allowed.
+            if mixing was allowed.
         models_reported: Models as the APIs named them.
-        score: Mean score, where scores between 0 and 1 occur; `None` where it equals `success`.
-        macro_average: Templates weighing alike; `None` where no task has a template.
+        score: Mean score, if scores between 0 and 1 occur; `None` if it equals `success`.
+        macro_average: Templates weighing alike; `None` if no task has a template.
         macro_score: The same of the mean score.
         groups: Slices by group name, e.g. `site`.
         templates: Slices by template; clusters are tasks there.
-        failure_modes: Failed trials by failure mode, `unclassified` for none given.
+        failure_modes: Failed trials by failure mode, `unclassified` if none was given.
         methods: Scored trials by evaluation method.
-        suspects: Scored trials by why their score may not be the agent's own doing.
-        without_suspects: `success` without these trials; `None` where there are none.
+        suspects: Scored trials by the reason for doubting that their score is the agent's own
+            doing.
+        without_suspects: `success` without these trials; `None` if there are none.
     """
 
     schema_version: Literal[1] = 1

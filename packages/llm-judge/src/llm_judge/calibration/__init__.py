@@ -1,1 +1,1 @@
-"""Compare a judge with human labels, and choose what to label."""
+"""Compare a judge with human labels, and choose the cases to label."""

@@ -9,7 +9,7 @@ from bench_core.records import Record
 
 
 class Roc(Record):
-    """What share of successes and failures is passed at each threshold of the score.
+    """The shares of successes and failures that pass at each threshold of the score.
 
     Attributes:
         points: False-pass rate and true-pass rate, from the strictest threshold to the laxest.

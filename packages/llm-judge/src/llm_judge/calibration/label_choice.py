@@ -21,7 +21,7 @@ from bench_core.statistics import Interval
 _DRAWS = 4_000
 _UNLIKELY = 0.05
 _LEAST = 2
-_EVERYWHERE = 0.7  # of what a random choice would label of each verdict
+_EVERYWHERE = 0.7  # of the labels that a random choice would give each verdict
 _BELIEF = 1.5  # labels that the judge's own verdict counts for
 _BELIEVED = {"pass": 0.8, "fail": 0.2}
 _LARGE = 0.05  # a verdict that fewer cases have cannot shift the rate by more
@@ -35,7 +35,7 @@ _GUESSES = {
 
 
 _Row = tuple[int, int, int, tuple[float, float]]
-"""Of a verdict: cases, successes among the labelled, labelled, and what is added to successes and failures."""
+"""Per verdict: cases, labeled successes, labels, and pseudo-counts of successes and failures."""
 
 
 class Selection(Record):
@@ -53,12 +53,12 @@ class Selection(Record):
 
     @property
     def biased(self) -> bool:
-        """Whether the labels are no random choice of the verdicts."""
+        """Whether the labels are not a random choice of the verdicts."""
         return self.chance < _UNLIKELY
 
 
 def stratum(verdict: Verdict) -> str:
-    """Return the stratum a case is chosen by: `pass`, `fail`, or undecided and what the model answered before checks."""
+    """Return the stratum of a case: `pass`, `fail`, or undecided with the model's answer before checks."""
     if verdict.outcome in {"pass", "fail"}:
         return verdict.outcome
     votes = [vote.verdict for each in verdict.criteria for vote in each.votes]
@@ -142,9 +142,10 @@ def next_to_label(
 ) -> tuple[str, ...]:
     """Return the cases whose labels shrink the interval of the corrected rate fastest.
 
-    Each verdict first gets seven tenths of what a random choice would give it, since few labels without
-    an error do not show that there are none; then one after the other, from the verdict that leaves
-    most of the variance open. Within a verdict at random, since the correction rests on that.
+    Each verdict first gets seven tenths of the labels that a random choice would give it, since a
+    few labels without an error do not show that there are none; the rest go one by one to the
+    verdict that leaves most of the variance open. Within a verdict the choice is random, as the
+    correction requires.
     """
     rng = seeded(seed)
     open_cases: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Show cases to the person who labels them: what was asked and what the state shows, without the verdict."""
+"""Show cases to the person who labels them: the questions and the state, without the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHARS = 12_000
 
 
 def label_text(case: JudgeCase, chars: int = _CHARS) -> str:
-    """Return what a person needs to label a case."""
+    """Return the text that a person needs to label a case."""
     shown = pack(
         case_state(case),
         case.goal,

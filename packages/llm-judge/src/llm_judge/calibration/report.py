@@ -1,4 +1,4 @@
-"""Compare a judge with labelled cases: how often it errs, and what its confidence is worth."""
+"""Compare a judge with labelled cases: its errors, and the value of its confidence."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class JudgeCalibration(Record):
-    """What a judge's own confidence is worth, measured on labelled cases.
+    """A judge's own confidence mapped to its chance of being right, measured on labelled cases.
 
     Attributes:
-        identity: The judge it was measured on; it is worth nothing for another.
+        identity: The judge it was measured on; it does not hold for another.
         scores: The confidence the judge stated, as the chance of success, increasing.
         chances: How often that was a success; straight lines in between.
         n: Labelled cases it rests on.
@@ -53,11 +53,11 @@ class JudgeCalibration(Record):
     n: NonNegativeInt
 
     def chance(self, score: float) -> float:
-        """Return the chance of success where the judge says `score`."""
+        """Return the chance of success if the judge says `score`."""
         return interpolate(self.scores, self.chances, score)
 
     def confidence(self, outcome: Outcome, raw: float) -> float | None:
-        """Return the chance that a pass or fail is right; `None` for what is neither."""
+        """Return the chance that a pass or fail is right; `None` for other outcomes."""
         if outcome == "pass":
             return self.chance(raw)
         return 1.0 - self.chance(1.0 - raw) if outcome == "fail" else None
@@ -69,18 +69,20 @@ class CalibrationReport(Record):
     Attributes:
         outcomes: How often each outcome was given to labelled cases.
         decided: Share of labelled cases it passed or failed.
-        accuracy: Confusion, sensitivity (recall), specificity and kappa, where it decided.
+        accuracy: Confusion, sensitivity (recall), specificity and kappa of the cases it decided.
         precision: Share of its passes that are successes.
         false_pass: Share of failures that it passes, abstentions among the failures included.
-        reliability: What its own confidence is worth: ECE, Brier and bins.
-        reliability_after: The same for the calibrated confidence, each case by what was learned
-            from the others.
-        corrected: The rate of success over all judged cases, corrected for its errors. What it did
-            not pass counts as not passed there; errors are left out.
-        refused: What could not be estimated, and why.
-        by_kind: What verdicts of each kind came to.
-        selection: How the labelled cases were chosen; where not at random, `corrected` goes by verdict.
-        useless: Why its verdicts carry no information, where it passes (or fails) whatever it is shown.
+        reliability: Calibration of its own confidence: ECE, Brier and bins.
+        reliability_after: The same for the calibrated confidence, each case calibrated on the
+            others.
+        corrected: The rate of success over all judged cases, corrected for its errors. Cases it did
+            not pass count as not passed there; errors are left out.
+        refused: Names of the estimates that could not be made, and why.
+        by_kind: Outcomes of the verdicts of each kind.
+        selection: How the labelled cases were chosen; if not at random, `corrected` goes by
+            verdict.
+        useless: Why its verdicts carry no information, if it passes (or fails) anything it is
+            shown.
     """
 
     schema_version: int = 1
@@ -175,7 +177,7 @@ def _useless(decided: Sequence[Verdict], labels: Mapping[str, bool]) -> str | No
 
 
 def load_calibration(path: Path | str) -> JudgeCalibration:
-    """Read what `save_calibration` wrote.
+    """Read a calibration that `save_calibration` wrote.
 
     Raises:
         InputError: The file is missing or is not a calibration.
@@ -197,7 +199,7 @@ def save_calibration(calibration: JudgeCalibration, path: Path | str) -> None:
 
 
 class _Report:
-    """Computes the parts; what cannot be estimated becomes `None` with its reason in `refused`."""
+    """Computes the parts; those that cannot be estimated become `None`, with a reason in `refused`."""
 
     def __init__(self, labels: Mapping[str, bool], level: float) -> None:
         self.refused: dict[str, str] = {}
@@ -246,7 +248,7 @@ class _Report:
         stated = [each for each in decided if each.raw_confidence is not None]
         confidences: list[float] = []
         right: list[bool] = []
-        # each case by what was learned from the others: on its own label any fit looks calibrated
+        # each case is calibrated on the others: on its own label any fit looks calibrated
         for fold in range(_FOLDS):
             held_out = stated[fold::_FOLDS]
             others = [each for number, each in enumerate(stated) if number % _FOLDS != fold]

@@ -1,9 +1,10 @@
-"""Check whether a claim says what its criterion says, before it decides anything.
+"""Check whether a claim means the same as its criterion, before it decides anything.
 
-Two compiles of one criterion must agree on states mutated where either of them looks. In a right state each fact that
-the criterion names is broken, alone and with the right value moved to another record: the claim must turn false.
-Without a right state a witness is made from the claim itself, which shows that the claim is sensitive to what it reads
-but never that it reads the right fields; the findings say which it was.
+Two compiles of one criterion must agree on states mutated at the places that either reads. In a
+right state each fact that the criterion names is broken, alone and with the right value moved to
+another record: the claim must turn false. Without a right state a witness is made from the claim
+itself, which shows that the claim is sensitive to the fields that it reads but never that they are
+the right fields; the findings say which it was.
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ _MOST_IN_WORDS = 12
 
 @dataclass(frozen=True)
 class Adequacy:
-    """What the checks of a claim found.
+    """The findings of a claim's checks.
 
     Attributes:
-        findings: What is wrong, and what a reader must know.
-        witness: What the checks of single facts started from.
+        findings: Faults, and facts that a reader must know.
+        witness: The kind of state that the checks of single facts started from.
         states: How many mutated states the claim was decided on.
     """
 
@@ -101,12 +102,12 @@ def check(
     setting: Setting | None = None,
     seed: int = 0,
 ) -> Adequacy:
-    """Check a claim, whoever wrote it.
+    """Check a claim of any author.
 
     Args:
         claim: The claim.
         criteria: All criteria of the task, which may refer to each other.
-        goal: What the agent was asked.
+        goal: The agent's task.
         initial_state: The state before the run, None if it is unknown.
         right: End states in which the criterion is met, as JSON or as `states_of` returns them.
         other: An independent claim for the same criterion.
@@ -125,7 +126,12 @@ def check(
     found = _Check(claim, (*criteria, goal), initial_state, read, other, setting, seed)
     try:
         return found.run()
-    except (RecursionError, ValueError, TypeError, LookupError) as error:  # what no JSON holds
+    except (
+        RecursionError,
+        ValueError,
+        TypeError,
+        LookupError,
+    ) as error:  # values that JSON cannot hold
         why = f"the states cannot be mutated: {type(error).__name__}"
         return Adequacy("inadequate", (why,), "none", found.tried)
 
@@ -279,7 +285,7 @@ class _Check:
                 self.wrong.append(f"it stays true whatever {'/'.join(('', *one.field))} holds")
 
     def _break_named(self, states: States) -> None:
-        """What the criterion names must matter, whether or not the claim reads it."""
+        """Find out whether each fact that the criterion names matters, read by the claim or not."""
         named = {leaf: self._named(leaf.value) for leaf in self._changed(states)}
         named = dict(islice(((leaf, said) for leaf, said in named.items() if said), 40))
         read = [leaf for leaf in named if self._is_read(states, leaf)]
@@ -305,7 +311,7 @@ class _Check:
                     )
         records = {leaf.path[: leaf.record] for leaf in read if leaf.record}
         for record in records:
-            # where more is as good, another number breaks nothing
+            # if more is as good, another number breaks nothing
             facts = [
                 Read(leaf, (), tuple(map(str, leaf.path)))
                 for leaf in read
@@ -342,7 +348,7 @@ class _Check:
         return list(islice(changed_leaves(states.end, states.start), 400))
 
     def _named(self, value: Any) -> set[str]:
-        """Return what of a value stands in the criterion: its words, its number, its day."""
+        """Return the parts of a value that stand in the criterion: its words, its number, its day."""
         text = self.claim.criterion
         found: set[str] = set()
         if (
@@ -354,13 +360,13 @@ class _Check:
         words = folded(value) if isinstance(value, str) else ""
         if (
             len(words) >= 3 and f" {words}" in f" {folded(text)}"
-        ):  # with what a plural or a case adds
+        ):  # with the ending of a plural or a case
             found.add(words)
         locale, zone = (self.setting.locale, self.setting.zone) if self.setting else (None, None)
         days = {(r.month, r.day) for r in _local(value, zone)} if isinstance(value, str) else set()
         dated = {each: _local(each, None) for form in _DAYS for each in re.findall(form, text)}
         said = {(r.month, r.day) for each in dated.values() for r in each}
-        for each, days_in in dated.items():  # the 4 of December 4 is no number
+        for each, days_in in dated.items():  # the 4 of December 4 is not a number
             text = text.replace(each, " ") if days_in else text
         numbers = {float(each) for each in number_readings(value, locale)[0]}
         if len(numbers) == 1 and numbers <= self._numbers(CLOCK.sub(" ", text)):
@@ -368,7 +374,7 @@ class _Check:
         return found | {f"{day}" for day in days & said - {(None, None)}}
 
     def _near(self, value: Any) -> Iterator[Any]:
-        """Yield what differs in one part from a text that the criterion names: a word, the currency."""
+        """Yield variants of a text that the criterion names, with one word or the currency changed."""
         if not isinstance(value, str):
             return
         if " " in folded(value) and f" {folded(value)} " in f" {folded(self.claim.criterion)} ":
@@ -380,7 +386,7 @@ class _Check:
             yield value.replace(around, "JPY" if "JPY" not in codes else "EUR")
 
     def _compare(self, bases: Sequence[States]) -> tuple[str, ...]:
-        """Return where the second compile differs: the smallest change that tells the two apart."""
+        """Return the smallest change on which the second compile decides otherwise."""
         if self.other is None:
             return ()
         made = witness(self.other, self.start, self.setting)
@@ -413,7 +419,7 @@ class _Check:
 
 
 def _under(one: Record | None, sought: Any, alternative: bool = False) -> bool:  # recursion
-    """Whether a condition is one of several alternatives, or says what must not be."""
+    """Whether a condition is one of several alternatives, or is negated."""
     if one is sought:
         return alternative
     free = isinstance(one, Not | All) or (isinstance(one, Junction) and one.op == "or") or (

@@ -108,7 +108,7 @@ with one JSON object and nothing else: {"answers":[{"number":1,"same":true}, ...
 
 
 def compile_request(case: JudgeCase, states: Sequence[States], number: int = 1) -> ModelRequest:
-    """Return what the model is asked, the `number`-th time.
+    """Return the request for the `number`-th compile.
 
     Args:
         case: Goal, criteria, zone, locale, currency and today; not its state.
@@ -215,7 +215,7 @@ async def _compiled(
 
 
 def read_claims(text: str, case: JudgeCase) -> tuple[dict[str, Claim], dict[str, str]]:
-    """Return the claims of a reply by criterion, and what is wrong with those that are not in form."""
+    """Return the claims of a reply by criterion, and the faults of those that are malformed."""
     asked = {each.id: each.text for each in case.criteria}
     data = _json_of(text)
     listed = data.get("claims") if isinstance(data, dict) else None

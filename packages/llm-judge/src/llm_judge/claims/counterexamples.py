@@ -32,7 +32,7 @@ def counterexamples(
     Args:
         claims: Those that decide are compared; see `ClaimFile`.
         case: Goal, criteria and setting.
-        state: An end state; what is tried are this one and those with one or two places changed.
+        state: An end state; it is tried as it is and with one or two places changed.
         rules: Whether an end state meets a criterion, by the criterion's id.
     """
     base = states_of(state, case.initial_state)
@@ -42,7 +42,8 @@ def counterexamples(
             continue
         for made in document.changed_for(claim):
             truth = truth_of(states_of(made.end, case.initial_state)).truth
-            # what the app never writes need not be met by a rule that knows its notation
+            # a rule that knows the app's notation need not accept others, which the app never
+            # writes
             if truth is None or (truth and made.other_notation):
                 continue
             met = rule(made.end)
@@ -82,7 +83,7 @@ class _Document:
         return {json.dumps(each) for _, each in _objects(self.base.start, (), frozenset())}
 
     def changed_for(self, claim: Claim) -> Iterator[_Changed]:
-        """Yield the document as it is, and changed where a claim looks; the smallest changes first."""
+        """Yield the document as it is, then changed at places that a claim reads; the smallest changes first."""
         chosen = seeded(0)
         tried = (each for _, each in mutated((claim,), [self.base], chosen))
         edits = [[*_edits(self.base.end, each.end)] for each in tried if each.start is self.base.start]  # fmt: skip
@@ -91,12 +92,12 @@ class _Document:
                 yield made
 
     def _changed_by(self, edits: list[_Edit]) -> _Changed | None:
-        """Return the document with edits of its end state; None where they cannot be made everywhere.
+        """Return the document with edits of its end state; None if they cannot be made everywhere.
 
-        A record that the run did not make or change is left alone if the app lists what changed: a list that
-        does not speak of the change would be the cause of any difference.
+        If the app lists its changes, a record that the run did not make or change is left alone:
+        the list would lack the change, and that would be the cause of any difference.
         """
-        # places are those of the unchanged document: what is removed is removed last
+        # paths are those of the unchanged document, so removals come last
         ordered = sorted(edits, key=lambda each: each[2] is MISSING)
         if sum(new is MISSING for _, _, new in edits) > 1:
             return None
@@ -128,7 +129,7 @@ class _Document:
         return _pointer(place), document
 
     def _with_member(self, document: Any, path: Path, old: Any, new: Any) -> tuple[str, Any] | None:
-        """Add or remove a record, wherever it stands or a record beside it that the run made."""
+        """Add or remove a record at its own place, or next to a record that the run made."""
         place = self._place(path[:-1])
         if place is None:
             return None
@@ -154,7 +155,7 @@ class _Document:
         return [path for path, each in after if each == record]
 
     def _place(self, path: Path) -> Path | None:
-        """Return where in the document something of `base.end` stands."""
+        """Return the path in the document for a path in `base.end`."""
         found: Any = self.state
         steps: list[str | int] = []
         for step in tokens(self.base.place(_pointer(path))) or ():
@@ -168,7 +169,7 @@ class _Document:
 
 
 def _edits(old: Any, new: Any, at: Path = ()) -> Iterator[_Edit]:
-    """Yield what differs, as old and new value; a member that only one of them has is `MISSING` in the other."""
+    """Yield the differences as old and new value; a member that only one has is `MISSING` in the other."""
     if old is new:
         return
     if isinstance(old, dict) and isinstance(new, dict):

@@ -35,7 +35,7 @@ def task_digest(case: JudgeCase) -> str:
 
 
 def setting_of(case: JudgeCase) -> Setting:
-    """Return what a case says about its world."""
+    """Return a case's zone, locale and currency."""
     zone = case.timezone or case.metadata.get("timezone")
     return Setting(zone if isinstance(zone, str) else None, case.locale, case.currency)
 
@@ -72,9 +72,9 @@ def write_claim_file(path: Path, tasks: Iterable[TaskClaims]) -> None:
 class ClaimFile:
     """The claims of tasks as a rule that decides criteria by code; see `Judge(claims=...)`.
 
-    A criterion counts as decided if its claim decides (it was found adequate or a person approved it), is not
-    undecidable on this state, and is strong enough for what it says: a `necessary` one proves only a fail, a
-    `sufficient` one only a pass.
+    A criterion counts as decided if its claim decides (it was found adequate or a person approved
+    it), is not undecidable on this state, and has the strength for its finding: a `necessary` one
+    proves only a fail, a `sufficient` one only a pass.
     """
 
     def __init__(self, tasks: Iterable[TaskClaims]) -> None:
@@ -87,12 +87,12 @@ class ClaimFile:
         return cls(read_claim_file(path))
 
     def deciding(self, case: JudgeCase) -> Iterator[tuple[Claim, Callable[[States], Decided]]]:
-        """Yield each claim that may decide a criterion of a case, with what it finds of states."""
+        """Yield each claim that may decide a criterion of a case, with a function that decides states by it."""
         task = case.claims or self._tasks.get(task_digest(case))
         if task is None:
             return
         setting = setting_of(case)
-        # what is found of a value in one trial holds in the others
+        # a condition on a value that was decided in one trial holds in the others
         known = {} if case.claims else self._known.setdefault((task.task, setting), {})
         words = {(each.meaning, folded(each.word)): each.same for each in task.words}
         texts = {each.id: each.text for each in case.criteria}
@@ -119,7 +119,7 @@ def _decided(
     known: dict[Any, bool],
     states: States,
 ) -> Decided:
-    """Decide a claim; what it is too weak to prove is left open."""
+    """Decide a claim; a finding that it is too weak to prove is left open."""
     if claim.assertion is None:
         return Decided(None)
     found = decide(claim.assertion, states, setting, words, known)

@@ -74,10 +74,11 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class States:
-    """The end state and the one before the run in one form, `MISSING` if unknown.
+    """The end state and the state before the run in one form, `MISSING` if unknown.
 
     Attributes:
-        places: Where parts of `end` stand in the document that was judged: `/mail` at `/mail/finalstate`.
+        places: Pointers into the judged document by those into `end`: `/mail` at
+            `/mail/finalstate`.
         indexes: The records of lists, and these by their identity; filled as claims are decided.
     """
 
@@ -87,7 +88,7 @@ class States:
     indexes: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def place(self, pointer: str) -> str:
-        """Return where in the judged document something of `end` stands."""
+        """Return the pointer into the judged document for a pointer into `end`."""
         for here, there in self.places.items():
             if pointer == here or pointer.startswith(f"{here}/") or not here:
                 return there + pointer[len(here) :]
@@ -96,12 +97,13 @@ class States:
 
 @dataclass(frozen=True)
 class Decided:
-    """What an assertion came to.
+    """The result of an assertion.
 
     Attributes:
         truth: None: undecidable; `undecided` then says why.
         shown: The fields that made records count, by pointer into the judged document.
-        words: Words of open vocabularies that are neither accepted nor known to differ, with what was asked.
+        words: Words of open vocabularies that are neither accepted nor known to differ, with the
+            meaning asked for.
     """
 
     truth: Truth
@@ -111,7 +113,7 @@ class Decided:
 
 
 class At:
-    """A record: where it stands, on which side, in what it was found, how, and by what it is known."""
+    """A record: its place, side, container, the quantifier's key, and the field that identifies it."""
 
     __slots__ = ("above", "identity", "key", "keyed", "over", "parent", "side", "value")
 
@@ -124,13 +126,13 @@ class At:
 
     @property
     def pointer(self) -> str:
-        """Where it stands: `key` in what is `above`, or the pointer that `above` is."""
+        """The record's pointer: `key` below `above`, which is a record or a pointer itself."""
         return self.above if isinstance(self.above, str) else child(self.above.pointer, self.key)
 
 
 @dataclass(frozen=True)
 class _Index:
-    """The records in one place: all, by identity, and where one is missing."""
+    """The records in one place: all, by identity, and the pointer of a missing one."""
 
     records: list[At]
     by_identity: dict[Any, At]
@@ -180,13 +182,13 @@ def decide(
     words: Mapping[tuple[str, str], bool | None] | None = None,
     known: dict[Any, bool] | None = None,
 ) -> Decided:
-    """Decide an assertion; never raises, whatever the states hold.
+    """Decide an assertion; never raises, whatever is in the states.
 
     Args:
-        assertion: What to decide.
+        assertion: The assertion.
         states: See `states_of`.
         setting: Zone, locale and currency of the world.
-        words: Whether words mean what was asked, by meaning and folded word.
+        words: Whether words mean the same as asked, by meaning and folded word.
         known: Conditions on values that were decided in other states with the same setting, filled here; for
             as long as the assertion lives.
 
@@ -200,7 +202,7 @@ def decide(
     except TooLargeError:
         truth, run.undecided = None, ["the state is too large for this claim"]
     except (RecursionError, ArithmeticError, ValueError, TypeError) as error:
-        # a state made in Python may hold itself, or what no JSON holds
+        # a state made in Python may hold itself, or values that JSON cannot hold
         truth, run.undecided = None, [f"the state cannot be read: {type(error).__name__}"]
     if truth is None:
         why = run.undecided or ["what the state holds can be read in two ways"]
@@ -209,7 +211,7 @@ def decide(
 
 
 class Evaluation:
-    """Decides assertions about one pair of states, and finds what they read."""
+    """Decides assertions about one pair of states, and finds the places they read."""
 
     def __init__(
         self, states: States, setting: Setting, words: Mapping[tuple[str, str], bool | None], known: dict[Any, bool]
@@ -490,7 +492,7 @@ class Evaluation:
         return index
 
     def _identity(self, at: At) -> Any:
-        """Return what a record is known by, of any hashable kind; None if nothing tells it from others."""
+        """Return the identity of a record, of any hashable kind; None if nothing tells it from others."""
         if at.identity not in {None, "@key"}:
             values = [each.value for each in self.values(at.identity or "", at, {})]
             return tuple(map(_text, values)) if values and all(map(_is_scalar, values)) else None
@@ -611,7 +613,7 @@ class Evaluation:
                 return None if known is None or one.compare == "!=" else False
         elif one.unit is not None and amounts and written not in one.marks:
             converted = in_unit(amounts, written, one.unit) if written else None
-            if not converted:  # unknown, or what measures something else
+            if not converted:  # unknown, or a unit of another quantity
                 return None if converted is None or one.compare == "!=" else False
             amounts = converted
         high = _decimal(one.high)
@@ -681,7 +683,7 @@ class Evaluation:
 
 
 def _compared_moment(one: Moment, local: MomentReading) -> Truth:
-    """Compare what the claim gives of a moment: the day, the time of day, or both."""
+    """Compare the parts of a moment that the claim gives: the day, the time of day, or both."""
     ends = [one.value, one.high or one.value]
     # a day as the upper end includes its evening
     times = [_minutes(e[-5:]) if ":" in e else 1439 * i for i, e in enumerate(ends)]

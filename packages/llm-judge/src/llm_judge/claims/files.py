@@ -77,7 +77,7 @@ def compile_file(
 
 
 def checked(task: TaskClaims, cases: Iterable[JudgeCase], labels: Mapping[str, bool]) -> TaskClaims:
-    """Return a task's claims with what the checks find, against the states of its cases.
+    """Return a task's claims with the findings of the checks, made on the states of its cases.
 
     Raises:
         InputError: None of the cases is of the task.

@@ -58,7 +58,7 @@ class Read:
 def mutated(
     claims: Sequence[Claim], bases: Sequence[States], rng: random.Random, most: int = _MUTATED
 ) -> list[tuple[str, States]]:
-    """Return states changed in one place, and in two, where one of the claims looks; the smallest changes first."""
+    """Return states changed in one place, and in two, that a claim reads; the smallest changes first."""
     names = _second_names(claims, bases[0].start) if bases else set()
     reads = [one for claim in claims for one in reads_of(claim) if one.field not in names]
     singles = [("nothing changed", each) for each in bases]
@@ -90,7 +90,7 @@ def mutated(
 
 
 def _changes(reads: Sequence[Read], end: Any, rng: random.Random) -> Iterator[tuple[str, str, Any]]:
-    """Yield the kind of a change, what it is in words, and the end state with it."""
+    """Yield the kind of a change, its description, and the end state with it."""
     for place in dict.fromkeys(one.field for one in reads):
         paths = list(islice(paths_of(end, place), 200))
         for path in _last_first(paths, rng):  # new records stand last
@@ -142,9 +142,10 @@ def split_records(end: Any, path: Path, reads: Sequence[Read]) -> Iterator[tuple
 
 
 def _second_names(claims: Sequence[Claim], start: Any) -> set[tuple[str, ...]]:
-    """Return fields that one claim reads beside the identifier of a record that all of them choose by it.
+    """Return fields that a claim reads in addition to the identifier by which all claims choose a record.
 
-    Such a name is what the record held before the run: an identifier and a name of one thing change together or not at all.
+    Such a field is a second name of the record from before the run: identifier and name change
+    together or not at all.
     """
     if start is MISSING or len(claims) < 2 or any(claim.guard for claim in claims):
         return set()
@@ -197,7 +198,7 @@ def _met(condition: Any, value: Any, setting: Setting | None = None) -> bool | N
 
 
 def _taken_over(reads: Sequence[Read], end: Any) -> Iterator[tuple[str, Any]]:
-    """Yield states in which an older record holds what the last one did, which is gone."""
+    """Yield states in which an older record holds the last one's values and the last one is gone."""
     for pattern in dict.fromkeys(one.record for one in reads):
         paths = list(islice(paths_of(end, pattern), 200))
         for old in paths[:-1][-3:] if pattern[-1:] == ("*",) else ():
@@ -220,7 +221,7 @@ def _named(path: Path) -> str:
 
 
 def reads_of(claim: Claim, *, keys: bool = False) -> list[Read]:
-    """Return the conditions of a claim on fields of the end state, with where they look; those on keys if wanted."""
+    """Return a claim's conditions on fields of the end state, with the places they read; `keys` adds those on keys."""
     found = [] if claim.assertion is None else list(_found(claim.assertion, (), {}))
     return [each for each in found if keys or each.field[-1:] != ("@key",)]
 
@@ -278,7 +279,7 @@ def bad_value(condition: Any, value: Any, setting: Setting | None = None) -> Any
 
 
 def _values_of(condition: Any, value: Any) -> list[Any]:
-    """Return values at and around what a condition compares with, written as `value` is."""
+    """Return values at and around those that a condition compares with, written as `value` is."""
     ends = [
         each
         for each in (getattr(condition, "value", None), getattr(condition, "high", None))
@@ -312,7 +313,7 @@ def _values_of(condition: Any, value: Any) -> list[Any]:
 
 
 def _apart(texts: Sequence[str]) -> list[str]:
-    """Return the texts that are more than another ending of the first, which is no other thing."""
+    """Return the first text, and those that are not just the first with another ending."""
     words = folded(texts[0]) if texts else ""
     return [
         t

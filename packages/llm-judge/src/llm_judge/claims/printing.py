@@ -1,4 +1,4 @@
-"""Print a claim in plain English, so that a person can see what it checks."""
+"""Print a claim in plain English, so that a person can see the facts it checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {"text": "", "exact": ", character for character", "id": ", letters and
 
 
 def in_english(assertion: Record) -> str:
-    """Return what an assertion says, one condition per line.
+    """Return an assertion in words, one condition per line.
 
     >>> from bench_core.records.claims import Flag
     >>> print(in_english(Flag(op="flag", field="/settings/dark", value=True)))
@@ -43,7 +43,7 @@ def in_english(assertion: Record) -> str:
 
 
 def claim_text(claim: Claim) -> str:
-    """Return a claim with its facts, what its checks found and whether it decides."""
+    """Return a claim with its facts, its checks' findings and whether it decides."""
     strength = {
         "exact": "met exactly if",
         "necessary": "not met unless (this does not show that it is met)",

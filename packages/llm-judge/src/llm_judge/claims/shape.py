@@ -1,7 +1,8 @@
-"""What a state's fields are called and how they are written: all that a compiler of claims may see of an end state.
+"""The names and notation of a state's fields: all that a compiler of claims may see of an end state.
 
-Values are shown of the state before the run only. Of end states, which claims will judge, names and types of fields
-and the masks of their notation are taken (`99,99 €`), so that a claim can be bound to a list that is empty at first.
+Values are shown of the state before the run only. End states, which claims will judge, add names
+and types of fields and the masks of their notation (`99,99 €`), so that a claim can be bound to a
+list that is empty at first.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def shape_of(states: Sequence[States]) -> Shape:
         sides = [(each.end, False)]
         if each.start is not MISSING and not any(each.start is known for known in starts):
             starts.append(each.start)
-            # values of one state before the run: another trial's may hold what an agent did
+            # values of one state before the run: another trial's may hold an agent's changes
             sides.insert(0, (each.start, len(starts) == 1))
         for value, with_values in sides:
             for pattern, found, key in _walk(value, "", maps):

@@ -1,8 +1,8 @@
-"""What a scalar may mean: a notation that can be read in two ways has two readings, and none is guessed.
+"""The readings of a scalar: a notation that can be read in two ways has two readings, and none is guessed.
 
-A condition on a value holds if every reading meets it, fails if none does, and is undecidable otherwise.
-Names of months and marks of currencies are those of CLDR (Babel), units those of Pint; without the extra
-`llm-judge[values]` what needs them is undecidable.
+A condition on a value holds if every reading meets it, fails if none does, and is undecidable
+otherwise. Names of months and marks of currencies are those of CLDR (Babel), units those of Pint;
+without the extra `llm-judge[values]` conditions that need them are undecidable.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UNIT = re.compile(r"[^\W\d_\u00b0\u00b5]?[\w\u00b0\u00b5\u00b2\u00b3/%]{1,20}")
 
 @dataclass(frozen=True)
 class Setting:
-    """What a case says about its world: zone, locale, currency; None: unknown."""
+    """The zone, locale and currency of a case's world; None: unknown."""
 
     zone: str | None = None
     locale: str | None = None
@@ -68,7 +68,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class MomentReading:
-    """A day without a year, a day, a time, or both; `at` is set where the zone is known, in UTC."""
+    """A day without a year, a day, a time, or both; `at`, in UTC, is set if the zone is known."""
 
     year: int | None = None
     month: int | None = None
@@ -77,7 +77,7 @@ class MomentReading:
     at: datetime | None = None
 
     def local(self, zone: str | None, stored: str | None) -> MomentReading | None:
-        """Return the reading in a zone; None where one of the zones must be known and is not."""
+        """Return the reading in a zone; None if one of the zones must be known and is not."""
         moment = self.at
         if moment is None and (self.minute is None or zone == stored):
             return self
@@ -175,7 +175,7 @@ def _abbreviates(one: str, other: str) -> bool:
 
 
 def all_agree(truths: Iterable[bool | None]) -> bool | None:
-    """Return what all readings say; None where they differ or there are none."""
+    """Return the truth that all readings agree on; None if they differ or there are none."""
     found = set(truths)
     return found.pop() if len(found) == 1 else None
 
@@ -206,7 +206,8 @@ def number_readings(
     text = unicodedata.normalize("NFKC", value[:200]).strip().replace("\u2212", "-")
     found = _DIGITS.findall(text)
     before, _, after = text.partition(found[0]) if found else (text, "", "")
-    # letters right at the digits: `5kg` has a unit, `EUR5` a currency; `T-5`, `1e` and `5k` are no plain numbers
+    # letters right at the digits: `5kg` has a unit, `EUR5` a currency; `T-5`, `1e` and `5k` are not
+    # plain numbers
     name = re.search(r"([^\W\d_]+)[-/_#]?$", before)
     glued = re.match(r"[^\W\d_]+", after)
     coded = glued is not None and len(glued[0]) == 1 and glued[0] not in "gmlLhs\u20ac"
@@ -251,7 +252,7 @@ def in_unit(amounts: Iterable[Decimal], written: str, unit: str) -> frozenset[De
             return frozenset()
         made = [units.Quantity(float(each), theirs).to(ours).magnitude for each in amounts]
         return frozenset(Decimal(repr(round(each, 9))) for each in made)
-    except Exception:  # noqa: BLE001  # Pint raises its own, and what its parser of units does
+    except Exception:  # noqa: BLE001  # Pint raises its own errors, and those of its unit parser
         return None
 
 
@@ -335,7 +336,7 @@ def _of_iso(iso: re.Match[str]) -> frozenset[MomentReading]:
 
 
 def _days(text: str, locale: str | None) -> set[tuple[int | None, int, int]] | None:
-    """Return year, month and day of each reading; None where the text holds digits it cannot place."""
+    """Return year, month and day of each reading; None if the text holds digits it cannot place."""
     numeric = _NUMERIC_DAY.search(text)
     if numeric is not None:
         if re.search(r"\d", text[: numeric.start()] + text[numeric.end() :]):
@@ -378,7 +379,7 @@ def _day(year: str | None, month: str | int, day: str) -> tuple[int | None, int,
     return full, int(month), int(day)
 
 
-# --- What Babel and Pint know, read once; without them nothing is known ---
+# --- Tables of Babel and Pint, read once; without the packages all is unknown ---
 
 
 @cache
@@ -389,7 +390,7 @@ def _month_names() -> dict[str, frozenset[int]]:
             for width in ("wide", "abbreviated"):
                 for month, name in locale.months.get(context, {}).get(width, {}).items():
                     for word in re.findall(r"[^\W\d_]+", name.casefold()):
-                        if len(word) > 2:  # `de` in `de marzo` is no month
+                        if len(word) > 2:  # `de` in `de marzo` is not a month
                             found[word].add(month)
     return {word: frozenset(months) for word, months in found.items() if len(months) < 4}
 

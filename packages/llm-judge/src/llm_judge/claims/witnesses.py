@@ -93,7 +93,7 @@ class _SpentError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a record stands, as a quantifier finds it: the parts of `At` that outlive a change of the state."""
+    """The place of a record as a quantifier finds it: the parts of `At` that survive a change of the state."""
 
     path: Path = ()
     side: str = "end"
@@ -138,7 +138,7 @@ class _Maker:
         return self._truth(one, end, at, names) is want
 
     def _truth(self, one: Any, end: Any, at: _Place, names: _Names) -> bool | None:
-        """Return the truth of an assertion about a record; all records meet what is not said."""
+        """Return the truth of an assertion about a record; a missing assertion is true of all."""
         if one is None:
             return True
         run = self._on(end)
@@ -178,7 +178,8 @@ class _Maker:
         self, one: Junction, want: bool, end: Any, at: _Place, names: _Names
     ) -> Iterator[Any]:
         if (one.op == "and") is want:
-            # what chooses or replaces the record at hand comes before what changes its fields, much before little
+            # parts that choose or replace the record at hand come before those that change its
+            # fields, much before little
             parts = sorted(one.of, key=_turn)
             yield from self._together([(p, want, at, names) for p in parts], end)
         else:
@@ -472,7 +473,7 @@ class _Maker:
     # --- fields ---
 
     def _paths(self, ref: str, end: Any, at: _Place, names: _Names) -> list[Path]:
-        """Return where a field stands in the end state, and where it may be added; none for a key."""
+        """Return the paths of a field in the end state, then those at which it may be added; none for a key."""
         base, steps = self._base(ref, at, names)
         if base.side != "end" or "@key" in ref:
             return []
@@ -599,7 +600,7 @@ def _turn(one: Record) -> tuple[int, int]:
 
 
 def _literals(one: Any) -> Iterator[Any]:
-    """Yield what a condition compares with."""
+    """Yield the values that a condition compares with."""
     for name in ("values", "phrases", "accept", "value", "high"):
         found = getattr(one, name, None)
         yield from found if isinstance(found, tuple) else () if found is None else (found,)
@@ -637,7 +638,7 @@ def _path_to(at: At) -> Path:
 
 
 def _fresh_paths(end: Any, base: Path, steps: Sequence[str], keys: Iterable[str]) -> list[Path]:
-    """Return where a record may be added: `*` is the first element there is, and at last one more."""
+    """Return the paths at which a record may be added: `*` is the first element, or finally a new one."""
     path = base
     last = max((n for n, step in enumerate(steps) if step == "*"), default=-1)
     for number, step in enumerate(steps):
@@ -684,7 +685,7 @@ def _put(end: Any, path: Path, value: Any) -> Any:
 
 
 def append(end: Any, path: Path, record: Any) -> tuple[Any, Path]:
-    """Return `end` with a record more in a list or map, and where it stands."""
+    """Return `end` with one more record in a list or map, and the record's path."""
     there = _value_or(end, path)
     if isinstance(there, dict) and there:
         key = f"new-{len(there)}"
@@ -704,7 +705,7 @@ def renamed(record: Any, number: int) -> Any:
 
 
 def without(end: Any, path: Path) -> Any:
-    """Return `end` without what stands at `path`."""
+    """Return `end` without the value at `path`."""
     whole = value_at(end, path[:-1])
     if isinstance(whole, list):
         return replaced(end, path[:-1], [each for n, each in enumerate(whole) if n != path[-1]])
@@ -753,7 +754,7 @@ def written_like(amount: float, value: Any, condition: Any) -> Any:
 
 
 def moment_like(wanted: str, by: int, value: Any, condition: Moment | None) -> Any:
-    """Return a moment some minutes off, written as `value` is; None where its form is not known."""
+    """Return a moment `by` minutes off, written as `value` is; None if its form is not known."""
     day, _, clock = wanted.partition("T") if "-" in wanted else ("2026-01-15", "", wanted)
     try:
         at = datetime.fromisoformat(f"{day}T{clock or '12:00'}") + timedelta(

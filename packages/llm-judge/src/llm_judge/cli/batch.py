@@ -1,4 +1,4 @@
-"""What `llm-judge batch` does: cases in, verdicts out, progress on the way."""
+"""Run `llm-judge batch`: cases in, verdicts out, progress on the way."""
 
 from __future__ import annotations
 

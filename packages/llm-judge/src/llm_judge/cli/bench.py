@@ -1,4 +1,4 @@
-"""What `llm-judge bench`, `llm-judge stress` and `llm-judge label` do."""
+"""Run `llm-judge bench`, `llm-judge stress` and `llm-judge label`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def run_demo() -> tuple[tuple[str, Verdict], ...]:
 
 
 def show_demo(verdicts: Sequence[tuple[str, Verdict]], *, as_json: bool) -> None:
-    """Print the verdicts and what they show."""
+    """Print the verdicts and the reasons for them."""
     if as_json:
         found = [
             {"model": name, "verdict": each.model_dump(mode="json")} for name, each in verdicts

@@ -1,4 +1,4 @@
-"""What the commands print: tables for people, records for programs."""
+"""The output of the commands: tables for people, records for programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show_findings(found: Sequence[tuple[str, Sequence[Finding]]], *, as_json: bo
 
 
 def show_pack(evidence: EvidencePack, *, as_json: bool) -> None:
-    """Print the evidence, and beside it (on standard error) what it leaves out."""
+    """Print the evidence and, on standard error, the extent of its omissions."""
     if as_json:
         _echo(evidence)
         return
@@ -85,7 +85,7 @@ def show_pack(evidence: EvidencePack, *, as_json: bool) -> None:
 def show_prompt(
     prepared: PreparedCase, policy: JudgePolicy, model: str | None, *, as_json: bool
 ) -> None:
-    """Print what would be sent."""
+    """Print the request that would be sent, or its text with tokens and cost."""
     from llm_judge.model_calls.cost_estimate import estimate  # its name is also a local one below
     from llm_judge.prompts.prompt import output_schema
 
@@ -156,7 +156,7 @@ def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
 
 
 def show_verification(found: Verification, *, as_json: bool) -> None:
-    """Print what became of each quotation."""
+    """Print the status of each quotation."""
     if as_json:
         _echo(found)
         return
@@ -176,7 +176,7 @@ def show_verification(found: Verification, *, as_json: bool) -> None:
 
 
 def show_kinds(rows: Sequence[KindRow]) -> None:
-    """Print what verdicts of each kind came to, and what they do not check."""
+    """Print the outcomes of the verdicts of each kind, and the checks that kind lacks."""
     headers = (
         "kind",
         "wrong, passed",
@@ -360,7 +360,7 @@ def _confidence(verdict: Verdict) -> str:
 
 
 def estimate_words(interval: Interval | None) -> str | None:
-    """Write an estimate with its interval; `None`, which tables show as a dash, where there is none."""
+    """Write an estimate with its interval; `None`, which tables show as a dash, if there is none."""
     if interval is None:
         return None
     return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

@@ -1,9 +1,9 @@
-"""What a program notices about genuine quotations: facts about where they stand, not what they mean.
+"""Notice facts about genuine quotations: their place, not their meaning.
 
-A flag changes no verdict. These two were right in all of the 24 passes that they flagged among 668 labelled ones;
-"nothing quoted from the application that it names" (11 of 14) and "only text an agent can write" (34 of 75) were
-not, and rules on the English of criteria refused more right passes than wrong ones. What a criterion means is left to
-the model, or to a claim.
+A flag changes no verdict. These two were right in all of the 24 passes that they flagged among 668
+labelled ones; "nothing quoted from the application that it names" (11 of 14) and "only text an
+agent can write" (34 of 75) were not, and rules on the English of criteria refused more right passes
+than wrong ones. The meaning of a criterion is left to the model, or to a claim.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTHING = ("", "null", "[]", "{}")
 def flags_of(
     apps: Sequence[App], evidence: Sequence[Evidence], verdict: Decision
 ) -> tuple[Finding, ...]:
-    """Return what is noticed about the quotations of a pass."""
+    """Return the flags of a pass's quotations."""
     quoted = [each for each in evidence if each.pointer is not None and each.verified]
     found = []
     if verdict == "pass" and quoted and any(each.kind != "absent" for each in quoted):
@@ -31,7 +31,7 @@ def flags_of(
 
 
 def reused(verdicts: Sequence[tuple[str, tuple[Evidence, ...]]]) -> tuple[Finding, ...]:
-    """Return a finding where all passes, more than one, rest on the same single quotation."""
+    """Return a finding if all passes, more than one, rest on the same single quotation."""
     quoted = {
         tuple((each.pointer, each.quote, each.screenshot) for each in evidence)
         for _, evidence in verdicts

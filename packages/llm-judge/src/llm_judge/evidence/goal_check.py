@@ -1,7 +1,7 @@
-"""Whether an end state holds what its goal names: texts in quotation marks, addresses, bounds on ratings and prices.
+"""Whether an end state holds the facts its goal names: quoted texts, addresses, bounds on ratings and prices.
 
-Checked without a model, so that a state that counts as good is doubted where it shows otherwise. What a
-goal only names in some case ("if there is none, ...") is left out.
+Checked without a model, so that a state that counts as good is doubted if it shows otherwise. Facts
+that a goal names only conditionally ("if there is none, ...") are left out.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _MADE = frozenset({"added", "changed", "listed"})
 
 
 def goal_doubts(state: Any, goal: str, *, initial: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield code and message for what a goal names and an end state does not hold.
+    """Yield code and message for each fact that a goal names and an end state does not hold.
 
-    Codes: `state.goal_missing` for a text or address that stands nowhere, `state.goal_violated` for a bound
-    that nothing of what the run changed keeps.
+    Codes: `state.goal_missing` for a text or address that is not in the state, `state.goal_violated`
+    for a bound that none of the run's changes keeps.
 
     >>> state = {"mail": {"before": {"sent": []}, "after": {"sent": [{"subject": "Gift for Ben"}]}}}
     >>> list(goal_doubts(state, "Send an email titled 'Gift for Ana'."))
@@ -87,7 +87,7 @@ def _numbers_in(effect: Effect, name: str) -> Iterator[float]:
     if effect.first_row is not None:
         value = [dict(zip(value["columns"], row, strict=False)) for row in value["rows"]]
     for pointer, each in leaves(value):
-        # what was changed stands by its pointer
+        # changed values are keyed by relative pointers, whose slashes become ~1
         if re.split("/|~1", pointer)[-1].casefold() == name and not isinstance(each, bool):
             with contextlib.suppress(TypeError, ValueError):
                 yield float(str(each).strip("$ ").replace(",", ""))

@@ -23,7 +23,7 @@ _LEAST_TYPED = 24  # shorter texts (names, times) an application repeats in its 
 
 
 def typed_texts(actions: Iterable[Any]) -> tuple[str, ...]:
-    """Return what the agent typed, from its actions; short words are left out."""
+    """Return the texts that the agent typed, from its actions; short words are left out."""
     found: dict[str, None] = {}
     for action in actions:
         for pointer, value in leaves(action):
@@ -54,7 +54,7 @@ def provenance(state: Any, evidence: Evidence, typed: Sequence[str]) -> str | No
 
 
 def is_free_text(key: str) -> bool:
-    """Return whether people write freely in what has this key.
+    """Return whether people write freely in a field of this name.
 
     >>> is_free_text("specialRequest"), is_free_text("title")
     (True, False)

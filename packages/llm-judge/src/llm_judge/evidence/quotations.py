@@ -1,7 +1,9 @@
-"""Check quoted evidence against a state, without a model: is it really there, and where it says?
+"""Check quoted evidence against a state, without a model: does the quotation stand at its pointer?
 
-Small slips are repaired: the spelling of a pointer, case, white space, quotation marks, the notation of a
-number. A quotation is never moved to another record: what stands nowhere near its pointer is not there.
+Small slips are repaired: the spelling of a pointer, case, white space, quotation marks, the
+    notation of a
+number. A quotation is never moved to another record: if it stands nowhere near its pointer, it is
+not there.
 """
 
 from __future__ import annotations
@@ -42,15 +44,15 @@ def check_evidence(
     roots: Sequence[str] = (),
     beside: Mapping[str, Any] | None = None,
 ) -> Evidence:
-    """Return `evidence` with what the check found; its pointer is the repaired one.
+    """Return `evidence` with the result of the check; its pointer is the repaired one.
 
     Args:
-        state: The whole state, also where only a part of it was shown.
-        evidence: What a judge quoted.
+        state: The whole state, even if only a part of it was shown.
+        evidence: The judge's quotation.
         pictures: Width and height of the screenshots by label.
-        initial: The state from before, where it is stored apart.
-        roots: Where the apps' snapshots stand, for pointers that start inside one.
-        beside: What the agent said and did, quoted as if it stood in the state; see `agent_texts`.
+        initial: The state from before, if stored apart.
+        roots: Pointers to the apps' snapshots, for pointers that start inside one.
+        beside: The agent's words and acts, quoted as if they stood in the state; see `agent_texts`.
     """
     if evidence.screenshot is not None:
         verified, status = _picture(evidence, pictures)
@@ -72,7 +74,7 @@ def check_evidence(
 
 
 def agent_texts(case: JudgeCase) -> dict[str, Any]:
-    """Return what the agent said and did, as evidence may point to it."""
+    """Return the agent's answer and actions by the names under which evidence may point to them."""
     return {"agent_answer": case.agent_answer, "actions": list(case.actions)}
 
 
@@ -132,7 +134,8 @@ def _absent(
     if empty:
         return True, "empty"
     if value is MISSING:
-        # beside a record of the same list or object something can be missing; anywhere else it always is
+        # next to a record of the same list or object something can be missing; anywhere else it
+        # always is
         holder = pointer.rpartition("/")[0]
         beside = said and holder and isinstance(resolve(state, holder), dict | list)
         return (True, "nothing stands there") if beside else (False, "there is no such place")
@@ -174,7 +177,7 @@ def _walked(state: Any, steps: Sequence[str]) -> str | None:
 
 
 def _holding(value: Any, pointer: str, quote: str) -> list[str]:
-    """Return where a quotation stands below the record that it points to."""
+    """Return the pointer of a quotation below the record that it points to."""
     found = []
     # "key": value is how a record shows its field
     key, colon, rest = quote.partition(":")
@@ -195,7 +198,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers(text: str) -> set[float]:
-    """Return what a text may be as a number: `1.250` is one, or twelve hundred and fifty."""
+    """Return the numbers that a text may stand for: `1.250` is 1.25 or 1250."""
     found = _AMOUNT.fullmatch(text.strip()) if len(text) <= _LONGEST_NUMBER else None
     if found is None:
         return set()

@@ -1,6 +1,6 @@
 """Labelled cases without a data set: end states of five made-up applications, half of them wrong in one thing.
 
-For a first look at a judge where there is no labelled set: `llm-judge bench generated:200 -m ...`.
+For a first look at a judge without a labelled set: `llm-judge bench generated:200 -m ...`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NUMBERS = {"January": 1, "March": 3, "May": 5, "July": 7, "August": 8, "October
 
 @dataclass(frozen=True)
 class _Request:
-    """What was asked for in one case."""
+    """The request of one case."""
 
     place: str
     guests: int

@@ -39,8 +39,8 @@ class LabelledCase:
 
     Attributes:
         outcome: Whether the end state meets the criteria.
-        process: Whether it came about the right way, where the set has it.
-        operator: How the state was made wrong; `as labelled` where it was found so.
+        process: Whether it came about the right way, if the set says so.
+        operator: How the state was made wrong; `as labelled` if it was found so.
     """
 
     case: JudgeCase
@@ -50,7 +50,7 @@ class LabelledCase:
 
 
 class OperatorRow(Record):
-    """What became of the states of one kind."""
+    """The outcomes of the states of one kind."""
 
     operator: str
     wrong_states: bool
@@ -68,12 +68,13 @@ class MetaEvaluation(Record):
     Attributes:
         false_pass: Share of wrong states that it passes, undecided ones among the states.
         false_fail: Share of right states that it fails, likewise.
-        outcome: Its agreement with the labels of the outcome, where it decided: confusion, kappa.
-        process: The same with the labels of the process, which it was not asked about: how much of its
-            verdict is about the way.
-        by_kind: What verdicts of each kind came to.
+        outcome: Its agreement with the labels of the outcome, on the cases it decided: confusion,
+            kappa.
+        process: The same with the labels of the process, which it was not asked about: how much of
+            its verdict is about the way.
+        by_kind: Outcomes of the verdicts of each kind.
         advice: In a line, whether it may be used unattended.
-        fit: `yes`, `no`, or `unknown` where there are too few wrong states to say.
+        fit: `yes`, `no`, or `unknown` if there are too few wrong states to say.
     """
 
     schema_version: Literal[1] = 1
@@ -97,7 +98,7 @@ def read_labelled(path: Path) -> tuple[LabelledCase, ...]:
     """Read a labelled set from JSON lines.
 
     Raises:
-        InputError: A line is no case with a label, or one case is labelled in two ways.
+        InputError: A line is not a case with a label, or one case is labelled in two ways.
     """
     found: dict[str, LabelledCase] = {}
     for number, where, data in read_lines(path, "the labelled set"):
@@ -152,7 +153,7 @@ async def meta_evaluate(
     Args:
         judge: The judge to test.
         labelled: The set, perhaps `with_mutants`.
-        out: Verdicts as JSON lines; run again, it goes on where it stopped.
+        out: Verdicts as JSON lines; a second run continues the first.
         workers: Cases at once.
         budget: For all.
         level: Nominal confidence of the intervals.

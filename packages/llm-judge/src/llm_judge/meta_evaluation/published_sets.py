@@ -1,9 +1,9 @@
 """Read published sets of labelled trajectories as cases that `bench` judges.
 
 CUAVerifierBench (Microsoft, arXiv 2604.06240) is Parquet with screenshots, a log of actions and final labels of
-people. AgentRewardBench (McGill NLP, arXiv 2504.08942) is a JSON file per trajectory, screenshots beside them, and
-`annotations.csv`. Neither has criteria: a case asks whether the task was done, and of an answer what the task
-asks to be told.
+people. AgentRewardBench (McGill NLP, arXiv 2504.08942) is a JSON file per trajectory, screenshots
+next to them, and `annotations.csv`. Neither has criteria: a case asks whether the task was done,
+and whether an answer gives the facts that the task asks for.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _picture(source: Path, named: str) -> Path | None:
 
 
 def _message(action: str) -> str | None:
-    """Return what an action tells the user.
+    """Return the message of an action to the user.
 
     >>> _message("send_msg_to_user('It is 4.5 km.')")
     'It is 4.5 km.'

@@ -42,7 +42,7 @@ class Payload(Record):
 
 
 class StressTrial(Record):
-    """One state that was judged; `error` says what failed where the outcome is one."""
+    """One state that was judged; `error` gives the reason for the outcome `error`."""
 
     case_id: str
     family: Family
@@ -97,7 +97,7 @@ def payloads() -> tuple[Payload, ...]:
 
 
 def plant(state: Any, leaf: Leaf, text: str, place: Literal["note", "title", "key"]) -> Any:
-    """Return `state` with `text` beside a changed value: in a note, a title, or an object's key."""
+    """Return `state` with `text` next to a changed value: in a note, a title, or an object's key."""
     holder = leaf.path[:-1]
     record = value_at(state, holder)
     if not isinstance(record, dict):
@@ -127,7 +127,7 @@ async def stress(
         cases: Known-good: every criterion is met.
         seed: Chooses values and places.
         per_operator: Wrong states of each operator per case, all of them chosen among values that
-            a criterion of the case names, where it names any.
+            a criterion of the case names, if it names any.
         attacks: Texts to plant; by default all of `payloads`.
         bad: Known-bad cases to plant them in; by default wrong states made of the good ones.
         level: Nominal confidence of the intervals (Wilson).
@@ -207,7 +207,7 @@ def _attacks(
 
 
 def values_in_criteria(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
-    """Return the values that a criterion names; all where none does.
+    """Return the values that a criterion names; all values if it names none.
 
     Mutating a value that no criterion asks about leaves a good state good.
     """
@@ -228,7 +228,7 @@ def values_in_criteria(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, .
 def sampled_mutants(
     case: JudgeCase, state: Any, per_operator: int, rng: random.Random
 ) -> Iterator[tuple[int, Mutant]]:
-    """Yield wrong states of a right one, numbered by operator, wrong in what its criteria name."""
+    """Yield wrong states of a right one, numbered by operator, wrong in values that its criteria name."""
     kinds: dict[str, list[Mutant]] = defaultdict(list)
     leaves = values_in_criteria(case, changed_leaves(state, case.initial_state))
     for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):

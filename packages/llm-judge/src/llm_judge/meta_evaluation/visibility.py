@@ -1,4 +1,4 @@
-"""Measure, without a model, whether wrong states look wrong in what a model is shown."""
+"""Measure, without a model, whether wrong states look wrong in the text that a model is shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llm_judge.states.mutations import Mutant, changed_leaves, mutants
 
 
 class VisibilityRow(Record):
-    """How many mutants of one operator change what a model is shown."""
+    """How many mutants of one operator change the text that a model is shown."""
 
     operator: str
     mutants: NonNegativeInt
@@ -27,9 +27,9 @@ class VisibilityRow(Record):
 
 
 class VisibilityReport(Record):
-    """What share of wrong states looks different from the right one at all.
+    """The share of wrong states that look different from the right one at all.
 
-    Necessary, not sufficient: what a model is not shown it cannot notice.
+    Necessary, not sufficient: a model cannot notice a change that it is not shown.
     """
 
     schema_version: Literal[1] = 1
@@ -41,10 +41,10 @@ class VisibilityReport(Record):
 
 
 def visible(before: str, after: str, mutant: Mutant) -> bool:
-    """Return whether the text of a pack shows what was mutated.
+    """Return whether the text of a pack shows the mutation.
 
     A dropped record must take something with it; any other mutant must put its new value into a
-    line that was not there before, or, where it undoes a change, take the line of that change away.
+    line that was not there before, or, if it undoes a change, take the line of that change away.
     """
     known, now = set(before.splitlines()), after.splitlines()
     fresh = [line for line in now if line not in known]
@@ -62,14 +62,15 @@ def visibility(
     consistent: bool = True,
     show: Callable[[Any, JudgeCase], str] | None = None,
 ) -> VisibilityReport:
-    """Measure what share of mutants of all changed values is visible; no model is needed.
+    """Measure the share of visible mutants of all changed values; no model is needed.
 
     Args:
         cases: With states that hold before and after.
         chars: Budget of the evidence.
         every: Mutate every n-th changed value only.
         consistent: Change all copies of a value alike.
-        show: What a model is shown of a state; `pack` by default. Give another to compare.
+        show: Returns the text that a model is shown of a state; `pack` by default. Give another to
+            compare.
     """
 
     def packed(state: Any, case: JudgeCase) -> str:

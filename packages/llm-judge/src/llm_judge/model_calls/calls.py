@@ -21,7 +21,7 @@ from llm_judge.states.effects import compact
 
 _TRIES = 2
 _FORMS: tuple[ReplyForm, ...] = ("json_schema", "json_object", "text")
-_LOCAL = "openai-chat:"  # what servers of one's own speak
+_LOCAL = "openai-chat:"  # the API of local servers
 _refused_forms: WeakKeyDictionary[Model, int] = WeakKeyDictionary()
 _REFUSED = frozenset({500, 501})  # some servers fail over a schema that they cannot compile
 _SHOWN_REPLY = 4_000
@@ -42,9 +42,9 @@ _SHORTEST_DEADLINE_S = 0.05  # no call can be answered in less
 
 @dataclass(frozen=True)
 class ModelReply:
-    """What one model replied about one case.
+    """One model's reply on one case.
 
-    `answers` is `None` where there is no usable reply; `error` then says why, or `refused` is true.
+    `answers` is `None` without a usable reply; `error` then says why, or `refused` is true.
     """
 
     model: str
@@ -95,7 +95,7 @@ class CallBudget:
         """Seconds left.
 
         Raises:
-            BudgetExceededError: Time or money is spent, or what was spent is not known.
+            BudgetExceededError: Time or money is spent, or the spending is not known.
         """
         if self.max_cost_usd is not None:
             if self.cost_usd is None:
@@ -121,17 +121,17 @@ async def ask_model(
     *,
     unfounded: Callable[[Iterable[Answer]], Mapping[str, str]] = lambda _: {},
 ) -> ModelReply:
-    """Ask once, and once more with the reason if the reply was cut short, not in form, or quotes what is not there.
+    """Ask once, and once more with the reason if the reply was cut short, malformed, or quotes missing text.
 
     Nothing a provider does is raised or read as a verdict.
 
     Args:
-        model: Whom to ask.
-        prompt: What is sent.
+        model: The model to ask.
+        prompt: The request.
         policy: Limits, and the form of the reply.
         budget: Time and money.
         trial: The number of the sample.
-        unfounded: What is wrong with the quotations of some answers, by question.
+        unfounded: Returns the faults in the quotations of some answers, by question.
     """
     tokens = policy.max_output_tokens
     answered = ModelReply(model.name)

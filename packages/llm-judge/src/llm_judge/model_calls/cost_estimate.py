@@ -1,4 +1,4 @@
-"""About what a judgement costs, before a model is asked."""
+"""Estimate the cost of a judgement before a model is asked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TOKENS_PER_ANSWER = 250
 
 
 class Estimate(Record):
-    """About what one call takes.
+    """The estimated size and cost of one call.
 
     Attributes:
-        likely_usd: With answers of usual length; `None` where the price is unknown.
+        likely_usd: With answers of usual length; `None` if the price is unknown.
         most_usd: With all output tokens used.
     """
 
@@ -33,7 +33,7 @@ class Estimate(Record):
 
 
 def estimate(prompt: Prompt, model: str, policy: JudgePolicy, prices: Prices | None) -> Estimate:
-    """Return about what asking `provider:model` costs."""
+    """Return about how much asking `provider:model` costs."""
     characters = len(prompt.system) + len(prompt.text) + len(compact(output_schema()))
     tokens = math.ceil(characters / _CHARS_PER_TOKEN) + sum(each.tokens for each in prompt.pictures)
     answers = min(_TOKENS_PER_ANSWER * len(prompt.questions), policy.max_output_tokens)

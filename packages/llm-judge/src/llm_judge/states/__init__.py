@@ -1,1 +1,1 @@
-"""The JSON end state: where things stand in it, and what a run changed."""
+"""The JSON end state: places in it, and a run's changes to it."""

@@ -18,7 +18,7 @@ ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
 class JsonChange:
     """Something that was added, removed or replaced.
 
-    `pointer` leads into the value after the change, and for what was removed into the one before.
+    `pointer` leads into the value after the change, but for a removal into the one before.
     """
 
     kind: Literal["added", "removed", "changed"]
@@ -42,8 +42,8 @@ def diff(
     Args:
         before: The value before.
         after: The value after.
-        pointer: Where `after` stands.
-        removed: Where `before` stands, for what is gone; `pointer` when not given.
+        pointer: The pointer to `after`.
+        removed: The pointer to `before`, for removals; `pointer` by default.
 
     >>> [each.kind for each in diff({"a": [1, 2]}, {"a": [2, 3], "b": 0})]
     ['removed', 'added', 'added']

@@ -1,4 +1,4 @@
-"""What a run did to a state, as records small enough to show one per line."""
+"""A run's effects on a state, as records small enough to show one per line."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Effect:
     """One record that a run added, removed or changed.
 
     Attributes:
-        value: What is there (what was there, for `removed`); by relative pointer for `changed`.
+        value: The value there (the one before, for `removed`); by relative pointer for `changed`.
         was: The values before, by relative pointer, for `changed`.
-        of: Other fields of the record, for `changed`: what tells which record it is.
+        of: Other fields of the record, for `changed`, by which to recognize it.
         first_row: `value` is a table of columns and rows, the first of which has this index.
     """
 
@@ -67,12 +67,12 @@ class Effect:
 
 
 def compact(value: Any) -> str:
-    """Return JSON without spaces and in ASCII: what is hidden in Unicode becomes visible."""
+    """Return JSON without spaces and in ASCII, which makes characters hidden in Unicode visible."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
 def app_effects(app: App) -> Iterator[Effect]:
-    """Yield what the run did to one app, from its snapshots and from its own list of changes."""
+    """Yield the run's effects on one app, from its snapshots and from its own list of changes."""
     for part in app.after:
         if app.before is None:
             if not app.changes:
@@ -139,7 +139,7 @@ def _identity(part: StatePart, record: str, changed: set[str]) -> dict[str, Any]
 def _changed(
     app: str, parent: str, changes: list[JsonChange], of: dict[str, Any]
 ) -> Iterator[Effect]:
-    """Group what changed in one record."""
+    """Group the changes of one record."""
     batch: list[JsonChange] = []
     size = 0
     for each in changes:

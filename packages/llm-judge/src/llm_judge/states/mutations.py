@@ -1,6 +1,6 @@
 """Make wrong states out of right ones, to see whether a judge notices.
 
-Nothing here knows how evidence is packed: what a run changed is found again, in another way, so that
+Nothing here knows how evidence is packed: a run's changes are found again, in another way, so that
 the packer's blind spots are not shared. Operators that break a goal change a value or drop a record;
 operators that keep it change nothing a person would care about.
 """
@@ -49,7 +49,7 @@ _OPPOSITES = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """A scalar that the run put where it is; `record` is how much of `path` names its record."""
+    """A scalar that the run put at `path`, of which the first `record` steps lead to its record."""
 
     path: Path
     value: Any
@@ -67,10 +67,10 @@ class Mutant:
 
     Attributes:
         operator: How.
-        path: Where.
-        before: What stood there.
-        after: What stands there now; `None` where a record was dropped.
-        state: The whole state; shares with the original what was not changed.
+        path: The place.
+        before: The value before.
+        after: The value now; `None` for a dropped record.
+        state: The whole state; shares its unchanged parts with the original.
         places: How many copies were changed with it.
     """
 
@@ -256,7 +256,7 @@ def harmless(state: Any, *, seed: int = 0) -> Iterator[Mutant]:
 
 
 def replaced(state: Any, path: Path, value: Any) -> Any:
-    """Return `state` with `value` at `path`; what is not on the way is shared."""
+    """Return `state` with `value` at `path`; parts off the path are shared."""
     if not path:
         return value
     copy: Any = list(state) if isinstance(state, list) else dict(state)
@@ -330,12 +330,12 @@ def _scalars(value: Any, path: Path, record: int) -> Iterator[Leaf]:
 
 
 def likeness(leaf: Leaf) -> tuple[Any, ...]:
-    """Return what the copies of a value have in common: app, key and value."""
+    """Return the key that the copies of a value have in common: app, key and value."""
     return leaf.path[0], leaf.path[-1], json.dumps(leaf.value)
 
 
 def value_at(state: Any, path: Path) -> Any:
-    """Return what stands at `path`."""
+    """Return the value at `path`."""
     for step in path:
         state = state[step]
     return state

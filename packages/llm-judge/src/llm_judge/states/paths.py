@@ -18,13 +18,13 @@ _STEP = re.compile(r'"((?:[^"\\]|\\.)+)"|([A-Za-z_]\w*|\d+)')
 
 
 def find_paths(state: Any, criteria: Iterable[Criterion], roots: Sequence[str]) -> tuple[str, ...]:
-    """Return pointers to the places named; those that lead nowhere only where that was certain.
+    """Return pointers to the places named; a pointer that leads nowhere only if it is certainly one.
 
     Args:
         state: The document.
         criteria: Their `paths` are taken at their word; in their text only paths whose first step
             exists are taken for paths.
-        roots: Where apps stand, for paths that start inside one.
+        roots: Pointers to apps, for paths that start inside one.
     """
     found: dict[str, None] = {}
     for criterion in criteria:
@@ -41,7 +41,7 @@ def find_paths(state: Any, criteria: Iterable[Criterion], roots: Sequence[str]) 
 def query_paths(query: str) -> tuple[str, ...]:
     """Return the places that a JMESPath query reads from, up to its first filter or function.
 
-    Elements are left out: what is asked of one is asked of the list.
+    Indexes are left out: a query of an element counts as one of its list.
 
     >>> query_paths("length(values(mail.sent.added)[?to=='a.b@c.d']) >= `1` && mail.box.values(@)[0].x")
     ('mail.sent.added', 'mail.box')
@@ -60,7 +60,7 @@ def _pointer(dotted: str) -> str:
 
 
 def _placed(state: Any, pointer: str, roots: Sequence[str]) -> str | None:
-    """Return the pointer from the root of the document, `None` when its first step is nowhere."""
+    """Return the pointer from the root of the document, `None` if its first step is nowhere."""
     first = pointer.split("/", 2)[1]
     for root in ("", *roots):
         if resolve(state, child(root, first)) is not MISSING:

@@ -12,7 +12,7 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-"""What `resolve` returns for a pointer that leads nowhere; `None` is a value (JSON's null)."""
+"""The result of `resolve` for a pointer that leads nowhere; `None` is a value (JSON's null)."""
 
 _MAX_INDEX_DIGITS = 9
 
@@ -40,7 +40,7 @@ def tokens(pointer: str) -> list[str] | None:
 
 
 def resolve(document: Any, pointer: str) -> Any:
-    """Return what stands at `pointer`, `MISSING` when it leads nowhere.
+    """Return the value at `pointer`, `MISSING` if it leads nowhere.
 
     >>> resolve({"rides": [{"fare": 12}]}, "/rides/0/fare")
     12
@@ -58,7 +58,7 @@ def resolve(document: Any, pointer: str) -> Any:
 
 
 def nearest(document: Any, pointer: str) -> tuple[str, Any]:
-    """Return the nearest ancestor of `pointer` that exists, with what stands there."""
+    """Return the nearest ancestor of `pointer` that exists, with its value."""
     reached = ""
     for part in tokens(pointer) or []:
         below = _step(document, part)

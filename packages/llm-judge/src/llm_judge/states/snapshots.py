@@ -37,10 +37,10 @@ _MAX_DEPTH = 3  # apps stand near the root; deeper, `state` and `final` are keys
 
 @dataclass(frozen=True)
 class StatePart:
-    """A part of the state: where it is and what it holds.
+    """A part of the state: its place and value.
 
     Attributes:
-        of: What a list of changes is about, by its name (`cartDiff`); empty where it is about all.
+        of: The subject of a list of changes, by its name (`cartDiff`); empty if it is about all.
     """
 
     pointer: str
@@ -55,8 +55,8 @@ class App:
     Attributes:
         before: The snapshot from before the run, `None` when there is none.
         after: The snapshots from after it; most states hold one or two.
-        changes: The app's own account of what changed.
-        actions: The app's own account of what was done.
+        changes: The app's own account of its changes.
+        actions: The app's own account of the acts done in it.
         name: Its key in the state; empty when the state is one app.
     """
 
@@ -69,7 +69,7 @@ class App:
 
     @property
     def recorded(self) -> bool:
-        """Whether the state shows what the run changed."""
+        """Whether the state shows the run's changes."""
         return self.before is not None or bool(self.changes)
 
 
@@ -78,7 +78,7 @@ def find_apps(state: Any, initial: Any = None) -> tuple[App, ...]:
 
     Args:
         state: The end state.
-        initial: The state before the run, where it is stored apart; same shape as `state`.
+        initial: The state before the run, if stored apart; same shape as `state`.
 
     >>> [app.name for app in find_apps({"mail": {"initialstate": {}, "finalstate": {"sent": 1}}})]
     ['mail']
@@ -125,7 +125,7 @@ def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
     ]
     if not any(apps for _, _, apps in found):
         return []
-    # an app that recorded nothing must not vanish beside those that did
+    # keep an app that recorded nothing next to those that did
     for key, each, apps in found:
         if not apps and each not in ({}, [], None):
             apps.append(

@@ -1,1 +1,1 @@
-"""From checked answers to a verdict, and what is done with verdicts."""
+"""From checked answers to a verdict, and the uses of verdicts."""

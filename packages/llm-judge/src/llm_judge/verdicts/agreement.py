@@ -1,4 +1,4 @@
-"""What several models agree on, and how sure they are of it."""
+"""The common verdict of several models, and their confidence in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelVerdict:
 
 
 def common_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return what all agree on; without agreement there is no verdict.
+    """Return the outcome that all agree on; without agreement the judge abstains.
 
     Unanimity, since for judges of agents it beat majority votes (CUARewardBench, arXiv 2510.18596).
     """
@@ -43,7 +43,7 @@ def common_outcome(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def joined_criteria(model_verdicts: Sequence[ModelVerdict]) -> list[CriterionVerdict]:
-    """Return the criteria with the votes of all; where they differ, the verdict is unknown."""
+    """Return the criteria with the votes of all; if they differ, the verdict is unknown."""
     given = [each.criteria for each in model_verdicts if each.criteria]
     if not given:
         return []
@@ -80,7 +80,7 @@ def raw_confidence(outcome: Outcome, model_verdicts: Sequence[ModelVerdict]) -> 
 def reasoning(
     outcome: Outcome, criteria: Sequence[CriterionVerdict], model_verdicts: Sequence[ModelVerdict]
 ) -> str:
-    """Return why it came out so: a line per criterion, or what went wrong."""
+    """Return the reasons for an outcome: a line per criterion, or the faults that prevented one."""
     if not model_verdicts:
         return "there is nothing to judge by: no criterion, or neither state nor picture"
     if outcome in {"error", "void"} or not criteria:
@@ -94,7 +94,7 @@ def reasoning(
 
 
 def error_of(outcome: Outcome, model_verdicts: Sequence[ModelVerdict]) -> ErrorInfo | None:
-    """Return why there is no answer, where there is none."""
+    """Return the reason for a missing answer, if it is missing."""
     if outcome != "error":
         return None
     return next(each.reply.error for each in model_verdicts if each.reply.error is not None)

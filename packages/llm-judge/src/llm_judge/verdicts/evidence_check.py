@@ -18,7 +18,7 @@ class Recheck(Record):
 
 
 class Verification(Record):
-    """Whether a verdict still rests on what it quotes.
+    """Whether a verdict's quotations still hold.
 
     Attributes:
         outcome: `holds`: all evidence of its passes and fails is there; `broken`: some is not;
@@ -38,7 +38,7 @@ def verify(verdict: Verdict, state: Any, case: JudgeCase | None = None) -> Verif
     Args:
         verdict: From `Judge`, perhaps long ago.
         state: The end state it is about.
-        case: The case, where the state from before is stored apart.
+        case: The case, if the state from before is stored apart.
     """
     initial = None if case is None else case.initial_state
     beside = None if case is None else agent_texts(case)

@@ -15,12 +15,12 @@ from llm_judge.records import NOT_CHECKED
 
 
 class KindRow(Record):
-    """What verdicts of one kind came to on labelled cases; of the kind `unknown` are those without a verdict.
+    """The outcomes of verdicts of one kind on labelled cases; the kind `unknown` has those without a verdict.
 
     Attributes:
         wrong_passed: Wrong states that passed.
         right_refused: Right states that failed, or were left without a verdict.
-        not_checked: What a verdict of this kind does not check.
+        not_checked: The questions that a verdict of this kind leaves unchecked.
     """
 
     kind: VerdictKind

@@ -1,4 +1,4 @@
-"""Success rates as bounds, and what the verdicts behind them rest on."""
+"""Success rates as bounds, with the basis of the verdicts behind them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class SuccessBounds(Record):
 
     Attributes:
         passed: Share of cases that pass.
-        not_failed: Share that does not fail; what lies between is unknown.
+        not_failed: Share that does not fail; the truth lies between the two.
         unknown: Share that is neither.
-        kinds: Criteria by what their verdicts rest on.
+        kinds: Criteria by the basis of their verdicts.
     """
 
     schema_version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""The rules that turn a model's answers into verdicts, and say what each rests on."""
+"""The rules that turn a model's answers into verdicts, and state the basis of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EVEN_ODDS = 0.5
 
 @dataclass(frozen=True)
 class EvidenceContext:
-    """What answers are checked against: the state, the pictures, what the agent typed, said and did."""
+    """The evidence that answers are checked against: the state, the pictures, the agent's texts and acts."""
 
     state: Any
     pictures: Mapping[str, ShownPicture]
@@ -45,7 +45,7 @@ class EvidenceContext:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """Where apps and their snapshots stand, for pointers that start inside one."""
+        """Pointers to apps and their snapshots, for pointers that start inside one."""
         parts = [part.pointer for app in self.apps for part in (*app.after, *app.changes)]
         return tuple(dict.fromkeys([*parts, *(app.pointer for app in self.apps)]))
 
@@ -71,7 +71,7 @@ class EvidenceContext:
 def decide_criterion(
     context: EvidenceContext, question: Question, answer: Answer, model: str
 ) -> CriterionVerdict:
-    """Return a model's verdict on one criterion, with what it rests on.
+    """Return a model's verdict on one criterion, with its basis.
 
     It is `supported` if at least one quotation is there and none is not.
     """
@@ -121,9 +121,9 @@ def all_facts(facts: Sequence[CriterionVerdict]) -> CriterionVerdict:
 
 
 def unfounded(context: EvidenceContext, answers: Iterable[Answer]) -> dict[str, str]:
-    """Return what is wrong with the quotations of answers, by question, to ask again about them.
+    """Return the faults in the quotations of answers, by question, to ask again about them.
 
-    A sentence names the model's own pointer and never what the state holds.
+    A sentence names the model's own pointer and never the state's content.
     """
     found = {}
     for answer in answers:
@@ -165,7 +165,7 @@ def overall_outcome(
     >>> overall_outcome([])
     'abstain'
     """
-    # computed, never asked for: other validators kept `overall_pass` where a criterion had failed
+    # computed, never asked for: other validators kept `overall_pass` although a criterion had failed
     if controls:
         return "void"
     verdicts = {each.verdict if each.kind in accepted else "unknown" for each in criteria}
@@ -179,7 +179,7 @@ def overall_kind(
     criteria: Iterable[CriterionVerdict],
     accepted: Collection[VerdictKind] = ACCEPTED,
 ) -> VerdictKind:
-    """Return what an outcome rests on: a pass on its weakest criterion, a fail on its strongest."""
+    """Return the basis of an outcome: a pass rests on its weakest criterion, a fail on its strongest."""
     kinds = [each.kind for each in criteria if each.verdict == outcome and each.kind in accepted]
     if not kinds:
         return "unknown"
@@ -217,7 +217,7 @@ def _unsupported(
         (not answer.reason.strip(), "no reason was given"),
         (not evidence, "nothing was quoted"),
         (false is not None, f"what is quoted is not there: {_told(false)}"),
-        # no check reads what pixels say, so that a picture never outweighs a state
+        # no check reads the text in pixels, so a picture never outweighs a state
         (
             context.state is not None and all(each.screenshot for each in evidence),
             "only a picture is quoted, and there is a state",
