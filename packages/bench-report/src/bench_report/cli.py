@@ -290,7 +290,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
         click.echo(f"NOT CLEAN: {plain_text(why)}", err=as_json)
         is_flagged = integrity is not None and integrity.flagged
         codes.append(exit_codes.FELL_SHORT if is_flagged else exit_codes.UNDECIDED)
-    # a regression or a flag weighs more than what is not known
+    # a regression or a flag outweighs an unknown
     ctx.exit(exit_codes.FELL_SHORT if exit_codes.FELL_SHORT in codes else max(codes))
 
 

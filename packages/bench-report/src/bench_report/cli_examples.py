@@ -1,4 +1,4 @@
-"""What the help of each command shows as its example."""
+"""The examples in the help of each command."""
 
 from __future__ import annotations
 

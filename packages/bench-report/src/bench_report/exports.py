@@ -62,7 +62,7 @@ def export(
     Raises:
         InputError: A form needs one run and several were given, or the template is missing.
         RunFolderError: A folder is missing or damaged.
-        BrowserError: PDF is asked for and there is no Chromium.
+        BrowserError: PDF is asked for and Chromium is missing.
     """
     if pdf and what != "figures":
         raise InputError("--pdf is for `figures`; `html` prints from a browser")
@@ -143,7 +143,7 @@ def import_run(
         what: The format.
         path: The file, or for ATIF also a folder of them.
         out: The run folder to make.
-        scorer: Whose score counts in an Inspect log with several.
+        scorer: The scorer whose score counts in an Inspect log with several.
         benchmark: Name of the benchmark of ATIF files that do not state it.
 
     Raises:

@@ -1,7 +1,7 @@
 """The report as data: the contents of `report.json`, which every other format shows.
 
 Rates are fractions of one, money is US dollars, times are seconds. A figure that cannot be given
-is `None` (null in JSON), and a field beside it has the reason.
+is `None` (null in JSON), and a field next to it has the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class Effort(Record):
-    """What trials used, scored or not."""
+    """The resources that trials used, scored or not."""
 
     steps: Distribution
     tokens: Distribution
@@ -46,7 +46,7 @@ class Effort(Record):
 
 
 class SliceEffort(Record):
-    """What the trials of one slice used, e.g. those of the site `gitlab`."""
+    """The resources that the trials of one slice used, e.g. those of the site `gitlab`."""
 
     group: str
     value: str
@@ -92,9 +92,9 @@ class TrialRow:
 
 
 class TaskEntry(Record):
-    """One task of the report, with what its rows are grouped and searched by.
+    """One task of the report, with the fields that group its rows and find them.
 
-    `definition` is a digest of all that defines it, so that runs are compared on tasks that are the same.
+    `definition` is a digest of all that defines it, so that only equal tasks are compared.
     """
 
     benchmark: str
@@ -106,7 +106,7 @@ class TaskEntry(Record):
 
 
 class MethodRow(Record):
-    """What one method of evaluation decided.
+    """The decisions of one method of evaluation.
 
     Attributes:
         scored: Trials it scored.
@@ -134,11 +134,11 @@ class ReadRate(Record):
 
 
 class JudgedKind(Record):
-    """What a judge decided on one kind of ground; `None` without a trial whose truth is known.
+    """A judge's decisions on one kind of ground; `None` without a trial whose truth is known.
 
     Attributes:
-        kind: `proven`, `supported`, `opinion` or `unknown`: of a pass that of its weakest criterion, of a fail that of
-            its strongest failed one. Where it decided nothing: `unknown`.
+        kind: `proven`, `supported`, `opinion` or `unknown`: of a pass that of its weakest
+            criterion, of a fail that of its strongest failed one. If it decided nothing: `unknown`.
         passed: Trials that it passed.
         failed: Trials that it failed.
         undecided: Trials that it left undecided.
@@ -157,11 +157,11 @@ class JudgedKind(Record):
 
 
 class JudgeAudit(Record):
-    """The decisions of query and judge apart, and how right they are where the truth is known.
+    """The decisions of query and judge apart, and their accuracy on trials whose truth is known.
 
     Attributes:
         outcomes: Trials by the judge's outcome.
-        kinds: The same by what its verdicts rest on; empty if its checks do not say.
+        kinds: The same by the kind of its verdicts' evidence; empty if its checks do not say.
         query_only: Rate by the query alone, over trials that have it.
         judge_only: Rate by the judge alone, over trials with a pass or fail of it.
         combined: The rate as it was reported.
@@ -173,7 +173,7 @@ class JudgeAudit(Record):
         judge_accuracy: The judge against the truth.
         calibration: Whether trials are right as often as their stated confidence.
         corrected: The reported rate corrected for errors; trials count as cases.
-        refused: Why there is no corrected rate.
+        refused: Reason for a missing corrected rate.
     """
 
     outcomes: dict[str, NonNegativeInt]
@@ -196,7 +196,7 @@ class JudgeAudit(Record):
 
 
 class FlaggedTrial(Record):
-    """A trial whose agent did what its task does not need; its score stays the benchmark's."""
+    """A trial whose agent did something that its task does not need; its score stays the benchmark's."""
 
     task_id: str
     trial: PositiveInt
@@ -205,17 +205,17 @@ class FlaggedTrial(Record):
 
 
 class IntegritySummary(Record):
-    """What is known of attempts to score without doing the task, in numbers of trials.
+    """Known attempts to score without doing the task, in numbers of trials.
 
     Attributes:
         trials: All that have ended.
         clean: Watched, and nothing found.
         flagged: Something was found.
         unknown: The agent's acts were not watched.
-        succeeded: Flagged ones in which what was found took effect, or may have.
+        succeeded: Flagged ones in which the attempt took effect, or may have.
         clean_successes: Successes among the clean ones.
         unsealed: Answers were not hidden from agent or browser.
-        codes: Flagged trials by what was found.
+        codes: Flagged trials by finding.
         voids: Without a score because of a fault that the agent's own act explains.
         voids_as_zero: The success rate in which these count as failures; `None` without any.
         listed: The flagged trials, the first thousand.
@@ -238,7 +238,7 @@ class DoubtedTrial(Record):
     """A solved trial that its checker may have passed wrongly.
 
     Attributes:
-        acts: What its own files show that no right solution needs.
+        acts: Acts in its own files that no right solution needs.
         accepts: Wrong end states that its task's checker accepts and that its files do not rule out, by how they are
             made.
     """
@@ -254,9 +254,10 @@ class CheckerDoubts(Record):
 
     Attributes:
         shown: Those whose own files show an act that no right solution needs.
-        possible: Others, of tasks whose checker accepts what a trial's files do not rule out.
+        possible: Others, of tasks whose checker accepts states that a trial's files do not rule
+            out.
         unknown: Those of tasks whose checker no one has looked at.
-        operators: What is accepted, by how many of the possible ones.
+        operators: Accepted kinds of wrong states, by the number of possible ones.
         shown_as_failures: The success rate in which the first count as failures; `None` without any.
         all_as_failures: That in which both do; `None` without a possible one.
         listed: The first thousand of both.
@@ -282,12 +283,12 @@ class FailedCheck(Record):
 
 
 class CostInterval(Record):
-    """What a scored trial costs in the mean over tasks, with its interval for new tasks at 95%, in US dollars.
+    """The mean cost of a scored trial over tasks, with its interval for new tasks at 95%, in US dollars.
 
     Attributes:
         known: Scored trials whose price is known; the others are not part of the mean.
         trials: Scored trials.
-        refused: Why there is no interval.
+        refused: Reason for a missing interval.
     """
 
     mean: float
@@ -299,7 +300,7 @@ class CostInterval(Record):
 
 
 class NoteEntry(Record):
-    """What a person noted on a trial, as it stands; `earlier` if a later result took the place of the one it is of."""
+    """A person's note on a trial, as it stands; `earlier` if a later result replaced the one it is of."""
 
     task_id: str
     trial: PositiveInt
@@ -330,7 +331,7 @@ class LabelShare(Record):
 class LabelAgreement(Record):
     """How far two people agree on the trials that both labelled; `label` is None for all their labels together.
 
-    `refused` is why there is no kappa.
+    `refused` is the reason for a missing kappa.
     """
 
     first: str
@@ -343,7 +344,7 @@ class LabelAgreement(Record):
 
 
 class RunNotes(Record):
-    """What people noted on the trials of a run; it changes no score.
+    """People's notes on the trials of a run; they change no score.
 
     Attributes:
         notes: All that hold, the oldest first.
@@ -356,8 +357,8 @@ class RunNotes(Record):
         outcomes: Trials whose outcome people stated, and not in two ways.
         disputed: Trials whose outcome they stated in two ways.
         corrected: The success rate corrected by these outcomes; trials count as cases.
-        refused: Why there is no corrected rate.
-        problems: Lines that are no notes, and notes on trials that have no result.
+        refused: Reason for a missing corrected rate.
+        problems: Lines that are not notes, and notes on trials that have no result.
     """
 
     notes: tuple[NoteEntry, ...] = ()
@@ -391,7 +392,7 @@ class PassedTrial(Record):
     Attributes:
         success: Of the trial's score, which this does not change.
         steps_after: Steps that followed.
-        cost_after: What they cost in US dollars, estimated by their share of the trial's tokens.
+        cost_after: Their cost in US dollars, estimated by their share of the trial's tokens.
         undone: Whether the state after the last step does not pass.
     """
 
@@ -404,11 +405,11 @@ class PassedTrial(Record):
 
 
 class WhenPassed(Record):
-    """After which step states passed, where `rescore --each-step` found it; never part of a score.
+    """After which step states passed, as found by `rescore --each-step`; never part of a score.
 
     Attributes:
         known: Trials of which it is known whether a state passes.
-        rules: What scored the states.
+        rules: The rules that scored the states.
         trials: Those with one that does, solutions that were destroyed again first.
     """
 
@@ -425,24 +426,25 @@ class RunReport(Record):
         folder: The run folder, relative to the report.
         info: The run's own `run.json`.
         summary: All rates, counts and costs, by `bench_core.statistics.summarise`.
-        slice_efforts: What trials used, by slice.
+        slice_efforts: Resources that trials used, by slice.
         methods: How trials were evaluated, and how surely.
-        audit: Query and judge apart, where trials had a judge.
-        integrity: Attempts to score without doing the task; `None` where results say nothing of them.
-        checkers: Solved trials that a checker may have passed wrongly; `None` where nothing is known of checkers.
+        audit: Query and judge apart, if trials had a judge.
+        integrity: Attempts to score without doing the task; `None` if results do not mention them.
+        checkers: Solved trials that a checker may have passed wrongly; `None` if nothing is known
+            of checkers.
         failed_checks: The checks that most trials did not pass, the most frequent first.
-        notes: What people noted on its trials; `None` without a note.
-        when_passed: After which step states passed; `None` where no one asked.
-        cost: What a scored trial costs, with an interval; `None` where costs are unknown.
+        notes: People's notes on its trials; `None` without a note.
+        when_passed: After which step states passed; `None` if this was not asked for.
+        cost: Mean cost of a scored trial, with an interval; `None` if costs are unknown.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
         drift: Rates by trial number and by start time, and whether they change while the run goes on.
-        looks: Of a run that may stop early, what each look found, up to where it stopped.
+        looks: The looks of a run that may stop early, up to its stop.
         superseded: Results that a later one of the same trial replaced.
-        problems: What was wrong in the run folder and read around.
-        damage: Those of them by which a number may be another than the run left.
+        problems: Faults in the run folder that were read around.
+        damage: Those of them by which a number may differ from the run's own.
         programs: Digests of the agent's program to the scored trials of each, the earliest first; more
-            than one where a change was accepted (`--accept-changes`).
+            than one if a change was accepted (`--accept-changes`).
         trials: Every trial that has ended, in the order of the tasks.
     """
 
@@ -486,7 +488,7 @@ class RunReport(Record):
 
 
 class Mismatch(Record):
-    """What the runs of a mixed report differ in, with the value each run has."""
+    """An aspect in which the runs of a mixed report differ, with the value each run has."""
 
     aspect: str
     values: dict[str, str]
@@ -541,13 +543,13 @@ class Difference(Record):
         value: Mean over shared tasks of the difference between their rates.
         low: Lower end of the interval, for new tasks of this kind.
         high: Upper end.
-        p_value: Of the hypothesis that there is no difference, by `method`; the interval leaves out zero
-            exactly if it is below 1 - `level`.
+        p_value: Of the hypothesis that the difference is zero, by `method`; the interval excludes
+            zero if and only if it is below 1 - `level`.
         joint_low: Lower end of the interval that holds together with those of all other runs.
         joint_high: Upper end.
         adjusted_p_value: The p-value for all runs of the report together (Bonferroni); the joint interval
-            leaves out zero exactly if it is below 1 - `level`.
-        p_sign_flip: By the sign-flip permutation test over clusters, which assumes no distribution.
+            excludes zero if and only if it is below 1 - `level`.
+        p_sign_flip: By the sign-flip permutation test over clusters, free of a distribution.
         p_same_tasks: Of the hypothesis that both are one agent on these tasks; exact.
         same_tasks: Limits of the difference on these tasks, at 95% for each end alone.
         detectable: The smallest true difference found in four of five such comparisons.
@@ -556,8 +558,8 @@ class Difference(Record):
         left_out: Tasks for which only one of the two has a score.
         slices: The same by slice, together over all of them.
         tasks: Tasks whose rates differ, the clearest first.
-        timing: A warning where one provider answered both runs at different times.
-        note: Why there is no value or no interval.
+        timing: A warning if one provider answered both runs at different times.
+        note: Reason for a missing value or interval.
     """
 
     run: str
@@ -589,7 +591,7 @@ class Difference(Record):
 class RunComparison(Record):
     """Runs side by side: each paired with the first one.
 
-    `damage` says what in their folders is not as it was written, a sentence each.
+    `damage` lists the files in their folders that are not as they were written, a sentence each.
     """
 
     baseline: str

@@ -69,11 +69,11 @@ def import_notes(run: Path, sources: Sequence[Path]) -> int:
     """Add the notes of files or of other copies of the run, and return how many are new.
 
     Raises:
-        InputError: One is missing or empty, has a line that is no note, or is of another run.
-        RunFolderError: A folder is no run, or a damaged one.
+        InputError: One is missing or empty, has a line that is not a note, or is of another run.
+        RunFolderError: A folder is not a run, or a damaged one.
     """
     read: list[Lines[Note]] = []
-    read_runs([run, *(each for each in sources if each.is_dir())])  # refuses what is no run
+    read_runs([run, *(each for each in sources if each.is_dir())])  # refuses other folders
     for source in sources:
         if not source.exists():
             raise InputError(

@@ -40,7 +40,7 @@ def report_of(
     """Compute everything that a report of runs contains.
 
     Args:
-        runs: What `read_runs` gave.
+        runs: The runs, from `read_runs`.
         out: The folder the report will be in; paths to evidence are relative to it.
         title: By default made from the benchmark and the runs.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
@@ -124,7 +124,7 @@ def _run_report(
             for each in scored
         ),
     )
-    # What is computed from the run as comparisons see it.
+    # Computed from the run in the form that comparisons read.
     return report.model_copy(
         update={"noise": noise_of_run(side, strict=strict), "cost": cost_of_run(report, side)}
     )
@@ -140,7 +140,7 @@ def _state(run: Source) -> RunState:
 
 
 def _slice_efforts(run: Source, rows: Iterable[TrialRow]) -> tuple[SliceEffort, ...]:
-    """Describe what the trials of every value of every group used."""
+    """Describe the resources that the trials of every value of every group used."""
     slices = {
         task.task_id: [(g, v) for g, values in task.groups.items() for v in dict.fromkeys(values)]
         for task in run.tasks

@@ -89,7 +89,7 @@ def write_report(
 ) -> list[Path]:
     """Write a report in each of `formats` and return the files, the page first.
 
-    Evidence of more than `evidence_limit` packed characters goes to files beside the page, which
+    Evidence of more than `evidence_limit` packed characters goes to files next to the page, which
     then need to stay with it.
     """
     from bench_report.formats.csv_parquet import write_csv, write_parquet
@@ -145,7 +145,7 @@ def _write_page(
     evidence = collect_evidence(runs, out, pictures=pictures, limit=evidence_limit)
     written = [_write(out / _NAMES["html"], render_page(report, evidence))]
     folder = out / "evidence"
-    # An earlier report may have had more side files, which would remain beside the page.
+    # An earlier report may have had more side files, which would remain next to the page.
     for old in folder.glob("[0-9]*.js"):
         old.unlink()
     if evidence.side_files:

@@ -23,7 +23,7 @@ class _DocumentReporter:
 
     name: str
     mix = False
-    """Whether it is for runs that differ in what made them."""
+    """Whether it is for runs made under different conditions."""
 
     def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
         """Write the document into `out` and return the files."""
@@ -36,7 +36,7 @@ class BaselineReporter(_DocumentReporter):
     """Two harnesses on the same Windows Agent Arena tasks, and whether their rates match."""
 
     name = "waa-baseline"
-    mix = True  # another harness, evaluator or world is what it compares with
+    mix = True  # it compares with another harness, evaluator or world
 
 
 class ComparisonReporter(_DocumentReporter):

@@ -13,18 +13,19 @@ from bench_core.studies import DeclaredComparison, ReusedArm
 from bench_report.model import Difference, Report
 
 Verdict = Literal["better", "worse", "no_such_drop", "undecided", "not_run"]
-"""What a declared comparison shows; `no_such_drop`: neither, but the drop that matters is ruled out."""
+"""The result of a declared comparison; `no_such_drop`: neither, but the drop that matters is ruled out."""
 
 
 class Declaration(Record):
-    """What is known of what a study declared before its first trial.
+    """The known facts about a study's declaration before its first trial.
 
     Attributes:
         sealed: Whether it was sealed before the first trial.
         sha256: The digest of the sealed file `study.yaml`.
         declared: When it was sealed.
-        anonymised: Whether names were taken out of that file since, so that the one beside the runs has another.
-        problems: What does not fit the seal and is told by no change, a sentence each.
+        anonymised: Whether names were taken out of that file since, so that the one with the runs
+            has another.
+        problems: Deviations from the seal that no change explains, a sentence each.
         notes: The file's own notes.
     """
 
@@ -37,7 +38,7 @@ class Declaration(Record):
 
 
 class StudyChange(Record):
-    """What was changed or added after the seal, in words."""
+    """A change or addition after the seal, in words."""
 
     time: datetime | None = None
     text: str
@@ -46,8 +47,9 @@ class StudyChange(Record):
 class StudyPair(Record):
     """An arm against the baseline on one benchmark, as declared.
 
-    Where the pair was to be looked at before its end, `looks` has what each look found, and the joint interval of
-    `difference` is the repeated one of the last, which is valid at whatever look a study stops.
+    If the pair was to be looked at before its end, `looks` has the finding of each look, and the
+    joint interval of `difference` is the repeated one of the last, which is valid at any look at
+    which a study stops.
     """
 
     benchmark: str
@@ -57,7 +59,7 @@ class StudyPair(Record):
 
 
 class DeclaredResult(Record):
-    """A declared comparison, and what its pairs show; `together` is the number of pairs that share its error."""
+    """A declared comparison, and its pairs' results; `together` is the number of pairs that share its error."""
 
     comparison: DeclaredComparison
     together: PositiveInt
@@ -68,8 +70,8 @@ class BenchmarkPart(Record):
     """A benchmark with all its arms.
 
     Attributes:
-        name: What the study calls it.
-        folder: Where its own report is, with every trial; relative to the study's.
+        name: Its name in the study.
+        folder: Folder of its own report, with every trial; relative to the study's.
         added: Arms that ran and that the declaration does not name.
         missing: Arms that it names and that did not run here.
         report: The report without trials and tasks.

@@ -1,4 +1,4 @@
-"""The report of a study: its declared comparisons first, then all arms by benchmark, then what was not declared."""
+"""The report of a study: its declared comparisons first, then all arms by benchmark, then the undeclared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bench_report.study_model import (
 
 
 class _AnyVariable(dict[str, str]):
-    """Variables of a file that was read elsewhere: what they fill in declares nothing, and is not needed here."""
+    """Variables of a file that was read elsewhere: they fill in nothing that is declared or needed here."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -172,7 +172,7 @@ def _named(arm: str, folder: Path) -> Source:
 
 
 def _slim(report: Report) -> Report:
-    """Return a report without trials and tasks, which the benchmark's own has, and without what made it."""
+    """Return a report without trials and tasks, which the benchmark's own has, and without comparisons."""
     runs = tuple(each.model_copy(update={"trials": ()}) for each in report.runs)
     return report.model_copy(
         update={"runs": runs, "tasks": (), "comparison": None, "ranking": None}
@@ -218,7 +218,7 @@ def _declared(
 def _with_drift(
     found: Difference, benchmark: str, reused: Mapping[RunName, ReusedArm]
 ) -> Difference:
-    """Return a difference with a warning where one of its arms was not run in turns with the other."""
+    """Return a difference with a warning if one of its arms was not run in turns with the other."""
     arms = [reused.get(RunName(benchmark, each)) for each in (found.run, found.baseline)]
     told = "; ".join(each.warning for each in arms if each is not None)
     return found.model_copy(update={"timing": told}) if told else found
@@ -238,7 +238,7 @@ def _verdict(found: Difference, drop: float | None) -> Verdict:
 
 
 def _with_looks(found: Difference, looks: Sequence[Look]) -> Difference:
-    """Return a difference as its last look found it: intervals of a fixed size do not hold where a study may stop."""
+    """Return a difference with its last look's interval: those of a fixed size do not hold if a study may stop early."""
     last = looks[-1] if looks else None
     intervals = ("low", "high", "joint_low", "joint_high")
     fields = dict.fromkeys(

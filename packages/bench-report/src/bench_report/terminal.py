@@ -30,7 +30,7 @@ _VERDICTS = {
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return a line for each run's headline, for what checkers may have passed wrongly, and for what is critical."""
+    """Return a line for each run's headline, then the critical caveats and those about checkers."""
     lines = [
         f"{plain_text(run.label)}: {numbers.rate_words(run.summary.success)}" for run in report.runs
     ]
@@ -118,7 +118,7 @@ def _damage_lines(damage: Sequence[str]) -> Iterator[str]:
 
 
 def gate_lines(result: GateResult) -> Iterator[str]:
-    """Yield the verdict first, then what it is based on."""
+    """Yield the verdict first, then its basis."""
     yield f"{_VERDICTS[result.verdict]}: {plain_text(result.reason)}"
     yield from _damage_lines(result.damage)
     yield ""

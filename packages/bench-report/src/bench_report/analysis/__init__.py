@@ -1,1 +1,1 @@
-"""What a report concludes from its runs: caveats, methods, how trials were evaluated, variants of the rate."""
+"""A report's conclusions from its runs: caveats, methods, evaluation of trials, variants of the rate."""

@@ -1,4 +1,4 @@
-"""What a reader must know before quoting a number, each derived from the data."""
+"""The caveats a reader must know before quoting a number, each derived from the data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench_report.text.untrusted import clip
 FEW_TASKS = 30
 """Below this many tasks an interval is wide whatever the method."""
 LARGE_EXCLUSION = 0.05
-"""Above this share of unscored trials, what is left out may change the result."""
+"""Above this share of unscored trials, their exclusion may change the result."""
 
 FEW_ENDED = 3
 """From so many scored trials on their ways to end say something of the run."""
@@ -109,7 +109,7 @@ def _programs(run: RunReport) -> Iterator[Caveat]:
 
 
 def _task_not_received(run: RunReport) -> Iterator[Caveat]:
-    """Say what it is likely to mean where most trials end before any act or in no form of an answer."""
+    """Give the likely reason if most trials end before any act or with a malformed answer."""
     scored = [row for row in run.trials if row.score is not None]
     if len(scored) < FEW_ENDED or run.info.agent == "do-nothing":
         return

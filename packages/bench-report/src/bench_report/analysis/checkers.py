@@ -1,4 +1,4 @@
-"""Which solved trials their tasks' own checkers may have passed wrongly, beside the score and never in it."""
+"""Solved trials that their tasks' own checkers may have passed wrongly, told apart from the score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED = 10
 
 
 def checkers_of(run: Source, *, level: float = 0.95) -> CheckerDoubts | None:
-    """Return what is to be said of the solved trials; None where no audit and no trial says anything."""
+    """Return the doubts about the solved trials; None if neither an audit nor a trial has any."""
     accepts = {task.task_id: task.accepts for task in run.tasks}
     solved = [each for each in run.results if each.success]
     found = [(each, _doubted(each, accepts.get(each.task_id))) for each in solved]

@@ -1,7 +1,7 @@
 """How trials were evaluated: by which method, how surely, and the decisions of query and judge apart.
 
-Each check of a result states what decided it (`decided_by`). `details` contain `ground_truth`, where a person or a
-known answer decides what is true; what people noted in the run folder comes before it.
+Each check of a result states what decided it (`decided_by`). `details` contain `ground_truth` if a
+person or a known answer decides the truth; people's notes in the run folder override it.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def read_rate(run: Source, outcomes: Iterable[tuple[str, bool | None]], level: f
 
 
 def noted_outcomes(run: Source) -> tuple[dict[TrialKey, bool], int]:
-    """Return what people found trials to be, and on how many of them they do not agree: these are left out."""
+    """Return people's labels of outcomes, and the number of trials left out as people disagree on them."""
     current = {each.key: each for each in run.results} if run.notes else {}
     found: dict[TrialKey, set[bool]] = {}
     for note in run.notes:
@@ -218,7 +218,7 @@ def _decisions_of(result: TrialResult, noted: Mapping[TrialKey, bool]) -> _Decis
 
 
 def _kind_of(judged: Sequence[Check], outcome: str | None) -> VerdictKind | None:
-    """Return what a judge's outcome rests on: a pass on its weakest check, a fail on its strongest failed one."""
+    """Return the basis of a judge's outcome: a pass's weakest check, or a fail's strongest failed one."""
     if outcome not in _OUTCOMES:
         return None if outcome is None or all(each.kind is None for each in judged) else "unknown"
     passed = _OUTCOMES[outcome]
@@ -227,7 +227,7 @@ def _kind_of(judged: Sequence[Check], outcome: str | None) -> VerdictKind | None
 
 
 def _by_kind(read: Sequence[_Decisions]) -> tuple[JudgedKind, ...]:
-    """Count what a judge decided by what it rests on, and its errors where the truth is known."""
+    """Count a judge's decisions by their basis, and its errors on trials whose truth is known."""
     seen = Counter((e.kind, e.judge, e.truth) for e in read if e.kind and e.outcome != "error")
 
     def count(
@@ -252,7 +252,7 @@ def _by_kind(read: Sequence[_Decisions]) -> tuple[JudgedKind, ...]:
 
 
 def _all_passed(passed: Sequence[bool | None]) -> bool | None:
-    """Return whether all passed; `None` without any, or where an unknown one decides."""
+    """Return whether all passed; `None` without any, or if an unknown one decides."""
     if False in passed:
         return False
     return None if not passed or None in passed else True
@@ -261,7 +261,7 @@ def _all_passed(passed: Sequence[bool | None]) -> bool | None:
 def _against_truth(
     read: Sequence[_Decisions], level: float, correction: Callable[..., CorrectedRate]
 ) -> dict[str, object]:
-    """Measure query, judge and what was reported on the trials whose truth is known."""
+    """Measure query, judge and reported outcome on the trials whose truth is known."""
     known = [each for each in read if each.truth is not None]
     if not known:
         reason = "no trial's truth is known, so the evaluation's own errors cannot be measured"

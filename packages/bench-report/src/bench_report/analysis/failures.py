@@ -1,4 +1,4 @@
-"""Failures sorted by what they have in common, and what changed against the baseline."""
+"""Failures grouped by common features, and the changes from the baseline."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _change(
 
 
 def _contrast(now: Sequence[TrialRow], before: Sequence[TrialRow]) -> tuple[TrialRow, TrialRow]:
-    """Return a trial of each side that ended differently: a failure beside a success."""
+    """Return a trial of each side that ended differently: a failure and a success."""
     for success in (False, True):
         new = [row for row in now if row.success is success]
         old = [row for row in before if row.success is not success]

@@ -1,4 +1,4 @@
-"""What is known of attempts to score without doing the task, beside the score and never in it."""
+"""Known attempts to score without doing the task, reported apart from the score."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def integrity_of(run: Source, *, level: float = 0.95) -> IntegritySummary | None
 
 
 def read_integrity(folder: Path) -> IntegritySummary | None:
-    """Return what `integrity_of` does of the run folder `folder`.
+    """Return `integrity_of` of the run folder `folder`.
 
     Raises:
         RunFolderError: It is missing or damaged.
@@ -76,7 +76,7 @@ def integrity_counts(found: IntegritySummary | None) -> list[tuple[str, int]]:
 
 
 def reasons(trial: FlaggedTrial) -> str:
-    """Return what was found of a trial, in words: `local page, blocked, 3 times: file:///etc/passwd`."""
+    """Return a trial's findings in words: `local page, blocked, 3 times: file:///etc/passwd`."""
     return "; ".join(
         f"{str(each.code).replace('_', ' ')}, {_OUTCOMES[each.outcome]}"
         + (f", {each.count:,} times" if each.count > 1 else "")

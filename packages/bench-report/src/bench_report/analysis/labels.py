@@ -1,4 +1,4 @@
-"""What people noted on trials: how often each label was given, and how far they agree."""
+"""People's notes on trials: how often each label was given, and how far they agree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def labels_of(runs: Iterable[Source]) -> list[str]:
 
 
 def notes_of(run: Source, labels: Sequence[str], *, level: float = 0.95) -> RunNotes | None:
-    """Return what people noted on a run, each of `labels` counted; `None` without a note."""
+    """Return people's notes on a run, each of `labels` counted; `None` without a note."""
     if not run.note_lines.records and not run.note_lines.bad:
         return None
     results = {each.key: each for each in run.results}

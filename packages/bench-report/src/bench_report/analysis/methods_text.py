@@ -1,4 +1,4 @@
-"""A methods paragraph written from what was really done, fit to be quoted."""
+"""A methods paragraph written from the run's own records, fit to be quoted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COHEN = "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educa
 
 
 def methods_paragraphs(report: Report) -> tuple[str, ...]:
-    """Return paragraphs about sampling, scoring, intervals and what was left out."""
+    """Return paragraphs about sampling, scoring, intervals and exclusions."""
     paragraphs = [" ".join(_run(run)) for run in report.runs]
     paragraphs += [" ".join(_intervals(report))]
     return tuple(each for each in paragraphs if each)
@@ -48,7 +48,7 @@ def references(report: Report) -> tuple[str, ...]:
     found |= {_MOGSTAD} if report.ranking else set()
     found |= {_HOLM} if report.ranking and report.ranking.dominance else set()
     found |= {_SEARLE} if any(run.noise for run in report.runs) else set()
-    # Every interval and test names its method, so that only what was used is cited.
+    # Every interval and test names its method, so that only methods in use are cited.
     rates = [run.summary.success.new_tasks for run in report.runs]
     if any(rate and "add-two" in rate.method for rate in rates):
         found.add(_AGRESTI)
@@ -69,7 +69,7 @@ def references(report: Report) -> tuple[str, ...]:
 
 
 def _run(run: RunReport) -> Iterator[str]:
-    """Describe what ran and how it was scored."""
+    """Describe the run and its scoring."""
     info, coverage = run.info, run.summary.coverage
     model = f" with the model {inline(info.model, 100)}" if info.model else ""
     version = f" {info.benchmark_version}" if info.benchmark_version else ""

@@ -7,7 +7,7 @@ from bench_report.run_data.sources import Source
 
 
 def when_passed(run: Source) -> WhenPassed | None:
-    """Return which trials had a state that passes, and what followed it; None where nothing is known."""
+    """Return the trials that had a state that passes, and the steps after it; None if nothing is known."""
     known = [each for each in run.step_scores.values() if any(p is not None for p in each.passed)]
     if not known:
         return None

@@ -1,1 +1,1 @@
-"""Runs against each other: what may be compared, paired differences, the regression gate, ranks, designs."""
+"""Runs against each other: comparability, paired differences, the regression gate, ranks, designs."""

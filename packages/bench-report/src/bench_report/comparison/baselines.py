@@ -1,7 +1,7 @@
 """Runs as comparisons see them: from run folders, or from baseline files that stand in for them.
 
-A baseline file keeps what a later comparison needs (configuration, tasks, scores, effort) in a few
-kilobytes, fit to be committed beside the agent it belongs to.
+A baseline file keeps the data for a later comparison (configuration, tasks, scores, effort) in a
+few kilobytes, fit to be committed with the agent it belongs to.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bench_report.run_data.sources import Source, read_runs, told_apart
 
 
 class Baseline(StoredRun):
-    """`baseline.json`: one run, reduced to what later runs are compared with.
+    """`baseline.json`: one run, reduced to the data that later comparisons need.
 
     Attributes:
-        generator: What wrote it.
+        generator: The program that wrote it.
         evaluators: Versions of the evaluators that scored it, by name.
-        effort: What its trials used.
-        damage: What in its folder was not as it had been written, a sentence each.
+        effort: Resources that its trials used.
+        damage: Differences between its folder and the files as written, a sentence each.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -52,7 +52,7 @@ class ComparedRun(NamedTuple):
 
     @property
     def templates(self) -> dict[str, str]:
-        """Task id to template, where it has one."""
+        """Task id to template, for tasks that have one."""
         return {key: task.template for key, task in self.tasks.items() if task.template}
 
     @property
@@ -94,7 +94,7 @@ def side_of(run: Source) -> ComparedRun:
 
 
 def baseline_of(run: Source) -> Baseline:
-    """Return what later comparisons need of a run."""
+    """Return the data of a run that later comparisons need."""
     side = side_of(run)
     return Baseline(
         label=side.label,
@@ -109,7 +109,7 @@ def baseline_of(run: Source) -> Baseline:
 
 
 def damage_of(sides: Sequence[ComparedRun]) -> tuple[str, ...]:
-    """Return what in the folders of runs is not as it was written, a sentence each that names the run."""
+    """Return the damage in the folders of runs, a sentence each that names the run."""
     return tuple(f"{side.label}: {each}" for side in sides for each in side.damage)
 
 
@@ -117,7 +117,7 @@ def read_sides(paths: Sequence[Path]) -> list[ComparedRun]:
     """Read run folders and baseline files, labels made unique.
 
     Raises:
-        InputError: A file is no baseline, or the same is given twice.
+        InputError: A file is not a baseline, or the same is given twice.
         RunFolderError: A folder is missing or damaged.
     """
     folders = [path for path in paths if not path.is_file()]
@@ -133,7 +133,7 @@ def read_side(path: Path) -> ComparedRun:
     """Read one run folder or baseline file.
 
     Raises:
-        InputError: The file is no baseline.
+        InputError: The file is not a baseline.
         RunFolderError: The folder is missing or damaged.
     """
     if not path.is_file():

@@ -29,7 +29,7 @@ class IncomparableRunsError(InputError):
 
 
 def mismatches(runs: Sequence[ComparedRun]) -> tuple[Mismatch, ...]:
-    """Return what the runs differ in; what a run does not state cannot differ."""
+    """Return the aspects in which runs differ; an aspect that a run does not state cannot differ."""
     aspects = {
         aspect: {run.label: read(run.info) for run in runs} for aspect, read in COMPARABLE.items()
     }
@@ -93,7 +93,7 @@ def check_comparable(runs: Sequence[ComparedRun], *, mix: bool) -> tuple[Mismatc
     Runs with different tasks of one task set can be compared on those they share.
 
     Args:
-        runs: What is to be compared.
+        runs: The runs to compare.
         mix: Allow runs that differ.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Designs of comparisons: what a benchmark of some size can show, or what it takes."""
+"""Designs of comparisons: the difference that a size can show, or the size that a difference takes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def designs(
 
     Args:
         tasks: Tasks there are; absent: as many as `difference` needs, or without that the pilot's.
-        trials: Trials per task; by default 1, 3, 5 and 10, or those of the pilot where its tasks are planned.
+        trials: Trials per task; by default 1, 3, 5 and 10, or those of the pilot if its tasks are planned.
         difference: Difference to be found, as a fraction.
         design: Whether both agents do the same tasks.
         rate: Expected success rate.
         pilot: A run folder or baseline file to take rate and variability from.
-        templates: Templates the tasks are made from (`tasks` of them); the pilot's where absent.
+        templates: Templates the tasks are made from (`tasks` of them); by default the pilot's.
         power: Chance with which the difference shall be found, from 0.5 up.
         level: Nominal confidence.
 

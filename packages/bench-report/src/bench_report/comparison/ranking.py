@@ -43,7 +43,7 @@ def ranking_of(
 
 
 def cost_of_run(run: RunReport, side: ComparedRun) -> CostInterval | None:
-    """Return what a scored trial of a run costs, with an interval; `None` where no cost is known."""
+    """Return the mean cost of a run's scored trials, with an interval; `None` if no cost is known."""
     costs = _costs(run)
     if not costs:
         return None

@@ -46,14 +46,14 @@ def gate(
         tolerance: Smallest drop of the success rate that matters, as a fraction.
         alpha: Chance of a false alarm, over all slices together.
         estimand: Whether `fine` shall hold for these tasks or for new ones of this kind.
-        looks: Decide by the looks the run has stored, as it must where it may have stopped early.
+        looks: Decide by the looks the run has stored, required if it may have stopped early.
         groups: Test every slice of these groups as well.
         count_errors_as_failures: Let trials without a score enter as failures.
         mix: Compare runs that cannot be compared.
         even_damaged: Compare runs that are not as they were written; the result says so.
 
     Raises:
-        IncomparableRunsError: The runs differ in what decides a score, and `mix` is off.
+        IncomparableRunsError: The runs differ in a setting that affects scores, and `mix` is off.
         DamagedRunError: A run is not as it was written, and `even_damaged` is off.
         NotEstimableError: No task has scores in both.
         InputError: A group that no task has; a run with looks without `looks`, or the other way round.

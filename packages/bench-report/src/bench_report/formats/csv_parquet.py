@@ -14,7 +14,8 @@ from bench_core.terminal import plain_text
 from bench_report.formats.tables import tables_of
 from bench_report.model import Report
 
-# What OWASP lists for CSV injection: the signs of a formula, and what spreadsheets skip before one.
+# OWASP's list for CSV injection: the signs of a formula, and characters that spreadsheets skip
+# before one.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

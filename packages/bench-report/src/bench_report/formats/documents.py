@@ -151,7 +151,7 @@ def _match_steps(one: float | None, other: float | None) -> str:
 
 
 def comparison_json(report: Report) -> str:
-    """Return the comparison as JSON: the fields of its Markdown, with intervals and what was left out."""
+    """Return the comparison as JSON: the fields of its Markdown, with intervals and exclusions."""
     trials = sum(len(run.trials) for run in report.runs)
     known = sum(run.audit.known for run in report.runs if run.audit)
     document = {

@@ -38,7 +38,7 @@ class Figure(NamedTuple):
 
 
 def figures_of(report: Report) -> Iterator[Figure]:
-    """Yield the figures of a report: rates; with several runs differences; cost, steps and slices where known."""
+    """Yield the figures of a report: rates; with several runs differences; cost, steps and slices if known."""
     yield Figure("rates", _rates(report))
     if report.comparison and any(each.value is not None for each in report.comparison.differences):
         yield Figure("differences", _differences(report))
@@ -233,7 +233,7 @@ def _with_legend(
     top: float = _PLOT + 36,
     width: float = _WIDTH,
 ) -> str:
-    """Put the names of what is drawn below it, with their line where they have one."""
+    """Put a legend below the drawing: each name, with its line if it has one."""
     shown = []
     for place, (name, line) in enumerate(names):
         y = top + 18 * place

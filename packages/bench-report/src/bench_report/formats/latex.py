@@ -115,7 +115,7 @@ def table(
 
 
 def headline(report: Report, label: str = "success", of: str = "") -> Iterator[str]:
-    """Yield the table of success rates; `label` is its own in the document, `of` says in its caption of what."""
+    """Yield the table of success rates; `label` is unique in the document, `of` is its caption's subject."""
     strict = "Strict success" if report.count_errors_as_failures else "Success"
     found = phrases.headline_interval(report)
     how = (
@@ -247,7 +247,7 @@ def _slices(report: Report) -> Iterator[str]:
     for group in phrases.slice_groups(report):
         rows = [
             row[:7] for row in phrases.slice_rows(report, group)
-        ]  # without what the trials used
+        ]  # without the columns of effort
         head = (
             group.replace("_", " ").capitalize(),
             "Run",
@@ -294,7 +294,7 @@ def _checks(report: Report) -> Iterator[str]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """Yield what people noted: counts of labels, how far people agree, and runs against each other."""
+    """Yield people's notes: counts of labels, how far people agree, and runs against each other."""
     noted = [run for run in report.runs if run.notes]
     words = " ".join(
         f"{run.label}: {' '.join(note_phrases.note_sentences(run.notes))}"

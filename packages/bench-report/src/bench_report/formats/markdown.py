@@ -35,21 +35,21 @@ def render_markdown(report: Report) -> str:
 
 
 def banner(report: Report) -> Iterator[str]:
-    """Yield what a reader must know first, with the runs that it is about."""
+    """Yield the critical caveats, with the runs that they are about."""
     for caveat, runs in grouped(report.caveats):
         if caveat.severity == "critical":
             yield f"> **Note{_concerned(report, runs)}:** {escaped(caveat.text, 2000)}"
 
 
 def _concerned(report: Report, runs: Sequence[str]) -> str:
-    """Name the runs a caveat is about where there are several."""
+    """Name the runs a caveat is about if there are several."""
     if len(report.runs) == 1 or not runs:
         return ""
     return f" ({', '.join(map(escaped, runs))})"
 
 
 def headline(report: Report) -> Iterator[str]:
-    """Yield heading and table of success rates, and what the intervals are."""
+    """Yield heading and table of success rates, and the meaning of the intervals."""
     strict = report.count_errors_as_failures
     yield f"## {'Strict success rate' if strict else 'Success rate'}"
     yield _table(

@@ -1,4 +1,4 @@
-"""What people noted on trials, in the Markdown report."""
+"""People's notes on trials, in the Markdown report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NOTES = 200
 
 
 def notes(report: Report) -> Iterator[str]:
-    """Yield what people noted, how often each label was given and how far they agree."""
+    """Yield people's notes, how often each label was given and how far they agree."""
     for run in report.runs:
         if run.notes is None:
             continue

@@ -1,4 +1,4 @@
-"""The parts of the Markdown report about how trials ended, what they failed, and how that was decided."""
+"""The parts of the Markdown report about trials' ends, failed checks, and methods of evaluation."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _counted(
 
 
 def integrity(report: Report) -> Iterator[str]:
-    """Yield what is known of attempts to score without doing the task."""
+    """Yield the known attempts to score without doing the task."""
     found = [(run, run.integrity) for run in report.runs if run.integrity is not None]
     if not found:
         return

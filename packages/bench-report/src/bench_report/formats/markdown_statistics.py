@@ -12,7 +12,7 @@ from bench_report.text.untrusted import markdown_table
 
 
 def looks(report: Report) -> Iterator[str]:
-    """Yield what looks found, of runs that may stop early."""
+    """Yield the findings of looks, of runs that may stop early."""
     for run in report.runs:
         if run.looks:
             yield f"### Looks of {escaped(run.label)}"

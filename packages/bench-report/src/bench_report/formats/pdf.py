@@ -24,7 +24,7 @@ def print_figures(figures: Sequence[Figure]) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the PDF document of each figure.
 
     Raises:
-        BrowserError: There is no Chromium on this machine, or it does not print.
+        BrowserError: Chromium is missing, or it does not print.
     """
     chromium = find_chromium()
     with tempfile.TemporaryDirectory(prefix="proctor-", ignore_cleanup_errors=True) as place:

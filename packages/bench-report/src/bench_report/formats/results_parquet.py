@@ -94,14 +94,14 @@ def write_results(
     Results are read and written one after another, so that the memory does not depend on how many there are.
 
     Args:
-        runs: What `read_runs` gave.
+        runs: The runs, from `read_runs`.
         out: The file.
-        at_once: So many rows are Python's objects at once.
-        group: So many times these are a row group: what readers read at once, and skip by.
+        at_once: Number of rows that are Python objects at once.
+        group: Number of such batches in a row group, the unit that readers load or skip.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
-        RunFolderError: A line is a result no more.
+        RunFolderError: A line has ceased to be a result.
     """
     try:
         import pyarrow as pa

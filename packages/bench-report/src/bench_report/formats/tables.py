@@ -1,7 +1,7 @@
 """The report as flat tables, one figure a row or one trial a row: the contents of CSV and Parquet.
 
 Column names and units are those of `report.json`: rates are fractions of one, money is US dollars, times
-are seconds, and what is not known is empty.
+are seconds, and unknown values are empty.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _AGREEMENT = {
 
 
 def tables_of(report: Report) -> list[Table]:
-    """Return the tables of a report, from its rates to what people noted."""
+    """Return the tables of a report, from its rates to people's notes."""
     makers: tuple[tuple[str, Mapping[str, type], Callable[[Report], Iterator[Row]]], ...] = (
         ("rates", _RATES, _rates),
         ("differences", _DIFFERENCES, _differences),
@@ -237,7 +237,7 @@ def _effort(report: Report) -> Iterator[Row]:
                     "quantity": quantity,
                 } | spread
         if run.cost:
-            # In the mean over tasks, of scored trials: what its interval for new tasks is about.
+            # In the mean over tasks, of scored trials: the quantity of its interval for new tasks.
             row: Row = {
                 "run": run.label,
                 "part": "all",

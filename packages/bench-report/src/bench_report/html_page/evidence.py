@@ -1,4 +1,4 @@
-"""What a trial left behind, as far as a reader wants to see it: checks, steps, files."""
+"""The evidence that a trial left, as far as a reader wants to see it: checks, steps, files."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def evidence_of(
 
     Args:
         result: The trial.
-        folder: Where its artifacts are; `None` where the run wrote none.
-        reader: Reads what the agent did, step by step.
-        passed: Of steps by number, whether the state after them passes.
+        folder: Folder of its artifacts; `None` if the run wrote none.
+        reader: Reads the agent's steps.
+        passed: Step number to whether the state after it passes.
     """
     found: dict[str, Any] = {}
     if result.checks:
@@ -65,7 +65,7 @@ def evidence_of(
             for a in result.attempts
         ]
     if result.details:
-        # On one line where that is short; nearly every trial has some, so quickly.
+        # On one line if short; fast, as nearly every trial has some.
         text = to_json(result.details).decode()
         is_flat = len(text) <= _FLAT and text.isascii() and text.isprintable()
         found["details"] = (

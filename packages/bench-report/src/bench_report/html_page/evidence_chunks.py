@@ -43,7 +43,7 @@ class Image(NamedTuple):
 
 @dataclass
 class PackedEvidence:
-    """All evidence of a report: the row each chunk starts at, and the chunks inside and beside the page."""
+    """All evidence of a report: the first row of each chunk, and the chunks in the page and in side files."""
 
     starts: list[int] = field(default_factory=list)
     inline: list[Chunk] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Pictures:
         return list(self._images.values())
 
     def source(self, file: Path, href: str) -> str:
-        """Return what the page loads for `file`: its link, or the name of an embedded picture."""
+        """Return the source by which the page loads `file`: its link, or the name of an embedded picture."""
         if self._mode == "none":
             return ""
         if self._mode == "link":
@@ -96,7 +96,7 @@ def collect_evidence(
         runs: The runs, in the order of the report.
         out: The folder of the page.
         pictures: Decides how pictures are shown.
-        limit: How many packed characters the page may contain; what is beyond goes to side files.
+        limit: How many packed characters the page may contain; the rest goes to side files.
         known: Keeps the evidence that came from object stores for the next page.
     """
     found = PackedEvidence()

@@ -1,4 +1,4 @@
-"""What an agent's model was sent and what it replied, as the page shows it beside each step."""
+"""The requests to an agent's model and its replies, as the page shows them with each step."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _calls(folder: Path) -> Iterator[ModelCall]:
 
 
 def _texts(part: CallPart, who: str, pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield who says what, a result with what it holds."""
+    """Yield speaker and text of a part, and of the parts inside a result."""
     if part.type == "result":
         failed = ", failed" if part.failed else ""
         inner = [text for each in part.content for _, text in _texts(each, who, pictures)]

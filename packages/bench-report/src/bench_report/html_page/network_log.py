@@ -31,7 +31,7 @@ _PARTS_OF_PAGES = (
 
 
 def read_calls(folder: Path) -> list[HarRequest] | str | None:
-    """Return the requests of a trial's HAR file, or what is wrong with it; `None` where there is none."""
+    """Return the requests of a trial's HAR file, or its fault; `None` if there is none."""
     file = next((folder / name for name in _NAMES if os.path.lexists(folder / name)), None)
     if file is None:
         return None
@@ -69,7 +69,7 @@ def summary_of(calls: list[HarRequest] | str | None) -> dict[str, Any] | None:
 
 
 def _entries(file: Path) -> list[Any] | str:
-    """Return the entries, or what is wrong with the file."""
+    """Return the entries, or the fault of the file."""
     try:
         with open_inside(file.parent, file.name) as plain:
             opened = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
@@ -91,7 +91,7 @@ def _entries(file: Path) -> list[Any] | str:
 
 
 class HarRequest:
-    """One request, read leniently: recorders differ in what they leave out."""
+    """One request, read leniently: recorders omit different fields."""
 
     def __init__(self, entry: dict[str, Any]) -> None:
         request, response = (_object(entry.get(name)) for name in ("request", "response"))
@@ -100,7 +100,7 @@ class HarRequest:
         status = response.get("status")
         self.status = status if isinstance(status, int) else 0
         sizes = (response.get("bodySize"), _object(response.get("content")).get("size"))
-        # HAR writes -1 for a size that is not known; content is what came after unpacking
+        # HAR writes -1 for an unknown size; content is the size after unpacking
         self.size = next((size for size in sizes if isinstance(size, int) and size > 0), 0)
         self.sent: float | None = None
         with suppress(TypeError, ValueError, OverflowError, OSError):
@@ -110,12 +110,12 @@ class HarRequest:
 
     @property
     def failed(self) -> bool:
-        """Whether there was no answer, or one with an error status."""
+        """Whether it got no answer, or one with an error status."""
         return self.status == 0 or self.status >= _FAILED
 
     @property
     def weight(self) -> int:
-        """How soon it is left out of a short list: 0 what changes or fails, 1 others, 2 parts of a page."""
+        """How soon it is left out of a short list: 0 for changes and failures, 1 others, 2 parts of a page."""
         if self.failed or self.method not in {"GET", "HEAD", "OPTIONS"}:
             return 0
         path = self.url.partition("?")[0].lower()

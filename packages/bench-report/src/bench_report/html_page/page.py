@@ -91,7 +91,7 @@ def render_page(
 
     Args:
         report: The report.
-        evidence: What its trials left.
+        evidence: The evidence of its trials.
         live: For a page that is served: the state it shows; it then asks for a newer one.
         notes: For a page that notes can be written to: the labels with their keys, and who writes.
     """
@@ -100,7 +100,7 @@ def render_page(
     # One inline script in a scope of its own: browsers load no modules from a page opened from disk.
     scripts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();"
-    # Without tasks and trials, which the table has; where it is long, endless texts are clipped.
+    # Without tasks and trials, which the table has; endless texts are clipped if it is long.
     parts: Any = {"tasks": True, "runs": {"__all__": {"trials": True, "notes": {"notes"}}}}
     summary = report.model_dump_json(exclude=parts)
     if len(summary) > _MOST_PLAIN_JSON:
@@ -147,7 +147,7 @@ def page_styles() -> str:
 
 
 def _with_clipped_texts(value: Any) -> Any:
-    """Return JSON whose texts end where no reader gets to: a goal of 10 MB would make a page of 10 MB."""
+    """Return JSON with endless texts clipped: a goal of 10 MB would make a page of 10 MB."""
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT else clip(value, _LONGEST_TEXT)
     if isinstance(value, dict):
@@ -213,7 +213,7 @@ def page_template(name: str) -> jinja2.Template:
 
 
 def page_policy(css: str, script: str, *, side_files: bool = False, live: bool = False) -> str:
-    """Allow this very script and style, pictures beside the page or inside it, nothing else."""
+    """Allow this very script and style, pictures next to the page or in it, nothing else."""
     beside = "'self' file:"  # opened from disk, a page has no origin that 'self' matches in every browser
     connect = "connect-src 'self'; " if live else ""
     # By digest: a script that got into the page with a run's text would not run.
@@ -262,7 +262,7 @@ def _shares(run: RunReport) -> list[Share]:
 
 
 def _efforts(run: RunReport) -> list[EffortView]:
-    """Return what trials used, with a picture of how it is spread."""
+    """Return the effort of trials, with a picture of its spread."""
     summary, rows = run.summary, run.trials
     tokens = [row.input_tokens + row.output_tokens for row in rows]
     known: tuple[tuple[str, Distribution, Callable[[float | None], str], list[float]], ...] = (

@@ -125,7 +125,7 @@ def _difficulty(outcomes: dict[int, bool | None]) -> tuple[float, list[int]]:
 
 
 def _heat_row(cells: Sequence[bool | str | None]) -> Iterator[tuple[tuple[str, str], float, float]]:
-    """Yield a row's shades (class and opacity) with where each starts and ends, as fractions.
+    """Yield a row's shades (class and opacity) with the start and end of each, as fractions.
 
     Neighbours of one shade are one shape. Of more tasks than a screen can resolve, several share a column,
     which shows the share of them that succeeded.
@@ -150,7 +150,7 @@ def _heat_row(cells: Sequence[bool | str | None]) -> Iterator[tuple[tuple[str, s
 
 
 class CostPoint(NamedTuple):
-    """What a run costs and achieves, with intervals; on the front, none is both cheaper and better."""
+    """A run's cost and success, with intervals; no run is both cheaper and better than one on the front."""
 
     run: int
     label: str
@@ -240,7 +240,7 @@ def _scale(costs: Sequence[float]) -> Callable[[float], float]:
 
 
 def cost_range(costs: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the cost axis: logarithmic where they differ twentyfold, else from zero.
+    """Return the ends of the cost axis: logarithmic if they differ twentyfold, else from zero.
 
     From zero, so that two runs a cent apart do not stand at the two ends of the plot.
     """

@@ -1,4 +1,4 @@
-"""What changed in the apps of a trial, and when, by their own histories in the end state."""
+"""Changes in the apps of a trial, and their times, by their own histories in the end state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = 80
 _PAYLOAD = 400
 _DIFFERENCE = 4_000
 _LATEST_MS = 1e14  # no app's clock is beyond the year 5138
-# What apps note that changes nothing: pages shown, settings of the harness, storage loaded, searches.
+# Entries that change nothing: pages shown, settings of the harness, storage loaded, searches.
 _NO_CHANGE = re.compile(r"(router|config|persist|search)/|@@|submit$|.*/search$")
 
 
@@ -46,7 +46,7 @@ class StateChanges(NamedTuple):
 
 
 def read_changes(folder: Path) -> StateChanges:
-    """Return what the end state of a trial says of its apps, leniently; nothing where it says nothing.
+    """Read leniently a trial's end state for changes of its apps; empty if it has none.
 
     Understood is a JSON object of apps, each with an `actionhistory` of `type`, `payload` and `timestamp` (in
     milliseconds) or an `initialfinaldiff`, as the apps of REAL leave it.

@@ -1,4 +1,4 @@
-"""What an agent did in a step, in words and as places on the screen, whatever vocabulary it has."""
+"""An agent's actions in a step, in words and as places on the screen, for any vocabulary."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _NUMBER = re.compile(r"(?:^|[,(\s])(?:(\w{1,20})\s*=\s*)?(-?\d{1,6}(?:\.\d{1,9})
 
 
 class Mark(NamedTuple):
-    """Where an action went.
+    """The target of an action.
 
     Attributes:
         kind: `click`, `drag`, `scroll`, `type` or `move`.
-        place: x and y of the point; `None` where only the element is known.
-        to: Where a drag ended; for a scroll, how far it went.
+        place: x and y of the point; `None` if only the element is known.
+        to: End of a drag; for a scroll, its extent.
         relative: Whether both are fractions of the picture rather than its pixels.
         element: The id of the element that was named instead of a point.
     """
@@ -58,7 +58,7 @@ class Mark(NamedTuple):
     element: str | None = None
 
     def shown(self, boxes: Mapping[str, Box]) -> dict[str, Any] | None:
-        """Return the mark as the page draws it; `None` where it is unknown where it is."""
+        """Return the mark as the page draws it; `None` if its place is unknown."""
         found: dict[str, Any] = {"kind": self.kind}
         box = boxes.get(self.element) if self.element is not None else None
         if box is not None:
@@ -93,10 +93,10 @@ def marks_of(actions: Sequence[Mapping[str, JsonValue]]) -> list[Mark]:
 def marks_of_step(
     actions: Sequence[Mapping[str, JsonValue]], results: Sequence[str]
 ) -> tuple[list[Mark], int]:
-    """Return where the actions of a step went on the picture before it, and how many went elsewhere.
+    """Return the targets of a step's actions on the picture before it, and the number of other targets.
 
-    After an action that puts another page in front, the picture is not what the next ones went to. What was
-    not carried out went nowhere.
+    After an action that puts another page in front, later actions act on another picture. An action
+    that was not carried out has no target.
     """
     found: list[Mark] = []
     elsewhere, moved = 0, False
@@ -235,7 +235,7 @@ def _distance(given: Mapping[str, JsonValue]) -> tuple[float, float]:
 
 
 def _marks_of_code(code: str) -> Iterator[Mark]:
-    """Find calls that move, click, drag, scroll or type; typing goes where the pointer was last."""
+    """Find calls that move, click, drag, scroll or type; typing goes to the pointer's last place."""
     at: tuple[float, float] | None = None
     relative = False
     for call in _CALL.finditer(code):

@@ -1,4 +1,4 @@
-"""The steps of a trial as the page shows them: what was seen, done and sent, of long trajectories both ends."""
+"""The steps of a trial as the page shows them: observations, actions and requests, both ends if long."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TRIAL_CALLS = 300
 
 
 class _Read(NamedTuple):
-    """The steps at both ends of a trajectory, how many there are, and what is wrong with the file."""
+    """The steps at both ends of a trajectory, their number, and the fault of the file."""
 
     steps: list[Step]
     total: int
@@ -50,7 +50,7 @@ class StepReader:
 
     Args:
         picture: Turns a picture's file and its link into the source the page loads.
-        elements: How many observed elements the page lists in all; what is beyond shows those acted on.
+        elements: How many observed elements the page lists in all; beyond that only those acted on.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class StepReader:
         changes: StateChanges | None = None,
         model_calls: Sequence[ShownCall] = (),
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the steps of a trial, and what a reader must know about those that are not shown."""
+        """Return the steps of a trial, and a note for the reader about those that are not shown."""
         read = _read(folder.path)
         views = _views(folder.path, {each.step for each in read.steps})
         during = _during(_spans(read.steps), calls, changes, model_calls)
@@ -136,7 +136,7 @@ class StepReader:
     def _seen(
         self, view: dict[str, Any]
     ) -> tuple[dict[str, Box], dict[str, str], list[list[str | None]]]:
-        """Return where elements were, what they are called, and the list that is shown of them."""
+        """Return the boxes and names of elements, and the list of them to show."""
         boxes: dict[str, Box] = {}
         names: dict[str, str] = {}
         shown: list[list[str | None]] = []
@@ -264,7 +264,7 @@ def _during(
     left = _TRIAL_CALLS
     for step, start, end in spans:
         sent = [each for each in calls if each.sent is not None and start <= each.sent < end]
-        sent.sort(key=lambda each: each.weight)  # stable: first what changed or failed, then pages
+        sent.sort(key=lambda each: each.weight)  # stable: first changes and failures, then pages
         kept = sorted(sent[: min(_STEP_CALLS, left)], key=lambda each: each.sent or 0.0)
         left -= len(kept)
         changed = [c for c in (changes.changes if changes else ()) if start <= c.at < end]

@@ -19,7 +19,7 @@ TONES = 8
 _TICKS = (0, 25, 50, 75, 100)
 _MAX_BINS = 24
 _SHARE_TOPS = {"pass": 0, "fail": 6, "void": 11}
-"""Where parts of a share bar start: failures are lower than successes, so that colour is not alone."""
+"""Tops of the parts of a share bar: failures are lower than successes, so that colour is not alone."""
 
 
 def position(value: float) -> str:
@@ -28,7 +28,7 @@ def position(value: float) -> str:
 
 
 def tone_class(run: int) -> str:
-    """Return the CSS classes that give a run its colour, and its shape where there are more runs than colours."""
+    """Return the CSS classes that give a run its colour, and its shape if there are more runs than colours."""
     again = run // TONES % 4
     return f"tone-{run % TONES}" + (f" again-{again}" if again else "")
 

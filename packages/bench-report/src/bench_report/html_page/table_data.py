@@ -23,7 +23,7 @@ WORD_LENGTH = 200
 
 
 def as_json(value: object) -> bytes:
-    """Return compact JSON; what JSON cannot express is null."""
+    """Return compact JSON; NaN and infinity become null."""
     return to_json(value, inf_nan_mode="null")  # the browser's JSON.parse refuses NaN
 
 
@@ -45,7 +45,7 @@ def embeddable(document: str) -> str:
 
 
 def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
-    """Return what the page's table is made of.
+    """Return the data of the page's table.
 
     Args:
         report: The report.
@@ -98,7 +98,7 @@ def trial_address(names: Sequence[str], run: int, row: TrialRow | TrialKey | Fla
 def pair_address(
     names: Sequence[str], new: tuple[int, TrialRow], other: tuple[int, TrialRow]
 ) -> str:
-    """Return the address that opens two trials of one task beside each other."""
+    """Return the address that opens two trials of one task next to each other."""
     beside = _named([names[other[0]], other[1].trial])
     return f"{trial_address(names, *new)}&with={beside}"
 
@@ -200,7 +200,7 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
 
 
 def _shortened(column: list[Any]) -> list[Any] | dict[str, Any]:
-    """Write a value once where all rows have it: the page unpacks the rest sooner."""
+    """Write a value once if all rows have it: the page unpacks the rest sooner."""
     if len(column) > 1 and column.count(column[0]) == len(column):
         return {"same": column[0]}
     return column

@@ -79,7 +79,7 @@ def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Jso
 
 
 def _step(number: int, step: Step, folder: str | None) -> _Json:
-    """Write a step; what ATIF has no field for is in `extra`."""
+    """Write a step; values without a field in ATIF go to `extra`."""
     calls = [
         {
             "tool_call_id": f"{step.step}-{n}",
@@ -133,12 +133,14 @@ def _picture(step: Step, folder: str | None) -> _Json | None:
 def import_atif(path: Path, *, benchmark: str = "atif") -> ImportedRun:
     """Read a trajectory file, or every one in a folder.
 
-    A trajectory has no score of its own: it is taken from what our export left in `extra`, from `extra.reward`,
-    or from the `result.json` that Harbor writes beside the agent's folder. Without any, the trial has no score.
+    A trajectory has no score of its own: it is taken from the `extra` of our export, from
+        `extra.reward`, or
+    from the `result.json` that Harbor writes next to the agent's folder. Without any, the trial has
+    no score.
 
     Args:
         path: A `.json` file, or a folder searched with its subfolders.
-        benchmark: Name of the benchmark, where the file does not state it.
+        benchmark: Name of the benchmark, if the file does not state it.
 
     Raises:
         InputError: No trajectory is there, or one cannot be read.

@@ -22,7 +22,7 @@ def export_eval_results(run: Source, out: Path, dataset: str | None) -> Path:
     """Write a run as the file of one entry about `dataset`, a data set's id on the Hub.
 
     Raises:
-        InputError: No trial of the run has a score, the data set is missing, or it is no id.
+        InputError: No trial of the run has a score, or the data set is missing or not an id.
     """
     info = run.info
     if dataset is None or not _DATASET.fullmatch(dataset):

@@ -23,7 +23,7 @@ class ImportedTrial(NamedTuple):
 
 
 class ImportedRun(NamedTuple):
-    """What another tool's files contain; `tasks` and `info` where a run of Proctor was exported to them."""
+    """The contents of another tool's files; `tasks` and `info` if a run of Proctor was exported to them."""
 
     benchmark: str
     version: str | None
@@ -39,7 +39,7 @@ def write_run(found: ImportedRun, out: Path) -> Path:
     """Write a run folder and return it.
 
     Raises:
-        InputError: There is no trial, or two of one name.
+        InputError: Trials are missing, or two have one name.
         RunFolderError: `out` is a run folder already.
     """
     if not found.trials:
@@ -79,7 +79,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file.
 
     Raises:
-        InputError: It cannot be read, is no plain file, is too large or contains something else.
+        InputError: It cannot be read, is not a plain file, is too large or contains something else.
     """
     try:
         found = decode_json(read_inside(path.parent, path.name))

@@ -1,8 +1,10 @@
 """Runs as Inspect's EvalLog (version 2, JSON), to be opened with `inspect view` or read by its API.
 
-A sample's score is whether the trial succeeded, and `accuracy` the report's rate: epochs are reduced to the mean of
-each task first. The score itself is a second scorer where trials have scores between 0 and 1. A trial without a score
-is a sample with an error, which Inspect counts apart; an agent's own error is no error of the sample. What Inspect has no field for is written to `metadata.proctor`, so that our own logs are imported unchanged.
+A sample's score is whether the trial succeeded, and `accuracy` the report's rate: epochs are
+reduced to the mean of each task first. The score itself is a second scorer if trials have scores
+between 0 and 1. A trial without a score is a sample with an error, which Inspect counts apart; an
+agent's own error is not an error of the sample. Data without a field in Inspect go to
+`metadata.proctor`, so that our own logs are imported unchanged.
 """
 
 from __future__ import annotations
@@ -182,7 +184,7 @@ def _score(
         clusters: defaultdict[str, float] = defaultdict(float)
         for task, value in reduced.items():
             clusters[tasks[task].template or task] += value - rate.estimate
-        # of a single cluster nothing is known, where Inspect writes 0
+        # a single cluster shows no variance, but Inspect writes 0 for it
         if (count := len(clusters)) > 1:
             variance = math.fsum(each**2 for each in clusters.values()) * count / (count - 1)
             metrics["stderr"] = {
@@ -254,7 +256,7 @@ def _sample(
 
 
 def _usage(usage: Usage, cost: float | None) -> dict[str, Any]:
-    """Return the usage as Inspect counts it: cached input apart from input, where ours includes it."""
+    """Return the usage as Inspect counts it: cached input apart from input, which in ours includes it."""
     cached = usage.cached_input_tokens + usage.cache_write_tokens
     return {
         "input_tokens": max(0, usage.input_tokens - cached),

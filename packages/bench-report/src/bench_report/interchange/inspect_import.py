@@ -28,7 +28,7 @@ _LIMITS = {
     "operator": Status.CANCELLED,
 }
 _REASONS = {each.value: each for each in Status if not each.scored}
-"""What a scorer that left a sample unscored gave as its reason, where that is one of our own words."""
+"""The reasons of a scorer that left a sample unscored, for those that are a status of ours."""
 _Json = dict[str, Any]
 _MAX_UNPACKED = 1 << 30
 _PIECE = 64 << 10
@@ -44,7 +44,7 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What unpacking raises: `RuntimeError` for a password, or a compression that this Python does not know."""
+"""The errors of unpacking: `RuntimeError` for a password, or a compression that this Python does not know."""
 
 
 def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
@@ -52,10 +52,10 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
 
     Args:
         path: A `.json` log, or an `.eval` archive.
-        scorer: Whose score counts, where there are several.
+        scorer: The scorer whose score counts, if there are several.
 
     Raises:
-        InputError: It is no EvalLog of version 2, or the scorer is not in it.
+        InputError: It is not an EvalLog of version 2, or the scorer is not in it.
     """
     log = _archive(path) if path.suffix == ".eval" else read_json(path)
     if log.get("version") != 2 or not isinstance(log.get("eval"), dict):  # the format's version
@@ -199,7 +199,7 @@ def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | No
 
 
 def _number(value: Any) -> float | None:
-    """Return a score as a number; `None` for what is no single number.
+    """Return a score as a number; `None` for anything but a single number.
 
     Inspect writes NaN for a sample that its scorer left unscored; a 0 would count as the agent's failure.
     """

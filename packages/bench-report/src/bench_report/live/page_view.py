@@ -1,4 +1,4 @@
-"""Runs that are going on as the served page shows them: how far, how long still, what failed, what was spent."""
+"""Runs in progress as the served page shows them: progress, time left, failures, spending."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _RUNNING = 8
 
 
 def shown_progress(found: Snapshot, names: Sequence[str], run: int) -> dict[str, Any]:
-    """Return what the page says of a run, all of it as text.
+    """Return the page's view of a run, all of it as text.
 
     Args:
         found: How far the run is.
         names: The ids of all runs of the page, as its links have them.
-        run: Which of them it is.
+        run: Its place among them.
     """
     left = "unknown before the first trial has ended"
     if found.eta_s is not None:

@@ -1,4 +1,4 @@
-"""A run folder as it is being written: what has ended, what runs now, what is left."""
+"""A run folder while it is written: trials that have ended, that run now, that are left."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InFlight(Record):
 
 
 class LiveBudget(Record):
-    """What the run may spend and has spent, calls of trials that still run included; `None` is no limit."""
+    """Limits and spending of a run, calls of trials that still run included; `None` means unlimited."""
 
     max_cost_usd: float | None = None
     max_tokens: int | None = None
@@ -67,10 +67,9 @@ class Snapshot(Record):
         succeeded: Successes among them.
         rate: Success rate on new tasks, with its interval; `None` until every planned trial has
             ended, because an interval that is read all the time is not valid.
-        look: What the last look found, in a run that may stop early: the interval that is valid before
-            the end.
-        to_look: How many trials must end until the next look; `None` where none is to come.
-        budget: Where the run has one.
+        look: The last look of a run that may stop early, whose interval is valid before the end.
+        to_look: How many trials must end until the next look; `None` if none is to come.
+        budget: The run's budget, if it has one.
         statuses: Ended trials by status.
         failure_modes: Failed trials by failure mode.
         cost_usd: Of trials whose cost is known.
@@ -79,7 +78,8 @@ class Snapshot(Record):
         failures: Those of them that ended last without success, the newest first.
         elapsed_s: Since the last process started.
         eta_s: Until the end at the speed of that process; `None` before it has finished a trial.
-        damage: What is not as it was written, a sentence each; no number above has anything of it.
+        damage: Files that are not as written, a sentence each; nothing of them is in the numbers
+            above.
     """
 
     run_id: str
@@ -160,14 +160,14 @@ class _Tail(Generic[R]):
 
 
 class ProgressReader:
-    """Follows one run folder; each `read` parses only what is new.
+    """Follows one run folder; each `read` parses only new lines.
 
     Args:
         path: The run folder.
         now: Returns the current time.
 
     Raises:
-        RunFolderError: There is no run, or its tasks are missing or damaged.
+        RunFolderError: The run is missing, or its tasks are missing or damaged.
     """
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] | None = None) -> None:
@@ -187,7 +187,7 @@ class ProgressReader:
         self._whole_damage: tuple[str, ...] = ()
 
     def read(self) -> Snapshot:
-        """Read what is new and return how far the run is."""
+        """Read new lines and return how far the run is."""
         results, again = self._result_tail.new()
         if again:
             self._results.clear()
@@ -226,7 +226,7 @@ class ProgressReader:
                 self._in_flight.pop(key, None)
 
     def _note(self, event: Event) -> None:
-        """Keep what looks found, and what may be and was spent."""
+        """Keep the last look, the limits, and the spending."""
         try:
             if event.kind == _LOOK:
                 self._last_look = Look.model_validate(event.data)
@@ -283,7 +283,7 @@ class ProgressReader:
         )
 
     def _damage(self, sessions: int, *, over: bool) -> tuple[str, ...]:
-        """Return what the folder told when it was first read and after a session's end, and what later lines tell."""
+        """Return the damage found by the first reading, by one after a session's end, and in later lines."""
         if self._whole != (sessions, over):
             self._whole = sessions, over
             try:
@@ -385,9 +385,9 @@ _CLOCKS = {"elapsed_s", "eta_s"}
 
 
 def changes(found: Iterable[Snapshot]) -> Iterator[dict[str, Any]]:
-    """Yield the first snapshot as JSON, and then what has changed whenever more than the time has.
+    """Yield the first snapshot as JSON, and then the changed fields whenever more than the time has changed.
 
-    Trials have what tells them apart and how they ended; of `recent` and `failures` those follow that are new.
+    Trials have their keys and ends only; of `recent` and `failures` only new ones follow.
     """
     known: dict[str, Any] = {}
     for each in found:

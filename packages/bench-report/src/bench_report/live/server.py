@@ -114,7 +114,7 @@ class _Site:
                 self._readers[number] = ProgressReader(self.folders[number])
             return self._readers[number].read()
         except (RunFolderError, OSError):
-            return None  # the page itself says what is wrong with the folder
+            return None  # the page itself names the folder's fault
 
     def stored_file(self, path: str) -> bytes | None:
         """Return a file that the page built last links to and that is in an object store."""
@@ -248,7 +248,7 @@ class ReportServer(BoundedServer):
 
     @property
     def url(self) -> str:
-        """Where a browser finds it."""
+        """The address for a browser."""
         own = f"{self.token}/" if self.token else ""
         return f"http://127.0.0.1:{self.server_address[1]}/{own}"
 
@@ -261,7 +261,8 @@ def serve(
     Args:
         folders: Run folders, also ones that are still being written.
         port: 0 for any free one.
-        token: What every path begins with; None answers every program of this machine, and takes no notes.
+        token: First part of every path; None answers every program of this machine, and takes no
+            notes.
         options: `by` (who writes notes, by default the user), `labels` (by key), `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
 
     Raises:

@@ -44,7 +44,7 @@ def headline(found: Snapshot) -> str:
 
 
 def damage_words(found: Snapshot) -> list[str]:
-    """Return what is not as it was written, and who tells more."""
+    """Return the first damage of a run, and the command that tells more."""
     if not found.damage:
         return []
     more = f", and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
@@ -52,13 +52,13 @@ def damage_words(found: Snapshot) -> list[str]:
 
 
 def look_words(found: Look) -> str:
-    """Return what a look found: its interval is valid while the run goes on."""
+    """Return the finding of a look: its interval is valid while the run goes on."""
     ends = numbers.points_interval(found.low, found.high)
     return f"look {found.number} of {found.of}: {found.reason} ({ends})"
 
 
 def budget_words(found: LiveBudget) -> list[str]:
-    """Return what was spent of each limit."""
+    """Return the spending against each limit."""
     spent = (
         (found.max_cost_usd, found.cost_usd, numbers.dollars, ""),
         (found.max_tokens, found.tokens, numbers.short, " tokens"),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from bench_core.files import file_inside
 
 CALLS_FILES = ("conversation.jsonl", "proxied_calls.jsonl")
-"""Where trials keep what their models were sent; where there are several, the first is shown."""
+"""Files in which trials keep their models' requests; the first that exists is shown."""
 IMAGE_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -21,13 +21,13 @@ IMAGE_TYPES = {
 
 
 class TrialFolder(NamedTuple):
-    """Where a trial's artifacts are, for us and for the page.
+    """The folder of a trial's artifacts, for us and for the page.
 
     Attributes:
         path: The folder that we read.
-        href: Where the page has them.
-        linked: What the page has there; None where that is what we read.
-        note: What a reader must know of them.
+        href: The page's link to them.
+        linked: The folder that the link leads to; None if that is `path`.
+        note: A note about them for the reader.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Tasks and trials as the report lists them, and what trials used."""
+"""Tasks and trials as the report lists them, and the resources that trials used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGEST = 16
 # One call for all fields: a report may have a hundred thousand rows.
 _NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed", "left_out", "fault"}
 _SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))
-"""What a row shows of a trial, in the order of its fields."""
+"""The values of a trial that a row shows, in the order of its fields."""
 
 
 def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
@@ -56,7 +56,7 @@ def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
 
 
 def effort_of(rows: Sequence[TrialRow]) -> Effort:
-    """Describe what trials used."""
+    """Describe the resources that trials used."""
     return Effort(
         steps=describe(map(attrgetter("steps"), rows)),
         # no tokens at all: the agent does not report them

@@ -25,7 +25,7 @@ class Source:
     Attributes:
         label: A short name, unique in the report.
         view: The run folder as it was read.
-        address: Where a page finds the run folder, if not by its path.
+        address: The page's link to the run folder, if not its path.
         store_problem: Why the object store that has its trials' files cannot be read.
     """
 
@@ -60,7 +60,7 @@ class Source:
 
     @cached_property
     def note_lines(self) -> Lines[Note]:
-        """What people noted, line by line, and the lines that are no notes."""
+        """People's notes, line by line, and the lines that are not notes."""
         return read_notes(self.view.path)
 
     @cached_property
@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def folders(self) -> list[str | None]:
-        """Where each of `results` left its artifacts, relative to the run; `None` if nowhere."""
+        """The folder of artifacts of each of `results`, relative to the run; `None` if none was left."""
         return [self.trial_folder(each) for each in self.ended]
 
     def trial_folder(self, result: TrialResult | EndedTrial) -> str | None:
@@ -107,7 +107,7 @@ class Source:
 
     @cached_property
     def _order(self) -> list[int]:
-        """Where in `view.latest` each of `results` is."""
+        """The index in `view.latest` of each of `results`."""
         place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
         keys = [
             (place.get(task, -1), trial)
@@ -136,7 +136,7 @@ class _FolderNames(dict[int, frozenset[str]]):
     def __missing__(self, trial: int) -> frozenset[str]:
         folder = self._trials / str(trial)
         names: list[str] = []
-        # What links lead to is no part of the run.
+        # Targets of links are not part of the run.
         if folder.is_dir() and not folder.is_symlink():
             with os.scandir(folder) as entries:
                 names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
@@ -154,9 +154,9 @@ def read_runs(
 
     Args:
         folders: Run folders.
-        addresses: Where a page finds each of them, if not by its path.
-        tell: Log what in them is not as it was written, for forms that have no place for it.
-        statistics: Keep on the way what statistics need, some 150 bytes of each result.
+        addresses: The page's link to each of them, if not its path.
+        tell: Log files in them that are not as written, for forms that have no place for it.
+        statistics: Keep on the way the fields that statistics need, some 150 bytes of each result.
 
     Raises:
         InputError: No folder, or one twice.
@@ -165,7 +165,7 @@ def read_runs(
     """
     if not folders:
         raise InputError("no run folder given: name at least one")
-    # A run beside itself would count as repeated evidence; two paths can lead to one folder.
+    # A run given twice would count as repeated evidence; two paths can lead to one folder.
     twice = [path for path, n in Counter(each.resolve() for each in folders).items() if n > 1]
     if twice:
         raise InputError(f"{twice[0]} is given twice: name each run folder once")
@@ -181,7 +181,7 @@ def read_runs(
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:
-    """Name runs by agent and model, by benchmark where there are several, by model alone where these tell runs apart."""
+    """Name runs by agent and model, by benchmark if there are several, by model alone if these tell runs apart."""
     several = len({view.info.benchmark for view in views}) > 1
     agents, models = ({getattr(v.info, name) for v in views} for name in ("agent", "model"))
     by_model = len(agents) == 1 < len(models) == len(views) and None not in models
@@ -201,7 +201,7 @@ def _labels(views: Sequence[RunView]) -> list[str]:
 def told_apart(
     labels: Sequence[str], infos: Sequence[RunInfo], folders: Sequence[str]
 ) -> list[str]:
-    """Add to labels that occur more than once what these runs differ in, so that each is unique.
+    """Add the differences between runs to labels that occur more than once, so that each is unique.
 
     That is the place of the agent, or else the digest of its program, as agents of one name may be two; then
     the folder, or else a number.

@@ -1,4 +1,4 @@
-"""What a page shows of a trial whose files are in an object store: copies of that, and of nothing more."""
+"""Copies of the files that a page shows of a trial in an object store, and of nothing more."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MOST_PICTURE = 8 << 20
 def stored_trial(
     run: Source, result: TrialResult, base: str, *, pictures: bool
 ) -> Iterator[TrialFolder]:
-    """Provide what a page is made from; a copy of it exists while the block runs.
+    """Provide the files that a page is made from; the copy exists while the block runs.
 
     A store that could not be read is not asked again for the run's other trials.
 
     Args:
         run: The run.
         result: A trial of it with `stored`.
-        base: Where the page has the run folder.
+        base: The page's link to the run folder.
         pictures: Whether the page contains pictures.
     """
 

@@ -1,4 +1,4 @@
-"""Rows of what people noted on trials, alike in every format."""
+"""Rows of people's notes on trials, alike in every format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABEL_DIFFERENCE_COLUMNS = ("Label", "Run", "Difference in points", "95% interva
 
 
 def note_sentences(notes: RunNotes) -> Iterator[str]:
-    """Say how many notes there are, and what the shares of labels are of."""
+    """Say how many notes there are, and to which trials the shares of labels apply."""
     people = ", ".join(f"{by} ({count(number)})" for by, number in notes.people.items())
     yield f"Notes by {people or 'no one'}; {counted(notes.labelled, 'trial has')} a label. They change no score."
     if notes.labelled_failures:
@@ -50,7 +50,7 @@ def note_sentences(notes: RunNotes) -> Iterator[str]:
 
 
 def note_place(note: NoteEntry) -> str:
-    """Write what of a trial a note is about: a check, a step, or nothing for the whole trial."""
+    """Write the subject of a note in its trial: a check, a step, or nothing for the whole trial."""
     return note.check or ("" if note.step is None else f"step {note.step}")
 
 
@@ -62,7 +62,7 @@ def note_line(note: NoteEntry) -> str:
 
 
 def label_rows(run: RunReport) -> list[tuple[str, ...]]:
-    """Write how often each label was given, by `LABEL_COLUMNS`; in slices only where it was."""
+    """Write how often each label was given, by `LABEL_COLUMNS`; in slices only if it was."""
     return [
         (
             each.label,

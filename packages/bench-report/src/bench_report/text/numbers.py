@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 NONE = "\N{EN DASH}"
-"""Stands where there is no figure."""
+"""Stands for a missing figure."""
 _SMALL_P = 0.001
 _MINUTE = 60.0
 _HOUR = 3600.0
@@ -56,12 +56,12 @@ def points(value: float | None) -> str:
 
 
 def points_interval(low: float | None, high: float | None) -> str:
-    """Write the ends of an interval of a difference, or a dash where there is none."""
+    """Write the ends of an interval of a difference, or a dash if there is none."""
     return NONE if low is None else f"{points(low).removesuffix(' pp')} to {points(high)}"
 
 
 def interval(found: Interval | None) -> str:
-    """Write the ends of an interval, or a dash where there is none."""
+    """Write the ends of an interval, or a dash if there is none."""
     return NONE if found is None else f"{percent(found.low)} to {percent(found.high)}"
 
 
@@ -101,7 +101,7 @@ def dollars(value: float | None) -> str:
 
 
 def dollars_interval(found: CostInterval | None) -> str:
-    """Write the ends of an interval of a cost, or a dash where there is none."""
+    """Write the ends of an interval of a cost, or a dash if there is none."""
     return (
         NONE
         if found is None or found.low is None

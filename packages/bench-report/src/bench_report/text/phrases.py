@@ -68,7 +68,7 @@ def headline_interval(report: Report) -> Interval | None:
 
 
 def headline_counts(report: Report, run: RunReport) -> tuple[str, ...]:
-    """Write what a run's headline rests on: trials, tasks and clusters, and the trials left out."""
+    """Write the counts behind a run's headline: trials, tasks and clusters, and the trials left out."""
     rate, coverage = run.summary.success, run.summary.coverage
     left_out = 0 if report.count_errors_as_failures else coverage.results - coverage.scored
     return tuple(map(numbers.count, (rate.trials, rate.tasks, rate.clusters, left_out)))
@@ -89,7 +89,7 @@ def difference_cells(value: float | None, found: Difference | SliceDifference) -
 
 
 def difference_remarks(comparison: RunComparison) -> list[str]:
-    """Write what is known of differences on these very tasks, what its limits mean, and what is left out."""
+    """Write the facts about differences on these very tasks, the meaning of their limits, and exclusions."""
     lines = []
     for each in comparison.differences:
         if each.same_tasks:
@@ -119,7 +119,7 @@ def price_known(known: int, trials: int) -> str:
 
 
 def cost_rows(report: Report) -> list[tuple[str, ...]]:
-    """Write what a scored trial costs, where it is known, by `COST_COLUMNS`."""
+    """Write the mean cost of a scored trial, if known, by `COST_COLUMNS`."""
     return [
         (
             run.label,
@@ -175,7 +175,7 @@ def ranks(found: RankSet) -> str:
 
 
 def unknown(run: RunReport) -> str | None:
-    """Write what trials without a score leave open; `None` where every planned trial has one."""
+    """Write the range left open by trials without a score; `None` if every planned trial has one."""
     found = run.summary.bounds
     if found is None or not found.unknown:
         return None
@@ -227,7 +227,7 @@ def pair_rows(ranking: Ranking) -> list[tuple[str, ...]]:
 
 
 def why_unscored(status: Status, fault: str | None) -> str:
-    """Say what left a trial without a score: whose fault where that is known, else the status."""
+    """Say why a trial has no score: the fault if it is known, else the status."""
     return FAULTS[fault].what if fault and fault in FAULTS else status.value
 
 
@@ -312,7 +312,7 @@ def passed_rows(run: RunReport) -> list[tuple[str, ...]]:
 
 
 def kind_rows(audit: JudgeAudit) -> list[tuple[str, ...]]:
-    """Write how many trials a judge decided on each kind of ground, and its errors where the truth is known."""
+    """Write how many trials a judge decided on each kind of ground, and its errors if the truth is known."""
     return [
         (
             each.kind,

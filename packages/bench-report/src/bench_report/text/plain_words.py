@@ -17,7 +17,7 @@ def whole(value: float) -> str:
 
 
 def run_sentence(run: RunReport) -> str:
-    """Say what share of how many tasks a run solved, and what to expect of new ones."""
+    """Say which share of how many tasks a run solved, and which to expect of new ones."""
     main = run.summary.success
     if main.estimate is None:
         return f"{run.label} has no scored trial yet, so there is no rate to report."
@@ -36,7 +36,7 @@ def difference_sentence(found: Difference) -> str:
     """Say whether two runs can be distinguished, and by how much."""
     if found.value is None:
         return f"{found.run} cannot be compared with {found.baseline}: {found.note}."
-    # of several runs, what holds for all of them together
+    # of several runs, the limits that hold for all of them together
     low = found.low if found.joint_low is None else found.joint_low
     high = found.high if found.joint_high is None else found.joint_high
     if low is None or high is None:
@@ -55,7 +55,7 @@ def difference_sentence(found: Difference) -> str:
 
 
 def _points(value: float, *, bare: bool = False) -> str:
-    # as `numbers.points` beside it: +6.5, not +7
+    # as `numbers.points` in the same line: +6.5, not +7
     number = f"{value * 100:+.1f}".removesuffix(".0").replace("-", "\u2212")
     number = "0" if number in {"+0", "\u22120"} else number
     if bare:

@@ -42,7 +42,7 @@ def declared_title(result: DeclaredResult, number: int) -> str:
 
 
 def declared_note(result: DeclaredResult) -> str:
-    """Say how a declared comparison was to be decided, and by what its results hold."""
+    """Say how a declared comparison was to be decided, and under which conditions its results hold."""
     asked, level = result.comparison, numbers.level(result.comparison.level)
     pairs = "one pair" if result.together == 1 else f"{result.together} pairs"
     parts = [
@@ -63,12 +63,12 @@ def declared_rows(result: DeclaredResult) -> list[tuple[str, ...]]:
 
 
 def verdict_words(pair: StudyPair, result: DeclaredResult) -> str:
-    """Say what a pair shows."""
+    """Say the result of a pair."""
     return _VERDICTS[pair.verdict].format(drop=_drop(result.comparison.drop))
 
 
 def notes_on(result: DeclaredResult) -> list[str]:
-    """Say why pairs have no interval, and what else is to be known of them."""
+    """Say why pairs have no interval, with the further caveats about them."""
     found = []
     for each in result.pairs:
         part = each.difference
@@ -93,7 +93,7 @@ def explored_rows(report: StudyReport) -> Iterator[tuple[str, ...]]:
 
 
 def declaration_lines(report: StudyReport) -> list[str]:
-    """Say what was declared when, and what was changed or added since."""
+    """Say when the study was declared, and list the changes and additions since."""
     known = report.declaration
     if not known.sealed:
         return [UNSEALED]
