@@ -1,11 +1,11 @@
-"""The anonymous bundle of a study: what reviewers get, without keys, names of machines and personal paths.
+"""The anonymous bundle of a study for reviewers: without keys, names of machines and personal paths.
 
 ::
 
-    bundle.json             what is in it, with digests, and what was taken out
+    bundle.json             its contents, with digests, and the kinds of things taken out
     study.yaml, sealed.json, changes.jsonl
     runs/<benchmark>/<arm>/ run folders; files of trials only if they were asked for
-    report/                 what the reporter made of just these files
+    report/                 the reporter's report on just these files
 
 Whoever takes a path out of a record has to write it anew: its checksums are computed again, after the old ones
 were found to hold. So a damaged run is refused, because a bundle of it would look whole.
@@ -61,7 +61,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _MOST_FILES = 2_000_000
 _MOST_BYTES = 256 << 30
 _MOST_RATIO = 1000
-"""Text that repeats itself is packed to a thousandth; what is smaller still only serves to fill a disk."""
+"""Text that repeats itself packs to a thousandth; a member that packs smaller only serves to fill a disk."""
 _RATIO_FROM = 16 << 20
 _PIECE = 1 << 20
 _LEAST_WORD = 4
@@ -69,18 +69,18 @@ _TAKEN_OUT = "REDACTED"
 _NOBODY = frozenset(
     {"root", "user", "users", "ubuntu", "admin", "runner", "docker", "shared", "public"}
 )
-"""Names of accounts that are no one's own; `/root/` is also a group of a GitLab."""
+"""Names of accounts that belong to everyone; `/root/` is also a group of a GitLab."""
 _HOME = re.compile(r"((?:/home|/Users)/|[A-Za-z]:\\+Users\\+)([^/\\\s\"':]+)")
 _HOST = re.compile(r"(?=.*[-.\d]).{6,}")
-"""A name of a machine that is no word of ordinary text, as `machine` is."""
+"""A machine's name that cannot be a word of ordinary text, as `machine` can."""
 _ABSOLUTE = re.compile(r"(?:(?<![^=,\s])|^)(?:[A-Za-z]:)?[\\/](?:[^\\/=,\s]+[\\/]+)+(?=[^\\/\s]|$)")
-"""Folders of an absolute path in an argument: what is before its last part."""
+"""Folders of an absolute path in an argument: all before its last part."""
 
 R = TypeVar("R", Event, TrialResult)
 
 
 class Bundle(Record):
-    """`bundle.json`: what a bundle holds.
+    """`bundle.json`: the contents of a bundle.
 
     Attributes:
         study: The study's name.
@@ -88,7 +88,7 @@ class Bundle(Record):
         versions: The distributions that made it.
         files: The other members and their SHA-256.
         anonymised: Files from which something was taken, with the SHA-256 that they had.
-        removed: What is taken out of every bundle.
+        removed: The kinds of values taken out of every bundle.
     """
 
     schema_version: Literal[1] = 1
@@ -125,7 +125,8 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
         words: Further texts to take out, such as the name of a laboratory.
 
     Raises:
-        InputError: There are no runs, a word is too short, or a run is not as it was written or goes on.
+        InputError: Runs are missing, a word is too short, or a run is not as it was written or goes
+            on.
     """
     for word in words:
         if len(word) < _LEAST_WORD:
@@ -212,10 +213,10 @@ def _finished(path: Path) -> RunInfo:
 
 
 class _Anonymiser:
-    """Takes known personal values out of text; of what is no evidence, folders of accounts, too.
+    """Takes known personal values out of text; except from evidence, folders of accounts, too.
 
     Attributes:
-        digests: Of what was rewritten, as it was and as it is now.
+        digests: Of rewritten files, as they were and as they are now.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -261,7 +262,7 @@ class _Anonymiser:
         return _changed(value, lambda text: self.digests.get(text) or self.text(text))
 
     def evidence(self, data: bytes) -> bytes:
-        """Return a file of a trial without known values; what is no text, such as a picture, as it is."""
+        """Return a trial's file without known values; files other than text, such as pictures, unchanged."""
         packed = data[:2] == b"\x1f\x8b"
         try:
             text = (gzip.decompress(data) if packed else data).decode()
@@ -300,7 +301,7 @@ def _shortened(text: str) -> str:
 
 
 def _copy_run(source: Path, target: Path, clean: _Anonymiser, *, evidence: bool) -> None:
-    """Copy a run folder without what is personal, its checksums computed again."""
+    """Copy a run folder without personal values, its checksums computed again."""
     run, sync = read_run(source), GroupSync()
     target.mkdir(parents=True)
     left: dict[str, tuple[int, str]] = {}
@@ -385,7 +386,7 @@ def _copy_files(
 
 
 def pack_bundle(folder: Path, bundle: Bundle, out: Path) -> Bundle:
-    """Make one file of a bundle's folder, the same for the same files, and return what it says of itself."""
+    """Make one file of a bundle's folder, the same for the same files, and return its `bundle.json`."""
     names = sorted(plain_files(folder))
     bundle = bundle.model_copy(update={"files": {n: file_sha256(folder / n) for n in names}})
     (folder / BUNDLE).write_text(bundle.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -404,11 +405,11 @@ def pack_bundle(folder: Path, bundle: Bundle, out: Path) -> Bundle:
 
 
 def unpack_bundle(path: Path, into: Path) -> tuple[Bundle, list[str]]:
-    """Unpack a bundle into the empty folder `into`; return what it says of itself, and what does not fit that.
+    """Unpack a bundle into the empty folder `into`; return its `bundle.json`, and the deviations from it.
 
     Raises:
-        InputError: It is no bundle, or has a member that no bundle has: a link, a name that leads out of the
-            folder or is there twice, or one that would fill the disk.
+        InputError: It is not a bundle, or has a member that no bundle has: a link, a name that
+            leads out of the folder or is there twice, or one that would fill the disk.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -1,4 +1,4 @@
-"""What a study declared before its first trial, and what was changed or added later."""
+"""A study's declaration before its first trial, and the changes and additions made later."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ class SealedBenchmark(Record):
     """A benchmark as it was when the study was sealed.
 
     Attributes:
-        tasks: Ids, in the batches that looks are taken after; all in one where there are no looks.
+        tasks: Ids, in the batches that looks are taken after; all in one batch without looks.
         task_set_hash: Of the tasks, as `run.json` has it.
-        order: Whether arms take turns task by task, or part by part where they cannot run side by side.
+        order: Whether arms take turns task by task, or part by part if they cannot run side by
+            side.
     """
 
     name: str
@@ -83,7 +84,7 @@ class SealedStudy(Record):
     """`sealed.json`: written once, before the first trial.
 
     Attributes:
-        sha256: Of `study.yaml` beside it, byte by byte.
+        sha256: Of `study.yaml` next to it, byte by byte.
         time: When it was sealed.
         versions: Of Proctor's distributions and of those that benchmarks name.
         seed: Trials' own seeds and the order of turns come from it.
@@ -107,10 +108,10 @@ class SealedStudy(Record):
 
 
 class StudyChange(Record):
-    """A line of `changes.jsonl`: what was otherwise than declared, from then on.
+    """A line of `changes.jsonl`: a deviation from the declaration, from then on.
 
     Attributes:
-        text: What, in words.
+        text: The deviation, in words.
         sha256: Of the study's file from then on.
         source: That file.
         versions: From then on.
@@ -128,13 +129,13 @@ class StudyChange(Record):
 
 
 class Verification(Record):
-    """What `study verify` finds.
+    """The findings of `study verify`.
 
     Attributes:
-        sealed: What was declared, and when.
+        sealed: The declaration, and its time.
         first_trial: When the first trial began; None before.
-        changes: What was changed or added later.
-        problems: What does not fit the declaration and is told by no change.
+        changes: Changes and additions made later.
+        problems: Deviations from the declaration that no change explains.
     """
 
     sealed: SealedStudy
@@ -186,7 +187,7 @@ def require_sealed(folder: Path) -> SealedStudy:
 
 
 def read_changes(folder: Path) -> tuple[StudyChange, ...]:
-    """Return what was changed or added after the seal, oldest first.
+    """Return the changes and additions after the seal, oldest first.
 
     Raises:
         InputError: A line cannot be read.
@@ -197,7 +198,7 @@ def read_changes(folder: Path) -> tuple[StudyChange, ...]:
 
 
 def read_reused(folder: Path) -> dict[RunName, ReusedArm]:
-    """Return the arms of the study in a folder that are taken from what ran already."""
+    """Return the arms of the study in a folder that are taken from earlier runs."""
     sealed = read_sealed(folder)
     found: list[SealedStudy | StudyChange] = [*([sealed] if sealed else []), *read_changes(folder)]
     return {RunName(arm.benchmark, arm.arm): arm for each in found for arm in each.reused}
@@ -216,15 +217,15 @@ def seal(
     packages: Sequence[str],
     reused: Sequence[ReusedArm] = (),
 ) -> SealedStudy:
-    """Write down what a study declares; its first trial may begin after this.
+    """Write down a study's declaration; its first trial may begin after this.
 
     Args:
         study: Its file.
         folder: Its folder.
         tasks: Benchmark to tasks.
         orders: Benchmark to how arms take turns on it.
-        packages: Distributions to keep the versions of, beside Proctor's.
-        reused: Arms that are taken from what ran already.
+        packages: Distributions to keep the versions of, in addition to Proctor's.
+        reused: Arms that are taken from earlier runs.
 
     Raises:
         NotEstimableError: There are too few tasks for as many looks.
@@ -266,7 +267,7 @@ def note_changes(
     packages: Sequence[str],
     reused: Sequence[ReusedArm] = (),
 ) -> StudyChange | None:
-    """Write down what a study has otherwise than before, and return it; None where it is the same."""
+    """Write down the changes of a study since the last note, and return them; None if it is the same."""
     changes = read_changes(folder)
     last = changes[-1] if changes else None
     old = last.source if last else declared_study(folder).source.decode()
@@ -309,10 +310,10 @@ def note_changes(
 
 
 def verify_study(folder: Path) -> Verification:
-    """Compare a study's folder with what was declared before its first trial.
+    """Compare a study's folder with its declaration before the first trial.
 
     Raises:
-        InputError: There is no sealed study.
+        InputError: The folder has no sealed study.
     """
     sealed, problems = require_sealed(folder), []
     if not (folder / STUDY_FILE).is_file() or file_sha256(folder / STUDY_FILE) != sealed.sha256:
@@ -337,7 +338,7 @@ def verify_study(folder: Path) -> Verification:
 
 
 def _chain_problems(folder: Path) -> Iterator[str]:
-    """Yield what was altered in, or taken out of, the lines that tell of changes."""
+    """Yield a sentence for each line of changes that was altered or taken out."""
     before = hashlib.sha256((folder / SEALED).read_bytes()).hexdigest()
     for number, line in enumerate(_change_lines(folder), start=1):
         change = _change(folder, number, line)

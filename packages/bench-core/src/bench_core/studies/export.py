@@ -15,7 +15,7 @@ __all__ = ["export_study"]
 def export_study(
     study: Path, out: Path, *, evidence: bool = False, words: Sequence[str] = ()
 ) -> Bundle:
-    """Write the anonymous bundle of a study into the file `out`, with a report made of what is in it.
+    """Write the anonymous bundle of a study into the file `out`, with a report made from its contents.
 
     Args:
         study: The study's folder.
@@ -24,7 +24,7 @@ def export_study(
         words: Further texts to take out.
 
     Raises:
-        InputError: There are no runs, or one is not as it was written or goes on.
+        InputError: Runs are missing, or one is not as it was written or goes on.
         UnknownPluginError: No reporter of studies is installed.
     """
     reporter = load_plugin("reporter", "study")()
@@ -32,6 +32,6 @@ def export_study(
         folder = Path(scratch) / "study"
         folder.mkdir()
         bundle = write_bundle(study, folder, evidence=evidence, words=words)
-        # of the copy, so that no number in it comes from what is not
+        # of the copy, so that every number in it comes from the bundle
         reporter.report([folder], folder / REPORT)
         return pack_bundle(folder, bundle, out)

@@ -19,11 +19,11 @@ __all__ = ["StudyLooks"]
 class StudyLooks:
     """Takes the declared looks as soon as their batches are complete in both arms.
 
-    What a look finds follows from the stored results of its batches alone, so that a study that was killed
-    decides the same when it goes on, and whoever has its folder finds the same.
+    The finding of a look follows from the stored results of its batches alone, so that a study that
+    was killed decides the same when it goes on, and anyone who has its folder finds the same.
 
     Args:
-        declared: What the study's seal has.
+        declared: The looks in the study's seal.
         trials: Of each task by each arm.
         needed: Runs that go on in any case: those of arms that some comparison needs to the end.
     """
@@ -100,7 +100,7 @@ class StudyLooks:
         return look_at(pair.plan.model_copy(update={"baseline_scores": scores}), number, arm)
 
     def _outcomes(self, run: RunName, outcome: str, tasks: Iterable[str]) -> dict[str, list[float]]:
-        """Return of each task with scores what its trials came to so far."""
+        """Return the outcomes so far of each task's scored trials."""
         found = {}
         for task in tasks:
             own = [each for _, each in sorted(self._scores[run, task].items()) if each is not None]

@@ -29,12 +29,13 @@ _ARMS: dict[str, dict[str, Any]] = {
 
 
 def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
-    """Write a study's file with a comment beside each key, and return it.
+    """Write a study's file with a comment next to each key, and return it.
 
     Args:
         path: The file.
         runs: Run folders whose benchmarks, tasks, agents, models and settings the study takes over. Trials and seed
-            are those of the first. What a run does not keep has to be filled in: `study check` names it.
+            are those of the first. Keys that a run does not record have to be filled in: `study
+            check` names them.
 
     Raises:
         InputError: The file exists, or two runs are on one benchmark with other tasks or on another world.

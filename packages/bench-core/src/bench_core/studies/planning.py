@@ -1,4 +1,4 @@
-"""Before a study's first trial: what would be refused, what it takes, and which differences it can show."""
+"""Before a study's first trial: problems that would refuse it, its costs, and the differences it can show."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _MILLION = 1_000_000
 
 
 class StudyCheck(Record):
-    """What `study check` found.
+    """The findings of `study check`.
 
     Attributes:
         runs: How many runs were checked.
         checks: How many things the doctors of their benchmarks looked at.
-        problems: What a run would refuse, each with the line that is to blame.
-        warnings: What will go wrong in some trials.
+        problems: Reasons for which a run would be refused, each with the line that is to blame.
+        warnings: Faults to come in some trials.
     """
 
     runs: NonNegativeInt
@@ -58,15 +58,16 @@ class StudyCheck(Record):
 
 
 class RunCost(Record):
-    """What an arm on a benchmark is expected to take; None where no earlier run says so.
+    """The expected costs of an arm on a benchmark; None if no earlier run shows them.
 
     Attributes:
         trials: Of all its tasks.
         left: Those without a result in the study's folder.
         hours: Of one worker, for those left.
         dollars: For those left.
-        priced: Whether they are what the tokens of runs with other models would cost by the price table.
-        price: Of a million tokens in and out by that table; None where it does not know the model.
+        priced: Whether they are priced by the tokens of runs with other models.
+        price: Of a million tokens in and out by the price table; None if it does not know the
+            model.
     """
 
     benchmark: str
@@ -80,14 +81,16 @@ class RunCost(Record):
 
 
 class ComparisonPlan(Record):
-    """What a declared comparison can show on a benchmark.
+    """The differences that a declared comparison can show on a benchmark.
 
     Attributes:
         pairs: Pairs of arms and benchmarks of the comparison; its error is shared out among them.
         detectable: The smallest true difference that is found in four of five repetitions.
         power: Probability with which the declared drop is found; None without one.
-        missing: How many trials of each task by each arm are too few for the drop; None where no number is enough.
-        tasks_needed: With the study's trials; None without a drop, or where no benchmark is that large.
+        missing: How many trials of each task by each arm are too few for the drop; None if no
+            number is enough.
+        tasks_needed: With the study's trials; None without a drop, or if no benchmark is that
+            large.
     """
 
     benchmark: str
@@ -104,11 +107,11 @@ class ComparisonPlan(Record):
 
 
 class StudyPlan(Record):
-    """What a study takes and can show.
+    """A study's costs, and the differences that it can show.
 
     Attributes:
         hours: By the clock, with the study's workers.
-        notes: What could not be planned, and why.
+        notes: Parts that could not be planned, and why.
     """
 
     name: str
@@ -121,7 +124,7 @@ class StudyPlan(Record):
 
 
 def check_study(study: Study) -> StudyCheck:
-    """Check once what the runs of a study would refuse before their first trial; nothing is kept.
+    """Check once for all that a study's runs would refuse before their first trial; nothing is kept.
 
     Each benchmark's own doctor looks at the world of its runs, once for each world that differs.
     """
@@ -170,18 +173,19 @@ def _doctors_findings(study: Study) -> Iterator[tuple[str, str, CheckResult]]:
         if (benchmark.plugin, options) in seen:
             continue
         seen.append((benchmark.plugin, options))
-        with suppress(BenchError):  # what its options or the benchmark lack refused its runs above
+        with suppress(BenchError):  # faults of the options or the benchmark refused its runs above
             doctor = getattr(load_benchmark(benchmark.plugin), "doctor", None)
             for what, result in run_checks(doctor(options) if doctor else ()):
                 yield benchmark.name, what, result
 
 
 def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> StudyPlan:
-    """Say what a study takes and which differences it can show; nothing is run.
+    """Estimate a study's costs and the differences that it can show; nothing is run.
 
-    Time and money are those of the trials in its folder, else of `earlier` runs of the same benchmark, agent and
-    model; dollars also those of such runs with other models, their tokens priced anew. How much outcomes scatter is
-    taken from the earlier runs of the baseline where they have two trials of a task, else it is `Variability`'s middling.
+    Time and money are those of the trials in its folder, else of `earlier` runs of the same
+    benchmark, agent and model; dollars also those of such runs with other models, their tokens
+    priced anew. The scatter of outcomes is taken from the earlier runs of the baseline if they have
+    two trials of a task, else it is `Variability`'s default.
 
     Args:
         study: Its file.
@@ -248,12 +252,12 @@ def plan_comparison(
     trials: int,
     variability: Variability | None = None,
 ) -> ComparisonPlan:
-    """Say which difference a comparison finds in four of five repetitions, and what its drop takes.
+    """Say which difference a comparison finds in four of five repetitions, and the size that its drop takes.
 
     The error is shared out among its pairs, as the study's looks and report do.
 
     Raises:
-        NotEstimableError: There are fewer than two tasks or templates.
+        NotEstimableError: The tasks or templates are fewer than two.
     """
     pairs = len(comparison.arms) * len(comparison.benchmarks)
     sides = 1 if comparison.sides == "difference" else 2
@@ -290,7 +294,7 @@ def plan_comparison(
 
 
 def _problem(study: Study, benchmark: str, arm: str, error: BenchError) -> str:
-    """Return what was refused with the line of the option that is to blame, else of the arm."""
+    """Return the error's text with the line of the option that is to blame, else of the arm."""
     place: tuple[int | str, ...] = ("arms", arm)
     misfit = next((each for each in causes(error) if isinstance(each, ValidationError)), None)
     if misfit is not None:
@@ -308,7 +312,7 @@ def _run_cost(
     similar: Sequence[RunView],
     model: str | None,
 ) -> RunCost:
-    """Return what a run is expected to take, as trials of `views` did, or by the tokens of `similar` runs."""
+    """Return a run's expected costs, as those of trials in `views`, or by the tokens of `similar` runs."""
     left = trials if begun is None else len(begun.standings.remaining())
     results = _results(views)
     seconds = [each.timings_s["total"] for each in results if "total" in each.timings_s]
@@ -339,7 +343,7 @@ def _results(views: Sequence[RunView]) -> list[TrialResult]:
 
 
 def _price(model: str, usages: Sequence[Usage]) -> float | None:
-    """Return the mean dollars of trials with these tokens by the price table; None where it does not know the model."""
+    """Return the mean dollars of trials with these tokens; None if the price table lacks the model."""
     table, (provider, _, name) = published_prices(), model.partition(":")
     if table is None or not usages:
         return None

@@ -1,4 +1,4 @@
-"""Whether a bundle says what its records say: scores and the report's numbers once more, offline."""
+"""Check a bundle against its own records: scores and the report's numbers once more, offline."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = ["NUMBERS", "Reproduction", "reproduce"]
 NUMBERS = "study.json"
 """The file of a report that has all of its numbers."""
 _AGAIN = "reproduced"
-"""Where the report is made once more: as deep as the first, so that its links are the same."""
+"""Folder of the second report: as deep as the first, so that its links are the same."""
 _UNREADABLE = (BenchError, OSError, ValueError)
 
 
 class Reproduction(Record):
-    """What scoring a bundle again, and making its report again, gave.
+    """The result of scoring a bundle again, and making its report again.
 
     Attributes:
         study: The study's name.
         rescored: Trials that were scored again and have the score that they had.
-        differences: What is not as the bundle says, a sentence each.
+        differences: Deviations from the bundle, a sentence each.
         not_scored_again: Trials that have a score and could not be scored again here, and why, with their number.
         same_report: Whether the report's numbers are the same byte for byte.
     """
@@ -54,12 +54,12 @@ def reproduce(path: Path, into: Path) -> Reproduction:
     """Unpack a bundle into the empty folder `into`, score its trials again and make its report again.
 
     Raises:
-        InputError: It is no bundle, or one that no export writes.
+        InputError: It is not a bundle, or one that no export writes.
         UnknownPluginError: No reporter of studies is installed.
     """
     reporter = load_plugin("reporter", "study")
     bundle, differences = unpack_bundle(path, into)
-    with suppress(BenchError):  # what cannot be read cannot be reported either, which is told below
+    with suppress(BenchError):  # the report of a file that cannot be read fails, too, and says so
         if read_sealed(into) is not None:
             differences += verify_study(into).problems
     # before trials are scored again, which leaves files in the run folders
@@ -87,13 +87,13 @@ def reproduce(path: Path, into: Path) -> Reproduction:
 
 
 def _scores_again(name: str, folder: Path, bundle: Bundle) -> tuple[int, list[str], dict[str, int]]:
-    """Return how many trials have the same score again, what differs, and why others have none."""
+    """Return how many trials have the same score again, the differences, and why others have none."""
     run = read_run(folder)
     scored = sum(each.score is not None for each in run.latest)
     if not bundle.evidence:
         reason = "the bundle has no files of trials (`study export --evidence`)"
         return 0, [], {reason: scored} if scored else {}
-    if is_reference(run.info.benchmark):  # what a bundle names is not imported
+    if is_reference(run.info.benchmark):  # a reference that a bundle names is not imported
         return 0, [], {f"{run.info.benchmark!r} is not the name of an installed benchmark": scored}
     try:
         outcome = rescore_run_sync(load_benchmark(run.info.benchmark), folder, name=_AGAIN)
@@ -117,7 +117,7 @@ def _score(score: float | None) -> str:
 
 
 def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
-    """Return whether the report's numbers are the same bytes, and what in all of its files differs."""
+    """Return whether the report's numbers are the same bytes, and the differences in all of its files."""
     first, second, name = folder / REPORT, folder / _AGAIN, f"{REPORT}/{NUMBERS}"
     if not file_inside(first, NUMBERS):
         return False, [f"{name} is missing"]
@@ -126,7 +126,7 @@ def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
         reporter.report([folder], second)
         again = read_inside(second, NUMBERS)
         before, after = json.loads(numbers), json.loads(again)
-    except Exception as error:  # noqa: BLE001  # a reporter is a plugin, and what it reads is a stranger's
+    except Exception as error:  # noqa: BLE001  # a reporter is a plugin, and it reads a stranger's files
         told = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         reason = told.replace(f"{folder}{os.sep}", "")
         return False, [f"the report cannot be made again: {reason}"]
@@ -145,7 +145,7 @@ def _report_again(reporter: Any, folder: Path) -> tuple[bool, list[str]]:
 
 
 def _differing(before: Any, after: Any, place: str) -> Iterator[str]:
-    """Yield where two JSON values differ, but for what made them."""
+    """Yield the places at which two JSON values differ, except for the generator."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             if name != "generator":

@@ -1,4 +1,4 @@
-"""Arms of a study that are not run: what ran already stands in for them, where it is comparable."""
+"""Arms of a study that are not run: comparable earlier runs stand in for them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _IMPORTED = "imported_from"
 
 
 class ReusedArm(Record):
-    """An arm on a benchmark that was not run: what ran already stands in for it.
+    """An arm on a benchmark that was not run: an earlier run stands in for it.
 
     Attributes:
-        source: Where it was taken from.
-        sha256: Of the `run.json` that was taken, which has the digests of what is beside it.
+        source: The place it was taken from.
+        sha256: Of the `run.json` that was taken, which has the digests of the files next to it.
         started: When that run began.
         finished: When it ended.
         imported_from: Another harness, whose settings are not known.
@@ -56,7 +56,7 @@ class ReusedArm(Record):
 
     @property
     def warning(self) -> str:
-        """What whoever compares it has to know."""
+        """A warning for anyone who compares it."""
         ended = f" to {self.finished:%Y-%m-%d %H:%M}" if self.finished else ""
         unknown = f". It was imported from {self.imported_from}, with settings that no file says"
         return (
@@ -67,7 +67,7 @@ class ReusedArm(Record):
 
 
 def reused_names(study: Study) -> list[RunName]:
-    """Return the arms that are taken from what ran already, on each benchmark."""
+    """Return the arms that are taken from earlier runs, on each benchmark."""
     return [
         RunName(benchmark.name, arm.name)
         for benchmark in study.benchmarks
@@ -77,7 +77,7 @@ def reused_names(study: Study) -> list[RunName]:
 
 
 def source_of(study: Study, name: RunName) -> str:
-    """Return from where the file takes an arm, as it says it."""
+    """Return the source of an arm as the file writes it."""
     given = study.arm(name.arm).reuse
     return given[name.benchmark] if isinstance(given, dict) else str(given)
 
@@ -88,7 +88,7 @@ def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequen
     Args:
         study: Its file.
         name: The arm and the benchmark.
-        other: What the run of another arm on the benchmark is, or will be.
+        other: The `run.json` of another arm on the benchmark, present or future.
         tasks: Those of the other.
 
     Raises:
@@ -118,7 +118,7 @@ def comparable_source(study: Study, name: RunName, other: RunInfo, tasks: Sequen
 
 
 def _other_settings(study: Study, name: RunName, info: RunInfo, out: Path) -> list[str]:
-    """Return in which recorded settings a run is not what the study would run by the arm's own keys."""
+    """Return the recorded settings in which a run differs from the study's own for the arm."""
     limits: Any = info.config.get("limits") or {}
     arm = StudyArm(
         name=name.arm,
@@ -133,7 +133,7 @@ def _other_settings(study: Study, name: RunName, info: RunInfo, out: Path) -> li
 
 
 def _read(path: Path, tasks: Sequence[Task]) -> tuple[RunInfo, list[str]]:
-    """Return `run.json` of what stands in for an arm, and why it is not all of a run."""
+    """Return `run.json` of the run that stands in for an arm, and the reason if it is incomplete."""
     if path.is_file():
         stored = read_baseline(path, StoredRun)
         lacking = [t for t in tasks if len(stored.scores.get(t.task_id, ())) < stored.info.trials]
@@ -146,11 +146,11 @@ def _read(path: Path, tasks: Sequence[Task]) -> tuple[RunInfo, list[str]]:
 
 
 def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Path) -> ReusedArm:
-    """Copy what stands in for an arm into the folder `into`.
+    """Copy the run that stands in for an arm into the folder `into`.
 
     Args:
         path: A run folder or a baseline file.
-        source: What the study's file calls it.
+        source: Its name in the study's file.
         name: The arm and the benchmark.
         tasks: The benchmark's.
         into: Replaced if it is there.

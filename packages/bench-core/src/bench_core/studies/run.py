@@ -47,7 +47,7 @@ from bench_core.studies.turns import ArmBudget, Group, RunProgress, RunTurns
 __all__ = ["StudyOutcome", "planned_runs", "run_study"]
 
 _ONE_AT_A_TIME = ("vms", "vm_spec", "resets", "reset_command")
-"""Options of benchmarks whose runs reset, or hold, what another run beside them would need."""
+"""Options of benchmarks whose runs reset, or hold, systems that another run at the same time would need."""
 _GRAVEST_FIRST: tuple[SessionOutcome, ...] = ("interrupted", "aborted", "budget_exceeded")
 _MINUTES = 60.0
 _TAKEN = ".taken"
@@ -83,13 +83,13 @@ def run_study(
 ) -> StudyOutcome:
     """Run a study into `folder`, or continue the one that is there.
 
-    Before the first trial all is checked that any of its runs would refuse, and the study is sealed. What the file
-    has otherwise than in earlier sessions is written down as a change.
+    Before the first trial everything is checked for which a run would be refused, and the study is
+    sealed. Changes of the file since earlier sessions are written down.
 
     Args:
         study: Its file, as `load_study` reads it.
         folder: The study's folder, made if it is missing.
-        progress: Receives what happens.
+        progress: Receives events.
         guard: Own this process; see `run_benchmark`.
         on_warning: Receives each warning before the runs begin.
 
@@ -121,9 +121,9 @@ class _Planned:
 
 
 def planned_runs(study: Study, folder: Path) -> list[_Planned]:
-    """Return the runs of a study, without arms that are taken from what ran already.
+    """Return the runs of a study, without arms that are taken from earlier runs.
 
-    Arms cannot run side by side where each run starts workers or machines of its own, or resets sites.
+    Arms cannot run side by side if each run starts workers or machines of its own, or resets sites.
     """
     found = []
     for benchmark in study.benchmarks:
@@ -146,7 +146,7 @@ class _Session:
     Attributes:
         tasks: Benchmark to its tasks.
         packages: Distributions that its runs keep the versions of.
-        infos: Benchmark to what `run.json` of an arm says.
+        infos: Benchmark to the `run.json` of an arm.
     """
 
     def __init__(self, study: Study, folder: Path, progress: Progress, *, guard: bool) -> None:
@@ -190,7 +190,7 @@ class _Session:
         return self._ended()
 
     def _check(self, name: RunName, ready: PreparedRun, on_warning: Callable[[str], None]) -> None:
-        """Refuse what the run would refuse before its first trial, and note its tasks."""
+        """Refuse a run that would be refused before its first trial, and note its tasks."""
         self.infos[name.benchmark] = check_planned(self.study, name, ready, on_warning)
         tasks, _ = tasks_of_run(ready.benchmark.tasks(), ready.spec, None)
         others = self.tasks.setdefault(name.benchmark, tasks)
@@ -202,7 +202,7 @@ class _Session:
         self.packages |= dict.fromkeys(ready.run_environment.provenance.packages)
 
     def _comparable_sources(self) -> dict[RunName, Path]:
-        """Return what stands in for arms that are not run, but for those that are in the folder already."""
+        """Return the runs that stand in for arms, except for those that are in the folder already."""
         known, found = read_reused(self.folder), dict[RunName, Path]()
         for name in reused_names(self.study):
             source = source_of(self.study, name)
@@ -219,7 +219,7 @@ class _Session:
         return found
 
     def _declare(self, sources: Mapping[RunName, Path]) -> SealedStudy:
-        """Seal the study, or write down what has changed; then runs that stand in for arms are in the folder."""
+        """Seal the study, or write down its changes; then runs that stand in for arms are in the folder."""
         reused = [
             take(
                 path,
@@ -264,7 +264,7 @@ class _Session:
         return sealed
 
     def _open(self, sealed: SealedStudy) -> None:
-        """Find out where the study stands: order, looks, and what is spent."""
+        """Restore the study's state: order, looks, and spending."""
         study = self.study
         declared = {each.name: each.tasks for each in sealed.benchmarks}
         batches: dict[str, Sequence[Sequence[str]]] = {}
@@ -386,7 +386,7 @@ class _Session:
 def check_planned(
     study: Study, name: RunName, ready: PreparedRun, on_warning: Callable[[str], None]
 ) -> RunInfo:
-    """Return what `run.json` of a study's run will say.
+    """Return the future `run.json` of a study's run.
 
     Raises:
         BenchError: The run would be refused before its first trial.

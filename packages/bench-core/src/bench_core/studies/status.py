@@ -27,7 +27,7 @@ from bench_core.studies.order import RunName
 __all__ = ["ArmStatus", "LookTaken", "StudyStatus", "study_status"]
 
 _RECENT = timedelta(minutes=30)
-"""The time left is guessed from what ended so lately, where anything did."""
+"""The time left is guessed from trials that ended in so many minutes, if any did."""
 
 
 class ArmStatus(Record):
@@ -35,7 +35,7 @@ class ArmStatus(Record):
 
     Attributes:
         state: How its last session ended; `running`: its process lives; `killed`: it does not; `decided`: a look
-            ended it; `reused`: taken from what ran already; `not begun`.
+            ended it; `reused`: taken from an earlier run; `not begun`.
         planned: Trials.
         done: Those with a lasting result.
         added: Whether it was not declared when the study was sealed.
@@ -65,7 +65,7 @@ class StudyStatus(Record):
     """How far a study is.
 
     Attributes:
-        sealed: When what it compares was declared.
+        sealed: When its comparisons were declared.
         changes: How many changes were made after that.
         seconds_left: As fast as lately; None while nothing ends, or nothing is left.
         max_cost: The study's limit in dollars.
@@ -93,7 +93,7 @@ def study_status(folder: Path, *, now: datetime | None = None) -> StudyStatus:
     """Read how far the study in a folder is; may be asked while it runs.
 
     Raises:
-        InputError: There is no sealed study.
+        InputError: The folder has no sealed study.
     """
     sealed, study, reused = require_sealed(folder), declared_study(folder), read_reused(folder)
     now = now or datetime.now(timezone.utc)

@@ -1,4 +1,4 @@
-"""The file of a study: which agents are compared on which benchmarks, how often, within which limits, and what for."""
+"""The file of a study: its agents, benchmarks, trials, limits and declared comparisons."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 _Place = tuple[int | str, ...]
 _MATRIX = "matrix"
 _TEMPLATES = "x-"
-"""Begins the keys at the top that hold nothing but what aliases repeat."""
+"""Begins the keys at the top that only hold parts for aliases to repeat."""
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FILLED_IN = (
@@ -56,7 +56,7 @@ _FILLED_IN = (
     ("arms", "*", "environment"),
     ("executor",),
 )
-"""Where variables are filled in: what differs between machines and declares nothing."""
+"""Places in which variables are filled in: they differ between machines and declare nothing."""
 _NEAR = 0.75
 
 
@@ -71,7 +71,7 @@ def _share(value: object) -> object:
 
 
 def _paths(value: object) -> object:
-    """Refuse what is neither a path nor one for each benchmark, in the words of neither."""
+    """Refuse a value that is neither a path nor one for each benchmark, in the words of neither type."""
     paths = value.values() if isinstance(value, dict) else [value]
     if value is not None and not all(isinstance(each, str) and each for each in paths):
         raise ValueError("must be a path, or a path for each benchmark")
@@ -84,7 +84,7 @@ _Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ArmLimits(Record):
-    """What one arm may spend on all benchmarks together; None means no limit.
+    """Limits of one arm on all benchmarks together; None means no limit.
 
     Attributes:
         max_cost: US dollars.
@@ -98,10 +98,10 @@ class ArmLimits(Record):
 
 
 class StudyLimits(ArmLimits):
-    """What a study may spend; its hours are those of the clock.
+    """Limits of a study; its hours are those of the clock.
 
     Attributes:
-        when_an_arm_is_spent: Whether the others go on where one arm has reached its own limit.
+        when_an_arm_is_spent: Whether the others go on when one arm has reached its own limit.
     """
 
     when_an_arm_is_spent: Literal["others-go-on", "all-stop"] = "others-go-on"
@@ -111,10 +111,11 @@ class BenchmarkEntry(Record):
     """One benchmark of a study.
 
     Attributes:
-        benchmark: What is installed, or `module:Class`; by default the name that it has in the file.
+        benchmark: An installed benchmark, or `module:Class`; by default the name that it has in the
+            file.
         world: On which systems.
         tasks: Which tasks.
-        options: What else the `run` command of the benchmark takes, by the names of its options with `_`.
+        options: Further options of the benchmark's `run` command, by their names with `_`.
     """
 
     benchmark: str | None = Field(default=None, min_length=1)
@@ -124,7 +125,7 @@ class BenchmarkEntry(Record):
 
 
 class AgentEnvironment(Record):
-    """Where an arm's agent works; see the options `--agent-...` of `run`.
+    """The environment of an arm's agent; see the options `--agent-...` of `run`.
 
     Attributes:
         uv: Requirements of an environment that uv makes, with blanks between them.
@@ -132,7 +133,8 @@ class AgentEnvironment(Record):
         command: A program in any language that is the agent.
         process: In a process of its own, or that of the run.
         memory_gb: Gigabytes that a process of its own may write to.
-        variables: Environment variables it gets beside the system's and its provider's, by name.
+        variables: Environment variables it gets in addition to the system's and its provider's, by
+            name.
         model_proxy: Whether its model calls go by a proxy that counts them.
     """
 
@@ -168,9 +170,10 @@ class ArmEntry(Record):
         options: Settings of the agent, which it documents.
         max_steps: Steps per trial.
         time_limit: Seconds per trial.
-        limits: What the arm may spend.
-        environment: Where the agent works.
-        reuse: What ran already, in place of all other keys: a study's folder, a run folder or a baseline file, or one
+        limits: The arm's budget.
+        environment: The agent's environment.
+        reuse: An earlier run, in place of all other keys: a study's folder, a run folder or a
+            baseline file, or one
             of these for each benchmark; relative to the file. It has to be comparable, and every report tells it.
     """
 
@@ -186,14 +189,14 @@ class ArmEntry(Record):
 
 
 class DeclaredComparison(Record):
-    """What a study is to show, declared before its first trial.
+    """A question of the study, declared before its first trial.
 
     Attributes:
         baseline: The arm that others are compared with.
         arms: Which others; by default all.
         benchmarks: On which benchmarks, each alone; by default all.
         outcome: The primary outcome: how often trials succeed, or their mean score.
-        drop: The difference that matters, in the outcome: what `plan` counts trials for.
+        drop: The difference that matters, in the outcome: `plan` counts trials for it.
         sides: Whether a difference is looked for, or only that arms are worse than the baseline.
         looks: How often to look whether it is decided, the end included.
         level: 1 minus the error of all pairs of this comparison together.
@@ -210,7 +213,7 @@ class DeclaredComparison(Record):
 
 
 class StudyFile(Record):
-    """What `study.yaml` holds; keys at the top that begin with `x-` are there for aliases alone.
+    """The contents of `study.yaml`; keys at the top that begin with `x-` are there for aliases alone.
 
     Attributes:
         benchmarks: Name to benchmark.
@@ -219,7 +222,7 @@ class StudyFile(Record):
         trials: Trials of each task by each arm.
         seed: Trials' own seeds and the order of arms come from it.
         workers: Trials at once, of all arms together.
-        executor: Where trials run.
+        executor: The place in which trials run.
     """
 
     model_config = ConfigDict(json_schema_extra={"patternProperties": {f"^{_TEMPLATES}": {}}})
@@ -246,7 +249,7 @@ class StudyBenchmark(BenchmarkEntry):
 
     @property
     def plugin(self) -> str:
-        """What is installed, or `module:Class`."""
+        """The installed benchmark, or `module:Class`."""
         return self.benchmark or self.name
 
 
@@ -261,8 +264,8 @@ class StudyFileError(InputError):
 
     Attributes:
         path: The file.
-        line: From 1; None where no line is to blame.
-        key: What is wrong, its parts with dots between them; empty for the file as a whole.
+        line: From 1; None if no line is to blame.
+        key: The faulty key, its parts with dots between them; empty for the file as a whole.
     """
 
     def __init__(self, path: Path, line: int | None, key: str, text: str) -> None:
@@ -308,9 +311,9 @@ class Study:
     def run_options(
         self, benchmark: StudyBenchmark, arm: StudyArm, out: Path
     ) -> dict[str, JsonValue]:
-        """Return what `prepare_installed(benchmark.plugin)` takes for an arm's run on a benchmark.
+        """Return the options of `prepare_installed(benchmark.plugin)` for an arm's run on a benchmark.
 
-        Budgets are left out: they are the study's, and shared. Arms differ in nothing but what they declare, so
+        Budgets are left out: they are the study's, and shared. Arms differ only in their declared keys, so
         that trials of one task and number have the same seed in all arms.
         """
         found: dict[str, JsonValue] = {
@@ -338,7 +341,7 @@ class Study:
         return {name: value for name, value in found.items() if value is not None}
 
     def error(self, place: Iterable[int | str], text: str) -> StudyFileError:
-        """Return the error that names the line of a place, or of what is around it."""
+        """Return the error that names the line of a place, or of the nearest part around it."""
         return _error(self.path, self.lines, tuple(place), text)
 
 
@@ -359,7 +362,7 @@ _DECIDED = {
         if name == "model_proxy" or (name.startswith("agent_") and name != "agent_options")
     },
 }
-"""Options of `run` that no benchmark of a study has of its own, and what says them instead."""
+"""Options of `run` that no benchmark of a study has of its own, and the keys to use instead."""
 
 
 def load_study(path: Path, environment: Mapping[str, str] | None = None) -> Study:
@@ -367,7 +370,7 @@ def load_study(path: Path, environment: Mapping[str, str] | None = None) -> Stud
 
     Args:
         path: The file.
-        environment: What variables are filled in from; by default the process's own.
+        environment: The variables to fill in; by default the process's own.
 
     Raises:
         StudyFileError: It cannot be read or used: one sentence with the line, the key and the way out.
@@ -492,7 +495,7 @@ class _Reader:
         return self.error(place, text)
 
     def _filled(self, value: Any, place: _Place) -> Any:
-        """Return a value with `${VARIABLE}`s filled in where they may stand."""
+        """Return a value with `${VARIABLE}`s filled in at the places that allow them."""
         if isinstance(value, dict):
             for name in value:
                 if isinstance(name, str) and "${" in name:
@@ -698,6 +701,6 @@ def _fits(place: _Place, pattern: tuple[str, ...]) -> bool:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a value as a part of an arm's name; a number or a switch says of what it is one."""
+    """Return a value as a part of an arm's name; a number or a switch is prefixed with its own name."""
     text = value if isinstance(value, str) else f"{name}-{value}"
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")

@@ -1,4 +1,4 @@
-"""How the runs of a study share workers and money: whose turn it is, and what is left to spend."""
+"""How the runs of a study share workers and money: whose turn it is, and how much is left to spend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ArmBudget", "Group", "RunProgress", "RunTurns"]
 
 
 class ArmBudget(RunBudget):
-    """What an arm may spend on all benchmarks together; its hours are those of its trials, added up."""
+    """Limits of an arm on all benchmarks together; its hours are those of its trials, added up."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -30,7 +30,7 @@ class ArmBudget(RunBudget):
 class Group:
     """The runs that take turns: of those that can start a trial, the one starts whose trial comes first in the order.
 
-    It also is what one guard of the process stops, in place of many schedulers.
+    One guard of the process stops it, in place of many schedulers.
 
     Args:
         path: The study's folder.
@@ -51,7 +51,7 @@ class Group:
         self._ran = False
 
     def start(self, scheduler: TurnTaker, its_turns: RunTurns) -> None:
-        """Start what may start now, of any run."""
+        """Start every trial that may start now, of any run."""
         for before in [each for each, its in self._schedulers.items() if its is its_turns]:
             if before is not scheduler:
                 del self._schedulers[before]  # it has ended: a run has one at a time
@@ -96,7 +96,7 @@ class Group:
             self._schedulers.items(), key=lambda each: each[1].place
         ):
             if running and scheduler.alone:
-                continue  # until nothing runs beside it, in no other arm either
+                continue  # until nothing else runs, in no other arm either
             key = scheduler.start_next()
             if key is not None:
                 its_turns.begun.add(key)
@@ -109,7 +109,7 @@ class Group:
         return sum(each.in_flight for each in self._schedulers)
 
     def stop(self) -> None:
-        """Start nothing more, cancel what runs, and let all runs end."""
+        """Start nothing more, cancel running trials, and let all runs end."""
         self._stopped = True
         for each in list(self._schedulers):
             each.stop()
@@ -146,7 +146,7 @@ class RunTurns:
         name: The run.
         group: All that take turns with it.
         blocks: The order of the study.
-        budgets: What the run shares.
+        budgets: Budgets that the run shares.
         only: The trials to run now; None for all.
     """
 
@@ -181,7 +181,7 @@ class RunTurns:
 
     @property
     def place(self) -> int:
-        """Where the run is in the order: after as many trials as it has done or begun."""
+        """The run's place in the order: after as many trials as it has done or begun."""
         done = self._before + len(self.begun)
         return self._in_order[min(done, len(self._in_order) - 1)]
 
@@ -196,11 +196,11 @@ class RunTurns:
 
 
 class RunProgress(NoProgress):
-    """Passes on what happens in one run as a part of the study.
+    """Passes on the events of one run as a part of the study.
 
     Args:
         name: The run.
-        shown: What shows the study.
+        shown: Shows the study.
         on_finished: Receives the result of each trial.
     """
 

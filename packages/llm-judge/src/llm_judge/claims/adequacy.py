@@ -126,12 +126,7 @@ def check(
     found = _Check(claim, (*criteria, goal), initial_state, read, other, setting, seed)
     try:
         return found.run()
-    except (
-        RecursionError,
-        ValueError,
-        TypeError,
-        LookupError,
-    ) as error:  # values that JSON cannot hold
+    except (RecursionError, ValueError, TypeError, LookupError) as error:  # not JSON
         why = f"the states cannot be mutated: {type(error).__name__}"
         return Adequacy("inadequate", (why,), "none", found.tried)
 

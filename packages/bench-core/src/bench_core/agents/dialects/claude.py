@@ -47,7 +47,7 @@ from bench_core.models.records import ImagePart, OpaquePart, Part, TextPart, Too
 _STANDARD = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-6])?(-\d{8})?$).*")
 """Models before 4.7, which see pictures of 1,568 pixels and as many patches at most; later ones see 2,576 and 4,784."""
 _MOST_EDGE = 2000
-"""A request with more than twenty pictures is refused where one has a longer edge."""
+"""A request with more than twenty pictures is refused if one has a longer edge."""
 NOTCH_PX = 100
 """Claude's `scroll_amount` counts notches of a wheel; actions count pixels."""
 _MOST_ERROR = 4096
@@ -121,10 +121,10 @@ def seconds(arguments: dict[str, Any], most: float = _MOST_WAIT_S) -> float:
 
 
 def direction(arguments: dict[str, Any], name: str = "scroll_direction") -> tuple[int, int]:
-    """Return which way to scroll, to the right and down.
+    """Return the direction of a scroll, to the right and down.
 
     Raises:
-        InvalidCallError: There is no such direction.
+        InvalidCallError: It is not one of the four directions.
     """
     value = arguments[name]
     if not isinstance(value, str) or value not in _DIRECTIONS:
@@ -307,7 +307,7 @@ class ClaudeToolset(_Claude):
         )
 
     def place(self, screen: Screen) -> str:
-        """Return what the screen is that the model sees."""
+        """Return a description of the screen that the model sees."""
         return place_text(screen)
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
@@ -329,12 +329,12 @@ class ClaudeToolset(_Claude):
         )
 
     def state(self, done: Answered) -> tuple[OpaquePart, ...]:
-        """Return what a result without an error says beside its content."""
+        """Return the parts of a result without an error that follow its content."""
         del done
         return ()
 
     def beside(self, observation: Observation) -> tuple[TextPart, ...]:
-        """Return what a turn says of the screen, of which the model gets a picture when it asks for one."""
+        """Return a turn's texts about the screen, of which the model gets a picture when it asks for one."""
         shown = self.show(observation, results=False)
         return tuple(each for each in shown if isinstance(each, TextPart))
 

@@ -1,4 +1,4 @@
-"""Claude's browser toolset of August 2026: pages by element and by tab, beside the mouse and the keys."""
+"""Claude's browser toolset of August 2026: pages by element and by tab, with the mouse and the keys, too."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TARGETS = '{"type": "ref", "ref": "ref_1"} or {"type": "coordinate", "x": 1, "y
 _BEFORE_ID = re.compile(
     r"\[(?=[1-9][0-9]*\] [a-z])|^element (?=[0-9])|(?<=\(id )(?=[0-9])|(?<=more: read_page )(?=[0-9])"
 )
-"""What stands before the number of an element where pages as text and results name one."""
+"""The text before the number of an element, in pages as text and in results."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HISTORY: dict[str, Action] = {"back": Back(), "forward": Forward(), "reload": Reload()}
 _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
@@ -198,7 +198,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "read_page": ("filter", "depth", "ref"),
     "find": ("query",),
 }  # fmt: skip
-"""Arguments of members, beside the tab that nearly all take."""
+"""Arguments of members, in addition to the tab that nearly all take."""
 _MEMBERS = {
     name: replace(member, takes=(*_TAKES.get(name, ()), "tab_id")) for name, member in _MADE.items()
 }
@@ -284,7 +284,7 @@ def _arrived(done: Answered) -> str:
 
 
 def _line(text: str) -> str:
-    """Return what a page says as one line that can be sent, as long as the API takes it."""
+    """Return a page's text as one line that can be sent, cut to the length that the API takes."""
     line = _UNSAFE.sub(" ", text.encode("utf-8", "replace").decode("utf-8")).strip()
     return line if len(line) <= _MOST_LINE else f"…{line[: _MOST_LINE - 1]}"
 

@@ -136,7 +136,7 @@ def magnified(action: Action, by: tuple[float, float]) -> Action:
 
 
 def _finite(value: Any) -> float:
-    # what a model sends is of any type
+    # a model may send a value of any type
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise InvalidCallError(f"a coordinate is a number, not {value!r}")

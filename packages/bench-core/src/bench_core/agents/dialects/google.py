@@ -1,8 +1,9 @@
 """Google's two vocabularies of computer use: functions, a grid of 1000, an answer with its picture.
 
-The first is that of Gemini 2.5 to 3.1, for browsers; the second since Gemini 3.5 Flash. There desktops have the same
-functions but those that load pages. Google's page gives them `magnitude_in_pixels`, too; that they are called with
-`magnitude_in_wheel_clicks` is what seven programs of others agree on.
+The first is that of Gemini 2.5 to 3.1, for browsers; the second since Gemini 3.5 Flash. There
+desktops have the same functions but those that load pages. Google's page gives them
+`magnitude_in_pixels`, too; seven programs of others agree that they are called with
+`magnitude_in_wheel_clicks`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _MAGNITUDE = 800
 _PIXELS = 300
 _MOST_WAIT_S = 60.0
 _ALWAYS = ("intent", "safety_decision")
-"""Arguments that any call may have, beside those of its function."""
+"""Arguments that any call may have, in addition to those of its function."""
 _AT = ("x", "y")
 
 

@@ -1,4 +1,4 @@
-"""What a dialect is: one provider's way to declare a computer, to ask for actions and to be answered."""
+"""The interface of a dialect: one provider's way to declare a computer, ask for actions and be answered."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _KEYS = {"return": "enter", "super": "meta", "cmd": "meta", "command": "meta", "
 
 @dataclass(frozen=True)
 class Screen:
-    """What the agent acts on.
+    """The screen that the agent acts on.
 
     Attributes:
         size: Width and height of screenshots in pixels.
         offers: Kinds of actions that work; see `bench_core.agents.offered`.
         browser: Whether it is a browser and not a desktop.
-        task: What is to be done on it, and how it ends.
+        task: The task on it, and how it ends.
     """
 
     size: tuple[int, int]
@@ -58,8 +58,8 @@ class Screen:
 class Member:
     """One thing a model can ask for: the actions it becomes, and the kinds that must be offered for it.
 
-    `says` is what the model receives where the actions give no text and no picture. `takes` names its arguments
-    where others are refused, since a call with an argument that is not understood means something else.
+    `says` is the model's answer if the actions give no text and no picture. `takes` names its
+    arguments if others are refused, since a call with an unknown argument means something else.
     """
 
     make: Callable[[dict[str, Any], Screen], tuple[Action, ...]]
@@ -70,7 +70,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a request says of the tools."""
+    """A request's declaration of the tools."""
 
     native_tools: tuple[dict[str, JsonValue], ...] = ()
     tools: tuple[Tool, ...] = ()
@@ -81,16 +81,16 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of one call.
+    """The outcome of one call.
 
     Attributes:
         results: Of its actions, in order.
         error: Why it was not carried out, or failed.
-        observation: What there is to see after the whole turn.
+        observation: The observation after the whole turn.
         last: Whether it is the last call of its turn.
         again: Whether nothing was done since `observation` was shown.
         before: The tabs that were open before it, of a browser.
-        earlier: What became of the calls before it in its turn.
+        earlier: The outcomes of the calls before it in its turn.
     """
 
     call: ToolCall
@@ -109,13 +109,13 @@ class Answered:
 
     @property
     def text(self) -> str:
-        """What the actions answer that were carried out."""
+        """The answers of the actions that were carried out."""
         answers = ((each.text, each.changed) for each in self.results if each.ok)
         return "; ".join(filter(None, (text for pair in answers for text in pair)))
 
     @property
     def seen(self) -> Observation:
-        """The moment after it: of the last call what there is to see now, of others what their picture shows."""
+        """The observation after it: the current one for the last call, for others that of their own picture."""
         tabs = self.result.tabs
         if self.last or self.result.image is None:
             return _pictured(self.observation)
@@ -135,7 +135,7 @@ class Dialect(ABC):
     """One tool version; the modules of this package have theirs as `DIALECTS`.
 
     Attributes:
-        name: The tool's own name, where it has one.
+        name: The tool's own name, if it has one.
         provider: The API it is spoken over: `anthropic`, `openai`, `openai-chat` or `google`.
         models: Regular expressions for the whole names of models, dates left out.
         environments: `browser`, `desktop`.
@@ -147,8 +147,8 @@ class Dialect(ABC):
         images: How many of the latest screenshots are sent by default; None for all.
         exact: Whether never more than so many are sent, as the model's own loop does.
         pictures: Whether each call is answered with a picture of the moment after it.
-        textual: Whether each turn shows what there is to read, so that changes are enough where the page stays.
-        members: What a model can ask for, by name.
+        textual: Whether each turn shows the page's text, so that changes are enough while it stays.
+        members: The things a model can ask for, by name.
         off: Members that are always declared disabled.
     """
 
@@ -186,20 +186,20 @@ class Dialect(ABC):
         return round(x), round(y)
 
     def nudge(self, task: AgentTask) -> str:
-        """Return what a model that neither acted nor ended is shown."""
+        """Return the text shown to a model that neither acted nor ended."""
         del task
         return "You called no tool. Act with one of your tools; call `done` to end."
 
     @abstractmethod
     def declare(self, screen: Screen) -> Declaration:
-        """Return what requests say of the tools."""
+        """Return the tools that requests declare."""
 
     def show(self, observation: Observation, *, results: bool) -> tuple[TextPart | ImagePart, ...]:
-        """Return what a turn shows beside elements, whose ids no tool takes; with `results` also what became of actions."""
+        """Return the parts of a turn except elements, whose ids no tool takes; `results` adds those of actions."""
         return observation_parts(_pictured(observation), results=results)
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
-        """Return what a reply asks for; dialects that are text read it out of the text."""
+        """Return the calls in a reply; dialects that are text read them out of the text."""
         return reply.tool_calls
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
@@ -253,28 +253,27 @@ class Dialect(ABC):
         return (call.name, dict(call.arguments or {})) if call.name in self.members else None
 
     def thought(self, call: ToolCall) -> str:
-        """Return why the model makes a call, where the call itself says so."""
+        """Return the model's reason for a call, if the call itself states one."""
         del call
         return ""
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:
-        """Return what is to be known of a call in the trial's record."""
+        """Return the flags of a call for the trial's record."""
         del call
         return ()
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
-        """Return what the model receives for one call."""
+        """Return the answer to one call, as the model receives it."""
         if done.error is not None:
             return (reply_to(done.call, TextPart(text=done.error), error=True),)
         return (reply_to(done.call, *self.content(done)),)
 
     def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
-        """Return the text or picture of a call that was carried out, and what it changed."""
-        found = self.member(done.call)
-        member = self.members.get(found[0]) if found else None
-        result = done.result
-        says = member.says if member else "ok"
-        own = result.image or TextPart(text=result.text or _filled(says, found[1] if found else {}))
+        """Return the picture, or else a text, of a call that was carried out, and the changes it made."""
+        name, arguments = self.member(done.call) or ("", {})  # none for a tool of our own
+        member, result = self.members.get(name), done.result
+        says = _filled(member.says, arguments) if member else "ok"
+        own = result.image or TextPart(text=result.text or says)
         changed = as_shown(result.changed, done.observation)
         return (own, *((TextPart(text=changed),) if changed else ()))
 
@@ -284,14 +283,14 @@ class Dialect(ABC):
 
 
 def _pictured(observation: Observation) -> Observation:
-    """Return what there is to see beside the picture and not in it: pages, tabs, what happened."""
+    """Return an observation without the contents of its picture: pages, tabs and events remain."""
     return observation.model_copy(
         update={"elements": (), "text": None, "size": None, "marked": None}
     )
 
 
 def place_text(screen: Screen, *, load: str = "goto", back: str = "back") -> str:
-    """Return what the picture shows, and which tools do what cannot be done in it."""
+    """Return a description of the picture, and the tools for acts that it does not allow."""
     if not screen.browser:
         return "You see the screen of a Windows computer."
     goes = f"`{back}` goes back" if back != load else f"`{load}` with the url `back` goes back"
@@ -330,7 +329,7 @@ def _filled(says: str, arguments: dict[str, Any]) -> str:
 
 
 def browser_tools(screen: Screen, *names: str) -> tuple[Tool, ...]:
-    """Return the tools of our own that are offered for a browser beside the native one: those with `names`, and the answer to dialogs."""
+    """Return our own tools for a browser, those with `names` and the answer to dialogs, with the native one."""
     wanted = {*names, "answer_dialog"} & screen.offers if screen.browser else set()
     return tuple(tool for tool in TOOLS if tool.name in wanted)
 

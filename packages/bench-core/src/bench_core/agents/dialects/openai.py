@@ -87,7 +87,7 @@ def _double(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     points = [_point(each, screen) for each in arguments["path"]]
-    if len(points) < 2:  # where it begins and where it ends
+    if len(points) < 2:  # its start and its end
         raise InvalidCallError("a drag has two points at least")
     held = _held(arguments)
     return (Drag(start=points[0], path=tuple(points[1:-1]), end=points[-1], modifiers=held),)
@@ -172,7 +172,7 @@ class _Computer(Dialect):
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         found, seen = self.member(done.call), done.seen
-        # what is around the picture is shown once a turn, and not again if nothing was done
+        # text around the picture is shown once a turn, and not again if nothing was done
         around = () if done.again else self.show(seen, results=False)
         turn = [each for each in (*done.earlier, done) if self.member(each.call)]
         # the output of a computer call has no field for it
@@ -212,7 +212,7 @@ class _ComputerUsePreview(_Computer):
 
 
 def _became(turn: Sequence[Answered]) -> tuple[TextPart, ...]:
-    """Return what became of each action of a turn's computer calls, if there is something to say."""
+    """Return the outcome of each action of a turn's computer calls, if any has something to say."""
     if not any(each.error or each.text for each in turn):
         return ()
     lines, number = ["What became of each action of this turn:"], 1

@@ -271,7 +271,7 @@ def _calls_in(text: str) -> tuple[ToolCall, ...]:
     """Read calls that the server has left in the text: JSON, or the tags of Qwen3.5."""
     _, closed, spoken = text.rpartition("</think>")
     if not closed and "<think>" in spoken:
-        return ()  # what it thinks of calling is no call
+        return ()  # thoughts about calling are not a call
     bodies = _CALL.findall(spoken) or [f"{each[0]}" for each in _XML.finditer(spoken)]
     return tuple(
         ToolCall(id=f"text_{number}", raw=body[:_MOST_SHOWN], **_read(body))
@@ -280,7 +280,7 @@ def _calls_in(text: str) -> tuple[ToolCall, ...]:
 
 
 def _read(body: str) -> dict[str, Any]:
-    """Return name and arguments of a call, None where they cannot be read or are cut off."""
+    """Return name and arguments of a call, None if they cannot be read or are cut off."""
     function = _XML.search(body)
     if function is not None:
         values = {key: _value(key, value) for key, value in _PARAMETER.findall(function[2])}
@@ -304,7 +304,7 @@ def _read(body: str) -> dict[str, Any]:
 
 def _value(name: str, written: str) -> Any:
     if name == "text":
-        return written  # typed as it is: 1.50 is no number here
+        return written  # typed as it is: 1.50 is text here, not a number
     try:
         value = parse_json(written)
     except ValueError:

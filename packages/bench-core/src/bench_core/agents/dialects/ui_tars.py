@@ -80,7 +80,7 @@ _SPACE = {
     "finished": "finished(content='xxx') # The task is done.",
     "call_user": "call_user() # The task cannot be done.",
 }
-"""What the prompt offers: the vocabulary of the model's own prompt, and what it lacks for browsers."""
+"""The vocabulary that the prompt offers: the model's own prompt's, and the acts it lacks for browsers."""
 _FORM = "write `Thought: ...` and then `Action: name(argument='value')`"
 _ACTION = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 _END = r"(?=\s{0,20}(?:,\s*\w+\s*=|\)[ \t]*(?:#[^\n]*)?(?:\n|$)))"
@@ -206,7 +206,7 @@ _MEMBERS = {
     "finished": Member(lambda a, _: (Done(answer=a.get("content")),), (), takes=("content",)),
     "call_user": Member(lambda *_: (Fail(reason="the model asked for its user"),), (), takes=()),
 }
-"""What is understood: the actions of the model's prompts and of the programs that came with it (`ui-tars` 0.5)."""
+"""The actions understood: those of the model's prompts and of its own programs (`ui-tars` 0.5)."""
 
 
 class _UITars15(Dialect):
@@ -295,7 +295,7 @@ class _UITars15(Dialect):
 
 
 def _call(text: str, at: int, number: int) -> tuple[ToolCall, int]:
-    """Read the call that begins at `at`, and say where it ends; one that is not readable has no arguments."""
+    """Read the call that begins at `at`, and return its end; an unreadable one has no arguments."""
     begin = _NAME.match(text, at)
     unread = text[at:].strip()[:_MOST_SHOWN]
     name = begin[1] if begin else _LATER if number and re.match(r"\w+:", unread) else "Action"
@@ -324,14 +324,14 @@ def _call(text: str, at: int, number: int) -> tuple[ToolCall, int]:
     else:
         end = empty.end()
     after = _AFTER.match(text, end)
-    if after is None:  # words that belong to no action: a quote may have ended what it should not
+    if after is None:  # words that belong to no action: a quote may have ended too early
         return unreadable
     raw = text[begin.start(1) : end]
     return ToolCall(id=f"text_{number}", name=name, arguments=arguments, raw=raw), after.end()
 
 
 def _unescaped(text: str) -> str:
-    """Return what a string stands for by Python's common escapes; any other backslash stays."""
+    """Return a string with Python's common escapes replaced; any other backslash stays."""
     read = _ESCAPE.sub(
         lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2]), text
     )
