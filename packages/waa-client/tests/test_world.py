@@ -16,7 +16,8 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import WorldInfo
 from bench_core.records import Status
 from bench_core.run_folder import read_run
-from waa_client.pool import LeasedVm
+from bench_core.scheduling import FileLocks
+from waa_client.pool import LeasedVm, VmPool
 from waa_client.world.launch import BuiltInDesktops
 
 if TYPE_CHECKING:
@@ -203,3 +204,12 @@ async def test_a_desktop_that_does_not_start_is_a_fault_of_the_environment() -> 
         async with BuiltInDesktops(lambda: world).lease(make_task()):
             pytest.fail("it did not start")
     assert world.asked == ["started", "stopped"]
+
+
+async def test_a_session_is_told_that_others_hold_every_vm(tmp_path: Path) -> None:
+    mine, other = (VmPool(["http://a:1"], FileLocks(tmp_path), longest_wait_s=0) for _ in range(2))
+    async with mine.lease(make_task()):
+        with pytest.raises(EnvironmentFaultError, match="hold every VM of the 1 that are named"):
+            await other.lease(make_task()).__aenter__()
+    async with other.lease(make_task()) as machine:
+        assert machine.url == "http://a:1"

@@ -360,9 +360,11 @@ def _verdict(criteria: Sequence[BaselineCriterion]) -> Literal["matches", "diffe
 
 
 def _rate(rate: Interval | None) -> str:
-    if rate is None:
-        return "-"
-    return f"{rate.estimate:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return (
+        "-"
+        if rate is None
+        else f"{rate.estimate:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    )
 
 
 def _average(found: VanillaAverages, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
@@ -98,6 +99,7 @@ class VmPool:
         evaluators: Base URLs of evaluators, one per VM in their order; without any, trials are not
             scored.
         rest_s: How long a VM is paused after its first fault.
+        longest_wait_s: Longest wait while others hold every VM; by default as long as they do.
 
     Raises:
         InputError: VMs and evaluators do not pair up.
@@ -110,6 +112,7 @@ class VmPool:
         *,
         evaluators: Sequence[str] = (),
         rest_s: float = 30.0,
+        longest_wait_s: float = math.inf,
     ) -> None:
         self.urls = tuple(urls)
         # An evaluator serves one VM
@@ -120,7 +123,7 @@ class VmPool:
             )
         self._evaluators = dict(zip(urls, evaluators, strict=False))
         self._locks = locks or FileLocks()
-        self._rest_s = rest_s
+        self._rest_s, self._longest_wait_s = rest_s, longest_wait_s
         self._free = list(urls)
         self._faults = dict.fromkeys(urls, 0)
         self._rests_until = dict.fromkeys(urls, 0.0)
@@ -132,6 +135,9 @@ class VmPool:
 
         Errors of the block pass through; an environment fault counts against the VM, as does the one
         that the trial leaves in the machine.
+
+        Raises:
+            EnvironmentFaultError: Others hold every VM for longer than the pool may wait.
         """
         del task  # any VM can run any task
         with ExitStack() as held:
@@ -161,6 +167,7 @@ class VmPool:
         return unscored_at(tasks, self._evaluators.values())
 
     async def _take(self, held: ExitStack) -> str:
+        ends = time.monotonic() + self._longest_wait_s
         while True:
             url, wait_s = self._next(time.monotonic())
             if url is None:
@@ -175,6 +182,10 @@ class VmPool:
                 self._free.append(url)
                 if not isinstance(error, _HeldElsewhereError):
                     raise
+                if time.monotonic() > ends:
+                    raise EnvironmentFaultError(
+                        f"other sessions or runs hold every VM of the {len(self.urls)} that are named: name one for each session"
+                    ) from None
             else:
                 held.callback(locked.release)
                 return url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ has no option for them."""
 
 _SETUP_AND_EVALUATION_S = 1800.0
 _ASKED_IN_SESSIONS = 10
+_HELD_IN_SESSIONS_S = 20.0
 _WINE = "waa-wine"  # the world of a VM specification
 _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
@@ -175,7 +177,9 @@ def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Vm
             "already, by their QMP"
         )
     if options.vms:
-        return VmPool(options.urls(), evaluators=options.evaluator_urls())
+        # the sessions of one group begin together, so that one without a VM would wait in vain
+        wait_s = _HELD_IN_SESSIONS_S if kept else math.inf
+        return VmPool(options.urls(), evaluators=options.evaluator_urls(), longest_wait_s=wait_s)
     if options.world == "built-in":
         _refuse_own_vms(
             options,
