@@ -16,7 +16,7 @@ from bench_core.records import Record, Task
 
 _KINDS = frozenset({".txt", ".md", ".json"})
 _MOST_CHARACTERS = 100_000
-_SHORTEST = 6
+_SHORTEST = 6  # shorter beginnings could name several tasks
 
 
 class Demonstration(Record):

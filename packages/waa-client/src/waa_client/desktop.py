@@ -70,7 +70,7 @@ _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
 _POSITION = "import pyautogui; at = pyautogui.position(); print(at[0], at[1])"
 _POINT = re.compile(r"(-?\d+) (-?\d+)")
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
-_QUICK_TREE_S = 1.0
+_QUICK_TREE_S = 1.0  # slower trees are read only if needed
 _TEXTUAL = frozenset({"textbox", "combobox"})
 _LONGEST_LINE = 2000
 _MOST_COMPARED = 1000  # a server may truncate longer texts

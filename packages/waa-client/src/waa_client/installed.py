@@ -17,7 +17,7 @@ from waa_client.errors import VmError
 from waa_client.vm import CommandOutcome, VmClient, calls
 from waa_client.vm.wire import VmCall
 
-_US_LAYOUT = 0x0409
+_US_LAYOUT = 0x0409  # Windows' number of English (United States)
 _STARTS = frozenset({"launch", "execute", "command"})
 # the server itself starts Chrome under this name on Windows
 _RENAMED = {"google-chrome": "chrome"}

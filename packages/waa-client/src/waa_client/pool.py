@@ -20,7 +20,7 @@ __all__ = ["LeasedVm", "VmPool", "VmSource"]
 
 _LONGEST_REST_S = 600.0
 _HELD_REST_S = 2.0
-_POLL_S = 0.2
+_POLL_S = 0.2  # a lock file does not tell when it is released
 
 
 def vm_resource(url: str) -> str:

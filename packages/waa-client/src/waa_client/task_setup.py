@@ -30,7 +30,7 @@ _DOWNLOAD_S = 120.0
 _MOST_BYTES = 512 * 1024 * 1024
 # Vanilla's client adds 2 s to the server's own 5 s.
 _AFTER_OPEN_S = 2.0
-_UNTIL_POLL_S = 0.3
+_UNTIL_POLL_S = 0.3  # as vanilla does
 _MOST_FAILURES = 5
 _MOST_UNTIL_S = 600.0
 

@@ -38,7 +38,7 @@ _FOLDERS: dict[Variant, str] = {"normal": "examples", "hard": "examples_noctxt"}
 _INSIDE_CHECKOUT = "src/win-arena-container/client/evaluation_examples_windows"
 _REQUIRED = ("id", "instruction", "evaluator")
 _NEAR = 3
-_SHORTEST_PREFIX = 6
+_SHORTEST_PREFIX = 6  # shorter beginnings could name several tasks
 # Stems end in -WOS, -wos, -WOS-2 or -2-WOS.
 _SUFFIX = re.compile(r"(-\d+)?-wos(-\d+)?$", re.IGNORECASE)
 _URL = re.compile(r"https?://(?!localhost|127\.)", re.IGNORECASE)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from bench_core.records import Record, World
 
 _MOST_PIXELS = 64 * 2**20  # twice an 8K screen
-_UNPACKED_AT_ONCE = 2**20
+_UNPACKED_AT_ONCE = 2**20  # bounds memory: pixels may unpack to far more than the file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
-_HEADER_BYTES = 13
+_HEADER_BYTES = 13  # width, height and five bytes of format
 
 
 class ServerInfo(Record):

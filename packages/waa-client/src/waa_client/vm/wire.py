@@ -17,7 +17,7 @@ T = TypeVar("T")
 _OK = 200
 _FAILED = 500
 _NOT_FOUND = 404
-_SHOWN = 300
+_SHOWN = 300  # enough for a message; bodies may be pages of HTML
 # Werkzeug's words; a handler's own 404, as for a missing wallpaper, has others
 _NO_ROUTE = ("404 Not Found: The requested URL", "405 Method Not Allowed")
 

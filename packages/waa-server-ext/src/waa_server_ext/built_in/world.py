@@ -31,7 +31,7 @@ from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 from waa_server_ext.simulate.scene import Scene
 
 _starts = itertools.count()
-_TRIES = 200
+_TRIES = 200  # other worlds may hold many of the addresses
 
 
 def built_in_tasks() -> TaskFolder:

@@ -18,7 +18,7 @@ from waa_server_ext.vm.exchanges import VmExchange
 
 _SHOWN = 500
 _CONTENTS = 2000
-_MOST_BYTES = 4_000_000
+_MOST_BYTES = 4_000_000  # larger files are described by their size alone
 _PART_BYTES = 200_000
 _MESSAGE = 2000
 _OFFICE_TEXT = re.compile(r"(word/document|xl/sharedStrings|ppt/slides/slide\d+|content)\.xml")

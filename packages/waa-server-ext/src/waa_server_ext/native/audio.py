@@ -16,13 +16,13 @@ from bench_core.errors import EvaluationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_RATE = 22_050
-_FRAME = 2048
-_HOP = 512
+_RATE = 22_050  # librosa's default sample rate
+_FRAME = 2048  # librosa's default window
+_HOP = 512  # librosa's default: a quarter of the window
 _BANDS = 128
 _COEFFICIENTS = 20
-_MAX_SECONDS = 3600
-_RADIUS = 1
+_MAX_SECONDS = 3600  # bounds time and memory
+_RADIUS = 1  # FastDTW's default
 _SHORTEST_HEADER = 8
 
 _BREAK_HZ, _HZ_PER_MEL, _LOG_STEP = 1000.0, 200.0 / 3, np.log(6.4) / 27.0

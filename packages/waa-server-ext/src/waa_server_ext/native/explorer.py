@@ -13,7 +13,7 @@ from waa_server_ext.native.refusals import MAX_DOCUMENT_BYTES, RefusedFileError
 from waa_server_ext.native.registry import getter
 
 _WANTED_IN_7Z = "OldProjects/example.txt"
-_MAX_IN_7Z = 64 * 1024 * 1024
+_MAX_IN_7Z = 64 * 1024 * 1024  # refuses archives that explode
 
 
 @getter("fileexplorer.py")

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_][\w.]*)|(?P<symbol><>|<=|>=|[-+*/^&=<>(),;%]))"
 )
 _MAX_LENGTH = 2000
-_MAX_DEPTH = 40
+_MAX_DEPTH = 40  # the parser calls itself once per level
 _EPOCH = date(1899, 12, 30)
 
 Node = tuple[Any, ...]

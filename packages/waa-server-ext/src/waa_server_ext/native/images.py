@@ -28,7 +28,7 @@ _WINDOW = 7
 """Side of the square in which structural similarity is taken."""
 _BAND = 256
 """Rows that are processed at once; bounds memory for pictures of any size."""
-_WHITE_SHARE = 0.8
+_WHITE_SHARE = 0.8  # upstream's threshold
 
 
 @getter("microsoftpaint.py", needs=("PIL", "numpy"))

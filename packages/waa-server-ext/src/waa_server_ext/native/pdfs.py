@@ -14,9 +14,9 @@ from waa_server_ext.native.decoder import isolated
 from waa_server_ext.native.refusals import RefusedFileError, check_size, or_else
 from waa_server_ext.native.registry import metric
 
-_MAX_CHARACTERS = 2_000_000
+_MAX_CHARACTERS = 2_000_000  # comparing texts takes the product of their lengths
 _MAX_PAGES = 2000
-_SAME = 0.95
+_SAME = 0.95  # upstream's threshold
 _COMPARE = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge,

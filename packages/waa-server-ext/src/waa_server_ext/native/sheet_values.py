@@ -30,8 +30,8 @@ _WHOLE = re.compile(r"[ \t\n\r\v\f]*[+-]?\d+[ \t\n\r\v\f]*", re.ASCII)
 _INFINITE = {"inf": math.inf, "infinity": math.inf}
 _TRUE, _FALSE = {"True", "TRUE", "true"}, {"False", "FALSE", "false"}
 _MIN_INT, _MAX_INT, _MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
-_MAX_ROWS = 1_048_576
-_MAX_CELLS = 4_000_000
+_MAX_ROWS = 1_048_576  # Excel's own limit
+_MAX_CELLS = 4_000_000  # a sheet may declare far more cells than it stores
 
 
 class _NotNumericError(Exception):

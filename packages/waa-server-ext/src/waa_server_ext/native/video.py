@@ -12,8 +12,8 @@ from waa_server_ext.native.refusals import MAX_IMAGE_PIXELS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SIDE = 32
-_HASH = 8
+_SIDE = 32  # ImageHash: four times the side of the hash
+_HASH = 8  # ImageHash's default
 
 
 def same(first: str | None, second: str | None, pictures: int, threshold: int) -> bool:

@@ -23,7 +23,7 @@ from waa_server_ext.python_subset.values import (
     is_callable,
 )
 
-_MAX_DEPTH = 60
+_MAX_DEPTH = 60  # each call of the program takes several of ours on Python's stack
 _ITEM_BYTES = 100  # of a dictionary, more or less
 _MAX_SOURCE = 200_000
 # before 3.13, parsing in two threads at once corrupts Python's depth counter: SystemError

@@ -10,7 +10,7 @@ from typing import Any
 from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, NotSimulatedError, bounded
 
-_MAX_POWER = 10_000
+_MAX_POWER = 10_000  # a short expression could make a number that fills memory
 _MAX_TEMPLATE = 100_000
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -17,7 +17,7 @@ _ENCODINGS = frozenset(
 _MAX_PLACES = 400
 _MAX_NAMES, _MAX_KEPT = 300, 10_000
 
-_MAX_BITS = 200_000
+_MAX_BITS = 200_000  # printing a number takes time quadratic in its digits
 _MAX_SUMMED = 1_000
 _MAX_FORMAT = 40
 CONVERSIONS: dict[str | None, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}

@@ -92,13 +92,13 @@ class Service(Closing):
         try:
             verdict = self._evaluated(request)
         except VmUnreachableError:
-            self._journal.release(claim)
+            self._journal.release(claim)  # never begun: the key may be used again
             raise
         except BenchError:
             self._journal.release(claim)  # it was refused before the VM was contacted
             raise
         except BaseException:
-            self._journal.abandon(claim)
+            self._journal.abandon(claim)  # how far it came is unknown: the key stays refused
             raise
         answer: dict[str, Any] = json.loads(verdict.model_dump_json())  # NaN becomes "NaN"
         self._journal.finish(

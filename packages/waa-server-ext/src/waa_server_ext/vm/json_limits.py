@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MAX_DEPTH = 64
+_MAX_DEPTH = 64  # Python's parser calls itself once per level
 _MAX_VALUES = 1_000_000
 """The most values in a body: `{}` takes three bytes of it and 64 of memory."""
 _ESCAPES = (rb"\\", rb"\"")

@@ -26,7 +26,7 @@ from waa_server_ext.wine.building import RECORD
 from waa_server_ext.wine.sandbox import desktop_command, require_programs
 
 BROWSER_PORT = 9222
-_STARTUP_S = 180.0
+_STARTUP_S = 180.0  # Wine takes some 20 s on an idle machine
 _STOP_S = 10.0
 _TRIES = 200
 _ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")

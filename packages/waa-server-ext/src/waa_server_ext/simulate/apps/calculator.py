@@ -23,7 +23,7 @@ _KEYS = (
     ("One", "1"), ("Two", "2"), ("Three", "3"), ("Plus", "+"),
     ("Positive negative", "+/-"), ("Zero", "0"), ("Decimal separator", "."), ("Equals", "="),
 )  # fmt: skip
-_MAX_DIGITS = 16
+_MAX_DIGITS = 16  # as many as Windows' Calculator accepts
 
 
 def difference(start: dt.date, end: dt.date) -> tuple[int, int, int, int]:

@@ -30,7 +30,7 @@ _PROGRAMS = {
     ".csv": "Calc",
     ".pptx": "Impress",
 }
-_MAX_XML = 20 * 2**20
+_MAX_XML = 20 * 2**20  # the parsed tree takes several times as much
 _PARAGRAPHS = {"p", "h", "row", "table-row"}
 
 

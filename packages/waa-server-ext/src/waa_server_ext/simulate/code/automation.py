@@ -29,7 +29,7 @@ _BUTTONS = {
     "secondary": "right",
 }
 _KEY_S = 0.01
-_MAX_KEYS = 110
+_MAX_KEYS = 110  # more keys than a keyboard has: a mistake
 _TYPED_AT_ONCE = 500  # few enough chunks: after a line break, the window's layout is computed again
 
 

@@ -250,7 +250,7 @@ def _window_manager(automation: Automation, print_: Callable[..., None]) -> SimO
     )
 
 
-MAX_TITLES = 100
+MAX_TITLES = 100  # comparing names takes quadratic time
 
 
 def open_titles(desktop: Desktop) -> list[str]:

@@ -9,7 +9,7 @@ from waa_server_ext.python_subset.values import MAX_ITEMS, SimObject
 from waa_server_ext.simulate.desktop.composition import Desktop
 
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "ascii", "latin-1", "cp1252", "utf-8-sig"})
-_MAX_OPENED = 16 * 2**20
+_MAX_OPENED = 16 * 2**20  # a file object holds the whole content in memory
 _ANSI = "cp1252"
 """The encoding with which Python on an English Windows opens text files by default."""
 

@@ -18,7 +18,7 @@ from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.machine.filesystem import HOME, FileEntry, normal
 from waa_server_ext.simulate.machine.registry import split_key
 
-_MAX_PATH = 32_000
+_MAX_PATH = 32_000  # the limit of an NT path
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
 _MATH = "isclose gcd fmod copysign isnan isinf isfinite tau nan ceil floor sqrt sin cos tan atan2 hypot fabs radians degrees log log10 exp trunc pi e inf"
 _RANDOM = ("random", "randint", "uniform", "choice", "randrange")

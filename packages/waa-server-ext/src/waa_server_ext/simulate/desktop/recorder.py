@@ -12,7 +12,7 @@ from bench_core.errors import InputError
 from waa_server_ext.simulate.desktop.composition import Desktop
 
 _POINTER = ((0, 0), (0, 16), (4, 12), (7, 19), (10, 18), (7, 11), (12, 11))
-_MAX_FRAMES = 300
+_MAX_FRAMES = 300  # all frames stay in memory until the end
 
 
 def png_bytes(picture: Image.Image) -> bytes:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from waa_server_ext.simulate.machine.clock import SimulatedClock
 
 HOME = "C:\\Users\\Docker"
-READ_ONLY = 0x1
-HIDDEN = 0x2
+READ_ONLY = 0x1  # FILE_ATTRIBUTE_READONLY
+HIDDEN = 0x2  # FILE_ATTRIBUTE_HIDDEN
 MAX_BYTES = 64 * 2**20
 """Bytes that all files may hold together; writing more fails like a full disk."""
 

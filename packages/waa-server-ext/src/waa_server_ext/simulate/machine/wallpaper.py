@@ -10,7 +10,7 @@ from waa_server_ext.simulate.machine.computer import WALLPAPER, Machine
 
 SOLID = "HKCU\\Control Panel\\Colors"
 _PETALS = ((-60, -10), (-34, -36), (0, -46), (34, -36), (60, -10), (-30, 10), (30, 10), (0, 0))
-_MAX_PIXELS = 40_000_000
+_MAX_PIXELS = 40_000_000  # a small file may decode to gigabytes
 _kept: dict[tuple[str, int, tuple[int, int]], Image.Image] = {}
 
 
