@@ -49,7 +49,7 @@ _TRIES = 4
 class WaaBenchmark:
     """The tasks of Windows Agent Arena on a pool of VMs.
 
-    A run's `timing` is `vanilla` or `fast`, the default where it is None; see `waa_client.timing`.
+    A run's `timing` is `vanilla` or, by default, `fast`; see `waa_client.timing`.
 
     Args:
         tasks: The tasks; by default those of the files in `$WAA_TASKS`.
@@ -116,7 +116,7 @@ class WaaBenchmark:
 
         Options without VMs or evaluators, as those of `bench-core run waa`, use `$WAA_VM` and `$WAA_EVALUATE`.
         """
-        from waa_client.preparation import prepared_run  # only where a run begins
+        from waa_client.preparation import prepared_run  # slow to import, and only runs need it
 
         return prepared_run(cls, options, purpose)
 

@@ -83,7 +83,7 @@ def actions_of_reply(text: str) -> tuple[Action, ...]:
 
 
 def parse_block(code: str) -> tuple[Action, ...]:
-    r"""Return the actions of a code block, the inverse of `translate` where there is one.
+    r"""Return the actions of a code block, inverting `translate` if it can produce the block.
 
     A block with more than calls of `computer` with plain arguments is returned as one `RunCode`.
 
