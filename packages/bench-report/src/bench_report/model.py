@@ -254,8 +254,7 @@ class CheckerDoubts(Record):
 
     Attributes:
         shown: Those whose own files show an act that no right solution needs.
-        possible: Others, of tasks whose checker accepts states that a trial's files do not rule
-            out.
+        possible: Others, of tasks whose checker accepts states that the trial's files allow.
         unknown: Those of tasks whose checker no one has looked at.
         operators: Accepted kinds of wrong states, by the number of possible ones.
         shown_as_failures: The success rate in which the first count as failures; `None` without any.
@@ -430,8 +429,7 @@ class RunReport(Record):
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, if trials had a judge.
         integrity: Attempts to score without doing the task; `None` if results do not mention them.
-        checkers: Solved trials that a checker may have passed wrongly; `None` if nothing is known
-            of checkers.
+        checkers: Solved trials that a checker may have passed wrongly; `None` if checkers are unknown.
         failed_checks: The checks that most trials did not pass, the most frequent first.
         notes: People's notes on its trials; `None` without a note.
         when_passed: After which step states passed; `None` if this was not asked for.

@@ -23,8 +23,7 @@ class Declaration(Record):
         sealed: Whether it was sealed before the first trial.
         sha256: The digest of the sealed file `study.yaml`.
         declared: When it was sealed.
-        anonymised: Whether names were taken out of that file since, so that the one with the runs
-            has another.
+        anonymised: Whether names were taken out of the file since, which changes this copy's digest.
         problems: Deviations from the seal that no change explains, a sentence each.
         notes: The file's own notes.
     """
@@ -47,9 +46,8 @@ class StudyChange(Record):
 class StudyPair(Record):
     """An arm against the baseline on one benchmark, as declared.
 
-    If the pair was to be looked at before its end, `looks` has the finding of each look, and the
-    joint interval of `difference` is the repeated one of the last, which is valid at any look at
-    which a study stops.
+    For a pair that was to be looked at before its end, `looks` has each look's finding, and the joint
+    interval of `difference` is the last's repeated one, valid at any look at which a study stops.
     """
 
     benchmark: str

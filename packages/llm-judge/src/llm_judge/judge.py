@@ -73,8 +73,8 @@ class Judge:
 
     Args:
         model: `provider:model`, `replay:CASSETTE`, `scripted:FILE`, or an open model.
-        claims: A file of claims, or another `ClaimRule`: decides criteria by code, before a model
-            is asked about the rest.
+        claims: A file of claims, or another `ClaimRule`: decides criteria by code; a model gets the
+            rest.
         second: A model of another provider, asked about passes, low margins and doubtful cases;
             without its agreement nothing passes.
         policy: The rules; see `JudgePolicy`.
@@ -131,8 +131,7 @@ class Judge:
     @property
     def identity(self) -> dict[str, str]:
         """The fields that identify this judge: models, prompt, schema, rules."""
-        # without settings that change no answer: time, money, and the seed, which differs with each
-        # sample
+        # without settings that change no answer: time, money, and the seed, which each sample changes
         return {
             "judge": f"{self.name} {__version__}",
             "model": self.model.name,

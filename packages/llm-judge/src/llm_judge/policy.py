@@ -25,8 +25,7 @@ class JudgePolicy(Record):
         second_on_findings: Whether it is asked about doubtful cases.
         controls: Whether a question that is known to be false stands among the criteria.
         seed: Chooses this question; each sample gets another.
-        accept_kinds: The kinds of verdicts that make an outcome; others are reported and count as
-            undecided.
+        accept_kinds: The kinds of verdicts that make an outcome; others count as undecided.
         reply_form: The form that the server must enforce. `auto` asks for a JSON schema; if the
             server refuses it, for JSON; then for nothing: the prompt names the form in words anyway.
         agent_text: Whether the agent's own final answer is shown.

@@ -42,10 +42,9 @@ class Comparison(Record):
         test: `McNemar mid-p` (one trial each, independent tasks; `McNemar score` if its p-value is
             larger) or `paired t, sign-flip`: the larger p-value of the two, as t's is too small
             when few clusters differ and hardly vary.
-        p_sign_flip: Two-sided mid-p, of the sign-flip permutation test over clusters, which assumes
-            no distribution.
-        p_same_tasks: Two-sided and exact, of the hypothesis that both are one agent on these tasks
-            (`within_task`).
+        p_sign_flip: Two-sided mid-p, of the sign-flip permutation test over clusters, free of a
+            distribution.
+        p_same_tasks: Two-sided and exact, that both are one agent on these tasks (`within_task`).
         p_adjusted: `p_value` for all comparisons made together (Bonferroni), if there were several.
         joint: The difference with an interval that holds for all comparisons made together; it
             leaves out zero if and only if `p_adjusted` is below 1 - level.
@@ -121,8 +120,8 @@ def compare(
         p_same_tasks: Two-sided p-value of `within_task`, if known already.
 
     Raises:
-        NotEstimableError: Fewer than two clusters of tasks are shared, or three of them carry most
-            of the weight.
+        NotEstimableError: Fewer than two clusters of tasks are shared, or three have most of the
+            weight.
 
     >>> result = compare({n: [n % 3 > 0] for n in range(30)}, {n: [n % 2] for n in range(30)})
     >>> print(result.difference, result.test, round(result.p_value, 3))

@@ -48,8 +48,7 @@ def cost_interval(
     Costs have tails: few trials use most of the money, and if none of these was seen the mean and
     its standard error are both too small, so that t alone covers 54 to 92% for lognormal costs. The
     interval joins it with Cox's for lognormal costs, on the logarithms of the clusters' costs
-    (Olsson 2005, Journal of Statistics Education 13:1, with t for z), whose upper end allows for
-    tails.
+    (Olsson 2005, Journal of Statistics Education 13:1, with t for z), whose upper end allows for it.
 
     Args:
         costs: Task id to the costs of its trials, in one currency; those that are unknown left out.

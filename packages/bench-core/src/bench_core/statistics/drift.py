@@ -59,8 +59,7 @@ class Drift(Record):
     Attributes:
         by_trial: Rates by trial number.
         by_time: Rates of tenths of the trials, in the order of their start.
-        p_value: Of the hypothesis that it is chance which of a task's trials succeeded; `None` if
-            untestable.
+        p_value: That chance decides which of a task's trials succeed; `None` if untestable.
         change: By how much the rate rises or falls, from the first start to the last.
         alarm: Whether the p-value shows a drift; of runs without one at most 6% do.
         refused: The reason for a missing test.

@@ -41,12 +41,11 @@ class LookPlan(Record):
         kind: Names the rule.
         sides: `drop`: is the run worse than the baseline; `difference`: does it differ.
         alpha: Error of the test, one-sided for a drop and two-sided for a difference.
-        futility: Stop if the probability of finding a planned drop falls below this; `None` to
-            never stop for futility.
+        futility: Stop if a planned drop would be found with a lower probability; `None` for never.
         drop: The planned drop.
         seed: The batches were drawn with it.
-        unscored: Whether a look waits for trials that have no score and may run again, or leaves
-            them out.
+        unscored: Whether a look waits for trials without a score that may run again, or leaves them
+            out.
         batches: Task ids of each batch; every batch consists of whole clusters.
         critical: Critical z of each look.
         clusters: Task id to its cluster, unless that is the task itself.

@@ -58,8 +58,8 @@ class TaskItem(Record):
 
     Attributes:
         rate: Mean over models of their rates on it.
-        same: All trials of all models failed (`never`) or succeeded (`always`); it distinguishes no
-            two models apart.
+        same: All trials of all models failed (`never`) or succeeded (`always`): it tells no models
+            apart.
         rest_correlation: Between models' rates on it and on all other tasks; `None` below eight
             models or where either does not vary.
     """

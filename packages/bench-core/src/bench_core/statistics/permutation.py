@@ -55,10 +55,9 @@ class WithinTask(NamedTuple):
         p_rise: One-sided, small when new does better.
         attainable: The smallest `p_drop` these totals could have given; more extreme outcomes of
             the same totals do not exist.
-        kinds: Number of tasks by new trials, baseline trials and successes in all; `None` for
-            fractional scores.
-        conditional: Whether the level is right given every task's total, as `tarone` requires to
-            adjust for several tests.
+        kinds: Number of tasks by new trials, old trials and all successes; `None` for fractional
+            scores.
+        conditional: Whether the level is right given every task's total, as `tarone` requires.
     """
 
     p_drop: float

@@ -124,8 +124,8 @@ class Summary(Record):
 
     `success` is the headline: the share of successes, tasks weighing alike. Only trials with a
     score enter, unless `errors_count_as_failures`; `strict` counts every ended trial without a
-    score as a failure, and `bounds` gives the range that all planned trials without one leave open.
-    Costs cover all ended trials, scored or not.
+    score as a failure; `bounds` gives the range that planned trials without one leave open. Costs
+    cover all ended trials, scored or not.
 
     Attributes:
         identity: Values of benchmark, agent, model, world and profile; more than one value only
@@ -138,8 +138,7 @@ class Summary(Record):
         templates: Slices by template; clusters are tasks there.
         failure_modes: Failed trials by failure mode, `unclassified` if none was given.
         methods: Scored trials by evaluation method.
-        suspects: Scored trials by the reason for doubting that their score is the agent's own
-            doing.
+        suspects: Scored trials by the reason to doubt that their score is the agent's own doing.
         without_suspects: `success` without these trials; `None` if there are none.
     """
 

@@ -125,8 +125,7 @@ def write_bundle(study: Path, into: Path, *, evidence: bool, words: Sequence[str
         words: Further texts to take out, such as the name of a laboratory.
 
     Raises:
-        InputError: Runs are missing, a word is too short, or a run is not as it was written or goes
-            on.
+        InputError: Runs are missing, a word is too short, or a run is not as written or goes on.
     """
     for word in words:
         if len(word) < _LEAST_WORD:

@@ -55,8 +55,7 @@ class SealedBenchmark(Record):
     Attributes:
         tasks: Ids, in the batches that looks are taken after; all in one batch without looks.
         task_set_hash: Of the tasks, as `run.json` has it.
-        order: Whether arms take turns task by task, or part by part if they cannot run side by
-            side.
+        order: Whether arms take turns task by task, or part by part if they cannot run at once.
     """
 
     name: str

@@ -34,8 +34,7 @@ def write_study(path: Path, runs: Sequence[Path] = ()) -> Path:
     Args:
         path: The file.
         runs: Run folders whose benchmarks, tasks, agents, models and settings the study takes over. Trials and seed
-            are those of the first. Keys that a run does not record have to be filled in: `study
-            check` names them.
+            are those of the first. Keys that runs do not record are left open: `study check` names them.
 
     Raises:
         InputError: The file exists, or two runs are on one benchmark with other tasks or on another world.

@@ -66,8 +66,7 @@ class RunCost(Record):
         hours: Of one worker, for those left.
         dollars: For those left.
         priced: Whether they are priced by the tokens of runs with other models.
-        price: Of a million tokens in and out by the price table; None if it does not know the
-            model.
+        price: Of a million tokens in and out by the price table; None if it lacks the model.
     """
 
     benchmark: str
@@ -87,10 +86,8 @@ class ComparisonPlan(Record):
         pairs: Pairs of arms and benchmarks of the comparison; its error is shared out among them.
         detectable: The smallest true difference that is found in four of five repetitions.
         power: Probability with which the declared drop is found; None without one.
-        missing: How many trials of each task by each arm are too few for the drop; None if no
-            number is enough.
-        tasks_needed: With the study's trials; None without a drop, or if no benchmark is that
-            large.
+        missing: Further trials of each task by each arm needed for the drop; None if none suffice.
+        tasks_needed: With the study's trials; None without a drop, or if no benchmark is so large.
     """
 
     benchmark: str
@@ -182,10 +179,9 @@ def _doctors_findings(study: Study) -> Iterator[tuple[str, str, CheckResult]]:
 def plan_study(study: Study, folder: Path, earlier: Sequence[Path] = ()) -> StudyPlan:
     """Estimate a study's costs and the differences that it can show; nothing is run.
 
-    Time and money are those of the trials in its folder, else of `earlier` runs of the same
-    benchmark, agent and model; dollars also those of such runs with other models, their tokens
-    priced anew. The scatter of outcomes is taken from the earlier runs of the baseline if they have
-    two trials of a task, else it is `Variability`'s default.
+    Time and money are those of the trials in its folder, else of `earlier` runs of the same benchmark,
+    agent and model; dollars also of runs with other models, priced anew. Outcomes scatter as in the
+    baseline's earlier runs if those have two trials of a task, else as `Variability` has it.
 
     Args:
         study: Its file.

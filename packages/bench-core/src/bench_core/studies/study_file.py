@@ -111,8 +111,7 @@ class BenchmarkEntry(Record):
     """One benchmark of a study.
 
     Attributes:
-        benchmark: An installed benchmark, or `module:Class`; by default the name that it has in the
-            file.
+        benchmark: An installed benchmark, or `module:Class`; by default its name in the file.
         world: On which systems.
         tasks: Which tasks.
         options: Further options of the benchmark's `run` command, by their names with `_`.
@@ -133,8 +132,7 @@ class AgentEnvironment(Record):
         command: A program in any language that is the agent.
         process: In a process of its own, or that of the run.
         memory_gb: Gigabytes that a process of its own may write to.
-        variables: Environment variables it gets in addition to the system's and its provider's, by
-            name.
+        variables: Environment variables it gets besides the system's and its provider's, by name.
         model_proxy: Whether its model calls go by a proxy that counts them.
     """
 
@@ -172,9 +170,8 @@ class ArmEntry(Record):
         time_limit: Seconds per trial.
         limits: The arm's budget.
         environment: The agent's environment.
-        reuse: An earlier run, in place of all other keys: a study's folder, a run folder or a
-            baseline file, or one
-            of these for each benchmark; relative to the file. It has to be comparable, and every report tells it.
+        reuse: An earlier run, in place of all other keys: a study's folder, run folder or baseline file,
+            or one for each benchmark; relative to the file. It must be comparable; each report names it.
     """
 
     agent: str | None = Field(default=None, min_length=1)

@@ -41,8 +41,7 @@ def difference(
         strict: Let trials without a score enter as failures.
         together: How many runs are compared with it, this one among them.
         level: Nominal confidence.
-        of_scores: Compare mean scores instead of success rates; facts about outcomes alone are left
-            out.
+        of_scores: Compare mean scores instead of success rates; facts about outcomes alone are omitted.
     """
     empty = Difference(
         run=new.label,

@@ -14,8 +14,7 @@ from bench_core.terminal import plain_text
 from bench_report.formats.tables import tables_of
 from bench_report.model import Report
 
-# OWASP's list for CSV injection: the signs of a formula, and characters that spreadsheets skip
-# before one.
+# OWASP's list for CSV injection: the signs of a formula, and characters skipped before one.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -11,8 +11,7 @@ from bench_report.text.note_phrases import note_line
 from bench_report.text.numbers import rate_words
 from bench_report.text.untrusted import clip, inline
 
-# Characters that XML 1.0 forbids in any form: even as a reference they make parsers refuse the
-# document.
+# Characters that XML 1.0 forbids in any form: even a reference to one makes parsers refuse.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEXT = 2_000
 _NAME = 300

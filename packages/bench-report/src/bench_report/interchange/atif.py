@@ -134,9 +134,7 @@ def import_atif(path: Path, *, benchmark: str = "atif") -> ImportedRun:
     """Read a trajectory file, or every one in a folder.
 
     A trajectory has no score of its own: it is taken from the `extra` of our export, from
-        `extra.reward`, or
-    from the `result.json` that Harbor writes next to the agent's folder. Without any, the trial has
-    no score.
+    `extra.reward`, or from Harbor's `result.json` next to the agent's folder. Without any it is None.
 
     Args:
         path: A `.json` file, or a folder searched with its subfolders.

@@ -78,8 +78,7 @@ class Snapshot(Record):
         failures: Those of them that ended last without success, the newest first.
         elapsed_s: Since the last process started.
         eta_s: Until the end at the speed of that process; `None` before it has finished a trial.
-        damage: Files that are not as written, a sentence each; nothing of them is in the numbers
-            above.
+        damage: Files that are not as written, a sentence each; the numbers above leave them out.
     """
 
     run_id: str

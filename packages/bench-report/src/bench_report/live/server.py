@@ -261,8 +261,7 @@ def serve(
     Args:
         folders: Run folders, also ones that are still being written.
         port: 0 for any free one.
-        token: First part of every path; None answers every program of this machine, and takes no
-            notes.
+        token: First part of every path; None answers every local program, and takes no notes.
         options: `by` (who writes notes, by default the user), `labels` (by key), `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
 
     Raises:

@@ -142,10 +142,9 @@ def next_to_label(
 ) -> tuple[str, ...]:
     """Return the cases whose labels shrink the interval of the corrected rate fastest.
 
-    Each verdict first gets seven tenths of the labels that a random choice would give it, since a
-    few labels without an error do not show that there are none; the rest go one by one to the
-    verdict that leaves most of the variance open. Within a verdict the choice is random, as the
-    correction requires.
+    Each verdict first gets seven tenths of its labels by a random choice, since a few labels without
+    an error do not show that there are none; the rest go one by one to the verdict that leaves most
+    of the variance open. Within a verdict the choice is random, as the correction requires.
     """
     rng = seeded(seed)
     open_cases: dict[str, list[str]] = defaultdict(list)

@@ -73,16 +73,13 @@ class CalibrationReport(Record):
         precision: Share of its passes that are successes.
         false_pass: Share of failures that it passes, abstentions among the failures included.
         reliability: Calibration of its own confidence: ECE, Brier and bins.
-        reliability_after: The same for the calibrated confidence, each case calibrated on the
-            others.
+        reliability_after: The same for the calibrated confidence, each case by a fit on the others.
         corrected: The rate of success over all judged cases, corrected for its errors. Cases it did
             not pass count as not passed there; errors are left out.
         refused: Names of the estimates that could not be made, and why.
         by_kind: Outcomes of the verdicts of each kind.
-        selection: How the labelled cases were chosen; if not at random, `corrected` goes by
-            verdict.
-        useless: Why its verdicts carry no information, if it passes (or fails) anything it is
-            shown.
+        selection: How the labelled cases were chosen; `corrected` goes by verdict if not at random.
+        useless: Why its verdicts carry no information, if it passes (or fails) everything.
     """
 
     schema_version: int = 1

@@ -3,8 +3,7 @@
 Two compiles of one criterion must agree on states mutated at the places that either reads. In a
 right state each fact that the criterion names is broken, alone and with the right value moved to
 another record: the claim must turn false. Without a right state a witness is made from the claim
-itself, which shows that the claim is sensitive to the fields that it reads but never that they are
-the right fields; the findings say which it was.
+itself, which shows that the claim depends on its fields, not that they are right; findings say so.
 """
 
 from __future__ import annotations

@@ -42,8 +42,7 @@ def counterexamples(
             continue
         for made in document.changed_for(claim):
             truth = truth_of(states_of(made.end, case.initial_state)).truth
-            # a rule that knows the app's notation need not accept others, which the app never
-            # writes
+            # a rule that knows the app's notation may refuse others, which the app never writes
             if truth is None or (truth and made.other_notation):
                 continue
             met = rule(made.end)

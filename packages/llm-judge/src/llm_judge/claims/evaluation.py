@@ -77,8 +77,7 @@ class States:
     """The end state and the state before the run in one form, `MISSING` if unknown.
 
     Attributes:
-        places: Pointers into the judged document by those into `end`: `/mail` at
-            `/mail/finalstate`.
+        places: Pointers into `end` to those into the judged document: `/mail` to `/mail/finalstate`.
         indexes: The records of lists, and these by their identity; filled as claims are decided.
     """
 
@@ -102,8 +101,7 @@ class Decided:
     Attributes:
         truth: None: undecidable; `undecided` then says why.
         shown: The fields that made records count, by pointer into the judged document.
-        words: Words of open vocabularies that are neither accepted nor known to differ, with the
-            meaning asked for.
+        words: Words of open vocabularies neither accepted nor known to differ, with the meaning asked.
     """
 
     truth: Truth

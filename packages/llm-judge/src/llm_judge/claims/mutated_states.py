@@ -144,8 +144,7 @@ def split_records(end: Any, path: Path, reads: Sequence[Read]) -> Iterator[tuple
 def _second_names(claims: Sequence[Claim], start: Any) -> set[tuple[str, ...]]:
     """Return fields that a claim reads in addition to the identifier by which all claims choose a record.
 
-    Such a field is a second name of the record from before the run: identifier and name change
-    together or not at all.
+    Such a field is a second name of the record from before the run; both change together or not at all.
     """
     if start is MISSING or len(claims) < 2 or any(claim.guard for claim in claims):
         return set()

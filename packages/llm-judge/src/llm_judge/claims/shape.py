@@ -1,8 +1,7 @@
 """The names and notation of a state's fields: all that a compiler of claims may see of an end state.
 
-Values are shown of the state before the run only. End states, which claims will judge, add names
-and types of fields and the masks of their notation (`99,99 €`), so that a claim can be bound to a
-list that is empty at first.
+Values are shown of the state before the run only. End states, which claims will judge, add fields'
+names, types and masks of notation (`99,99 €`), so that a claim can bind to a list empty at first.
 """
 
 from __future__ import annotations

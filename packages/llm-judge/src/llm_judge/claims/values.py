@@ -206,8 +206,7 @@ def number_readings(
     text = unicodedata.normalize("NFKC", value[:200]).strip().replace("\u2212", "-")
     found = _DIGITS.findall(text)
     before, _, after = text.partition(found[0]) if found else (text, "", "")
-    # letters right at the digits: `5kg` has a unit, `EUR5` a currency; `T-5`, `1e` and `5k` are not
-    # plain numbers
+    # letters at the digits: `5kg` has a unit, `EUR5` a currency; `T-5`, `1e`, `5k` are not numbers
     name = re.search(r"([^\W\d_]+)[-/_#]?$", before)
     glued = re.match(r"[^\W\d_]+", after)
     coded = glued is not None and len(glued[0]) == 1 and glued[0] not in "gmlLhs\u20ac"

@@ -178,8 +178,7 @@ class _Maker:
         self, one: Junction, want: bool, end: Any, at: _Place, names: _Names
     ) -> Iterator[Any]:
         if (one.op == "and") is want:
-            # parts that choose or replace the record at hand come before those that change its
-            # fields, much before little
+            # first parts that choose or replace the record at hand, then its fields, much before little
             parts = sorted(one.of, key=_turn)
             yield from self._together([(p, want, at, names) for p in parts], end)
         else:

@@ -1,7 +1,6 @@
 """Find text in a state that addresses a judge, or hides from a reader.
 
-Findings are reported and lead to a second model's being asked; nothing is deleted, and the absence
-of findings proves nothing.
+Findings are reported and call in a second model; nothing is deleted, and their absence proves nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Check quoted evidence against a state, without a model: does the quotation stand at its pointer?
 
 Small slips are repaired: the spelling of a pointer, case, white space, quotation marks, the
-    notation of a
-number. A quotation is never moved to another record: if it stands nowhere near its pointer, it is
-not there.
+notation of a number. A quotation is never moved to another record.
 """
 
 from __future__ import annotations
@@ -134,8 +132,7 @@ def _absent(
     if empty:
         return True, "empty"
     if value is MISSING:
-        # next to a record of the same list or object something can be missing; anywhere else it
-        # always is
+        # something can be missing next to a record of the same collection; elsewhere it always is
         holder = pointer.rpartition("/")[0]
         beside = said and holder and isinstance(resolve(state, holder), dict | list)
         return (True, "nothing stands there") if beside else (False, "there is no such place")

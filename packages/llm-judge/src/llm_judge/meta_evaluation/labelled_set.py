@@ -68,8 +68,7 @@ class MetaEvaluation(Record):
     Attributes:
         false_pass: Share of wrong states that it passes, undecided ones among the states.
         false_fail: Share of right states that it fails, likewise.
-        outcome: Its agreement with the labels of the outcome, on the cases it decided: confusion,
-            kappa.
+        outcome: Its agreement with the labels of the outcome, on decided cases: confusion, kappa.
         process: The same with the labels of the process, which it was not asked about: how much of
             its verdict is about the way.
         by_kind: Outcomes of the verdicts of each kind.

@@ -69,8 +69,7 @@ def visibility(
         chars: Budget of the evidence.
         every: Mutate every n-th changed value only.
         consistent: Change all copies of a value alike.
-        show: Returns the text that a model is shown of a state; `pack` by default. Give another to
-            compare.
+        show: Returns the text that a model is shown of a state; `pack` by default.
     """
 
     def packed(state: Any, case: JudgeCase) -> str:

@@ -1,9 +1,8 @@
 """Google's two vocabularies of computer use: functions, a grid of 1000, an answer with its picture.
 
-The first is that of Gemini 2.5 to 3.1, for browsers; the second since Gemini 3.5 Flash. There
-desktops have the same functions but those that load pages. Google's page gives them
-`magnitude_in_pixels`, too; seven programs of others agree that they are called with
-`magnitude_in_wheel_clicks`.
+The first is that of Gemini 2.5 to 3.1, for browsers; the second, since Gemini 3.5 Flash, has the same
+functions for desktops except those that load pages. Google's page gives these `magnitude_in_pixels`,
+too; seven programs of others agree that their calls have `magnitude_in_wheel_clicks`.
 """
 
 from __future__ import annotations
