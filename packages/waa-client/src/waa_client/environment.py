@@ -61,8 +61,8 @@ class EnvironmentSettings(Record):
     Attributes:
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
-        check_before: Evaluate before the agent's part, too.
-        check_each_step: Evaluate after each action, too, on a simulated desktop, which is put back each time.
+        check_before: Also evaluate before the agent's part.
+        check_each_step: Also evaluate after each action, on a simulated desktop, whose state is then restored.
         browser_profile: The profile of browsers that setup steps drive.
         asset_cache: Folder that caches downloads of the client's own setup.
         evaluation_s: Longest time of one evaluation.

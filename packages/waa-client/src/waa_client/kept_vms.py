@@ -232,7 +232,7 @@ async def _kept(name: str, folder: Path | None) -> tuple[JournaledProvider, Mach
     """Return a VM that is kept, and its provider with its owner.
 
     Raises:
-        InputError: There is none of that name or key.
+        InputError: No kept VM has that name or key.
         MachineBusyError: A program uses it.
     """
     place = folder or machine_folder()

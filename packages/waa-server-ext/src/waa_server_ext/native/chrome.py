@@ -77,7 +77,7 @@ def cookie_data(env: EvaluationContext, config: Mapping[str, Any]) -> Any:
 
     Fails as: None for an absent, locked or damaged store.
 
-    Oddities: Only whether rows are there counts; values are encrypted and not looked at.
+    Oddities: Only the existence of rows counts; values are encrypted and not looked at.
     """
     return cookies(env, cookie_path(env, config, _COOKIES), config["dest"])
 

@@ -84,7 +84,7 @@ def _again(
     except ValidationError as error:
         what = problems_of(error, Verdict)
         raise InputError(f"the stored verdict of {key!r} does not fit: {what}") from error
-    # The downloads of that time become the assets of this one
+    # Provide the recorded downloads as this evaluation's assets
     assert settings.assets is not None  # noqa: S101  # set just before
     store = AssetStore(settings.assets)
     for call in before.transcript:

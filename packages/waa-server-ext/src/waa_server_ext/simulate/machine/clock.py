@@ -24,7 +24,7 @@ class SimulatedClock:
         return self._now.timestamp()
 
     def set(self, now: dt.datetime) -> None:
-        """Put the time where a scene begins, whatever building it took."""
+        """Set the time to the scene's start, discarding the time that building it took."""
         self._now = now
 
     def advance(self, seconds: float) -> None:
