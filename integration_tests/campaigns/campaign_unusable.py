@@ -35,13 +35,26 @@ from bench_core.errors import BrowserError  # noqa: E402  # as above
 from bench_core.protocols import BrowserHandle  # noqa: E402  # as above
 
 ATTEMPTS = 3
+PROGRESS = 10
+
+
+def told(differing: list[str], played: int, seeds: range) -> list[str]:
+    """Print what differs in the episode just played, and how far it is; return what differs.
+
+    200 episodes take hours: one that is ended early has told what it found.
+    """
+    for line in differing:
+        print(line, flush=True)
+    if played % PROGRESS == 0:
+        print(f"{played} of {len(seeds)} played, next seed {seeds[0] + played}", flush=True)
+    return differing
 
 
 async def of_browser_use(server: Posts, place: Path, seeds: range) -> list[str]:
     """Play the episodes of browser-use, each in a browser of its own; return what differs."""
     found: list[str] = []
     pressed = unusable = 0
-    for seed in seeds:
+    for played, seed in enumerate(seeds, 1):
         for attempt in range(ATTEMPTS):
             folder = place / f"{seed}-{attempt}"
             try:
@@ -50,11 +63,11 @@ async def of_browser_use(server: Posts, place: Path, seeds: range) -> list[str]:
                     posted, steps, _ = await episode(browser, server, folder, seed)
                 break
             except BrowserError as error:  # on a busy machine, before the first step
-                print(f"seed {seed}, attempt {attempt + 1}: {error}")
+                print(f"seed {seed}, attempt {attempt + 1}: {error}", flush=True)
         else:
-            found.append(f"seed {seed} was not played")
+            found += told([f"seed {seed} was not played"], played, seeds)
             continue
-        found += differences(posted, steps, seed)
+        found += told(differences(posted, steps, seed), played, seeds)
         pressed += len(posted)
         unusable += sum(bool(each.error) for each in steps)
     print(f"browser-use: {len(seeds)} episodes, {pressed} acts, {unusable} unusable replies")
@@ -67,12 +80,13 @@ async def of_loop_agents(server: Posts, place: Path, seeds: range) -> list[str]:
     pressed = 0
     shared = SharedBrowser()
     size = {"width": 800, "height": 600}
-    for seed in seeds:
+    for played, seed in enumerate(seeds, 1):
         agent = list(AGENTS)[seed % len(AGENTS)]
         opened = shared.open(ChromiumOptions(), lambda *_: None, Places(), viewport=size)
         async with opened as browser:
             await browser.arm()
-            found += await loop_episode(agent, browser, server, place / f"loop-{seed}", seed)
+            differing = await loop_episode(agent, browser, server, place / f"loop-{seed}", seed)
+        found += told(differing, played, seeds)
         pressed += len(server.posted)
     await shared.close()
     print(f"{len(AGENTS)} other agents: {len(seeds)} episodes, {pressed} acts")
@@ -97,9 +111,7 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         seeds = range(given.seed, given.seed + given.episodes)
-        found = asyncio.run(campaign(Path(place), seeds))
-    print("\n".join(found))
-    return 1 if found else 0
+        return 1 if asyncio.run(campaign(Path(place), seeds)) else 0
 
 
 if __name__ == "__main__":
