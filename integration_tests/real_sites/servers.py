@@ -44,12 +44,14 @@ _ROLES = {
     location = /logout { return 302 /index.php?title=Special:UserLogout; }
     location ~ ^/user/[^/]+/edit_biography$ { return 302 /index.php?title=Special:Preferences; }
     location = /search { return 302 /index.php?title=Special:Search&search=$arg_q; }
+    location ^~ /f/ { return 302 /index.php?title=Main_Page; }
 """,
     "shopping": """
     location = /customer/account/login/ { return 302 /accounts/login/; }
     location = /customer/account/logout { return 302 /accounts/logout/; }
     location = /customer/account/ { return 302 /accounts/profile/; }
     location /catalogsearch/result/ { rewrite ^ /search/ break; proxy_pass http://BEHIND; }
+    location = /ciclon-energy-drink-regular-24-cans-8-3oz.html { return 302 /catalogue/; }
 """,
     "gitlab": """
     location = /users/sign_in { return 302 /login; }

@@ -11,7 +11,13 @@ import pytest
 
 from bench_core.errors import EnvironmentFaultError
 from webarena_runner.config import EnvironmentConfig
-from webarena_runner.login.http_login import cdp_cookies, enter_all, is_logged_in, log_in
+from webarena_runner.login.http_login import (
+    cdp_cookies,
+    enter_all,
+    is_logged_in,
+    log_in,
+    require_user,
+)
 from webarena_runner.site_checks import check_sites
 from webarena_runner.web import WebClient, parse_cookie
 
@@ -252,3 +258,33 @@ def test_secure_cookies_go_where_a_browser_sends_them(url: str, *, is_sent: bool
     cookie = parse_cookie("a=1; Secure", url)
     assert cookie is not None
     assert cookie.goes_to(url) == is_sent
+
+
+GITLAB = 'gon.current_user_id=2;gon.current_username="root"'
+CUSTOMER = """<div class="box box-information"><div class="box-content"><p>
+  Emma Lopez<br>emma.lopez@gmail.com<br></p></div></div><p>help@shop.test</p>"""
+ADMIN = """<span class="admin-user-account-text">
+  operator </span>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "page", "other"),
+    [
+        ("gitlab", "byteblaze", GITLAB, "root"),
+        ("gitlab", "Root", GITLAB, None),
+        ("gitlab", "root@gitlab.test", GITLAB, None),  # what it is shown by is a name
+        ("gitlab", "byteblaze", "<p>To-Do List</p>", None),
+        ("shopping", "emma.lopez@gmail.com", CUSTOMER, None),
+        ("shopping", "anna@gmail.com", CUSTOMER, "emma.lopez@gmail.com"),
+        ("shopping_admin", "admin", ADMIN, "operator"),
+        ("shopping_admin", "operator", ADMIN, None),
+    ],
+)
+def test_page_that_is_shown_to_another_user_is_refused(
+    name: str, user: str, page: str, other: str | None
+) -> None:
+    if other is None:
+        require_user(name, user, page)
+        return
+    with pytest.raises(EnvironmentFaultError, match=f"lets '{other}' in instead of '{user}'"):
+        require_user(name, user, page)

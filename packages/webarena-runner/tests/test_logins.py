@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cdp_use.client import CDPClient
 from click.testing import CliRunner
+from site_faults import SiteDefect, another_account, fronted
 
 from bench_core.browser import launch_chromium, websocket_url
 from bench_core.errors import EnvironmentFaultError, InputError
@@ -184,6 +185,13 @@ class TestInTheBrowser:
         async with launch_chromium() as chromium:
             with pytest.raises(EnvironmentFaultError, match="did not accept the user 'nobody'"):
                 await log_in_live(chromium.ws_url, "reddit", site)
+
+    async def test_another_account_is_told(self, world: BuiltInWorld) -> None:
+        defect = SiteDefect("login as another account", "gitlab", another_account)
+        with fronted(world, "gitlab", defect) as (_, config):
+            async with launch_chromium() as chromium:
+                with pytest.raises(EnvironmentFaultError, match="lets 'root' in instead of"):
+                    await log_in_live(chromium.ws_url, "gitlab", config.site("gitlab"))
 
     async def test_headers_log_new_tabs_in_and_never_reach_the_disk(
         self, world: BuiltInWorld, tmp_path: Path

@@ -11,21 +11,41 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from site_faults import AUTHORITY, DEFECTS, FURTHER, HELD_OUT, OTHERS, TASKS, fronted, honest_trial
+from attempts import attempt
+from site_faults import (
+    ANSWERS,
+    AUTHORITY,
+    DEFECTS,
+    FURTHER,
+    HELD_OUT,
+    LATER,
+    ONE_STYLE_MISSING,
+    OTHERS,
+    PAGES,
+    TASKS,
+    SiteDefect,
+    answering,
+    fronted,
+    honest_trial,
+)
 
+from bench_core.agents import Click, ElementRef, Goto, TypeText
+from bench_core.agents.browser import connect_browser
 from bench_core.errors import EnvironmentFaultError
+from bench_core.records import AgentOutcome
 from bench_core.run_spec import RunSpec, TaskFilter
 from webarena_runner import site_checks, traffic_faults
 from webarena_runner.doctor import site_check
 from webarena_runner.preflight import preflight
-from webarena_runner.world.launch import built_in_world
+from webarena_runner.tasks import load_tasks, start_urls
+from webarena_runner.world.launch import Environment, built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from site_faults import SiteDefect
-
+    from bench_core.agents import BrowserEnvironment
+    from bench_core.protocols import BrowserHandle
     from webarena_runner.world import BuiltInWorld
 
 EVERY = os.environ.get("SITE_FAULTS") == "all"
@@ -37,7 +57,7 @@ CHEAP = (
 )
 """The trials of each run of the tests: one for each way in which a trial is marked."""
 LONG = ("slow", "slow, late")
-EACH = (*DEFECTS, *FURTHER, *OTHERS, *HELD_OUT)
+EACH = (*DEFECTS, *FURTHER, *OTHERS, *HELD_OUT, *LATER)
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +130,52 @@ async def test_healthy_site_is_not_suspected(
         result = await honest_trial(world, tmp_path, front, config, site)
     assert result.score == (0.0 if site == "map" else 1.0)  # nobody knows the answer there
     assert result.suspect == ()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("closed", [True, False])
+async def test_cookie_banner_is_for_the_agent_to_close(
+    world: BuiltInWorld, tmp_path: Path, closed: bool
+) -> None:
+    async def deed(_task: Any, browser: BrowserHandle, _context: Any) -> AgentOutcome:
+        async with connect_browser(browser) as live:
+            await live.act(Goto(url=config.site("reddit").url + PAGES["reddit"]))
+            if closed:
+                await live.act(Click(target=await shown(live, "Accept all")))
+            field = await shown(live, "Biography")
+            await live.act(TypeText(text="I am a robot", target=field, clear=True))
+            await live.act(Click(target=await shown(live, "Save")))
+            await live.observe()
+        return AgentOutcome(answer=ANSWERS["reddit"], steps=4)
+
+    async def shown(live: BrowserEnvironment, name: str) -> ElementRef:
+        seen = await live.observe()
+        return ElementRef(element=next(each.id for each in seen.elements if each.name == name))
+
+    with fronted(world, "reddit", LATER[-1]) as (_, config):
+        environment = Environment(config, shared=False)
+        result = await attempt(world, tmp_path, deed, TASKS["reddit"], environment=environment)
+    assert (result.score, result.suspect) == (float(closed), ())
+
+
+@pytest.mark.browser
+def test_start_page_of_a_task_that_its_site_lacks_is_told_before_a_run(
+    world: BuiltInWorld,
+) -> None:
+    page = "/elmwood-inn-fine-teas-orange-vanilla-caffeine-free-fruit-infusion-16-ounce-pouch.html"
+    start = f"__SHOPPING__{page}"
+    task = next(each for each in load_tasks() if start in start_urls(each))
+    spec = RunSpec(tasks=TaskFilter(ids=(task.task_id,)), agent="do-nothing")
+    defect = SiteDefect("a product is missing", "shopping", answering(404, page))
+    told = []
+    for each in (None, defect):
+        with fronted(world, "shopping", each) as (front, config):
+            told.append([e for e in preflight(spec, config, timeout_s=5.0) if "site 'sho" in e])
+    lost = f"start page of a task: {front.server.origin}{page} answers with status 404"
+    assert told == [[], [f"the site 'shopping' is not as the tasks need it: {lost}"]]
+
+
+@pytest.mark.browser
+def test_site_that_lacks_one_part_of_several_is_in_order(world: BuiltInWorld) -> None:
+    with fronted(world, "shopping", ONE_STYLE_MISSING) as (_, config):
+        assert found_before(config, "shopping") == (False, [])

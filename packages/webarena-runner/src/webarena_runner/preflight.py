@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bench_core.agent_process import agent_of
@@ -17,7 +17,7 @@ from webarena_runner.extraction import NO_MODEL
 from webarena_runner.reference_solutions.scorability import Kind, installed_notes
 from webarena_runner.site_checks import SiteFault, check_sites
 from webarena_runner.site_copies import copy_configs
-from webarena_runner.tasks import load_tasks, task_sites
+from webarena_runner.tasks import load_tasks, start_urls, task_sites
 
 _MEANINGS: dict[Kind, str] = {
     "never": "cannot score 1.0 with any traffic",
@@ -43,7 +43,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         BrowserError: There is no Chromium.
     """
     tasks = select_tasks(load_tasks(), spec.tasks, spec.seed)
-    sites = planned_sites(spec)
+    sites, starts = planned_sites(spec), {url for task in tasks for url in start_urls(task)}
     for site in sites:
         config.site(site)
     # tasks on two sites that share a cookie; others are safe, as each trial has its own browser
@@ -76,7 +76,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         f"the site {site!r} is down, its trials will end without a score: {fault.detail}"
         if fault.is_down
         else f"the site {site!r} is not as the tasks need it: {fault}"
-        for site, faults in asyncio.run(_faults(config, sites, timeout_s))
+        for site, faults in asyncio.run(_faults(config, sites, starts, timeout_s))
         for fault in faults
     ]
     # planned tasks whose scores mean little; none is left out for that
@@ -89,12 +89,13 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
 
 
 async def _faults(
-    config: EnvironmentConfig, sites: Sequence[str], timeout_s: float
+    config: EnvironmentConfig, sites: Sequence[str], starts: Collection[str], timeout_s: float
 ) -> list[tuple[str, list[SiteFault]]]:
     """Return what is wrong with each site, and each copy of one."""
-    first = await check_sites(config, sites, timeout_s)
+    first = await check_sites(config, sites, timeout_s, starts=starts)
     others = [(name, each) for name in sites for each in copy_configs(config, name)[1:]]
-    found = await asyncio.gather(*(check_sites(each, [name], timeout_s) for name, each in others))
+    checks = (check_sites(each, [name], timeout_s, starts=starts) for name, each in others)
+    found = await asyncio.gather(*checks)
     return [*first.items(), *(item for each in found for item in each.items())]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Literal
@@ -20,7 +20,7 @@ from bench_core.records import Record
 from webarena_runner.config import EnvironmentConfig, SiteConfig
 from webarena_runner.login.http_login import LoginRefusedError, log_in
 from webarena_runner.site_facts import SITE_FACTS, KnownRequest
-from webarena_runner.web import FetchedPage, WebClient
+from webarena_runner.web import Cookie, FetchedPage, WebClient
 
 _BAD_REQUEST = 400
 _SLOW_S = 10.0
@@ -29,7 +29,13 @@ _LANGUAGE = re.compile(r"<html\b[^>]*?\blang\s*=\s*[\"']?([\w-]+)", re.IGNORECAS
 _REFRESH = re.compile(
     r"<meta\b[^>]*http-equiv=[\"']?refresh\b[^>]*\burl=[\"']?([^\"'>\s]+)", re.IGNORECASE
 )
-_LOADS_NOTHING = re.compile(r"\b(script|connect)-src 'none'", re.IGNORECASE)
+_LOADS_NOTHING = re.compile(r"\b(script|connect|style)-src 'none'", re.IGNORECASE)
+# What a page loads, by a pattern of where from, and what is in the Content-Type by which browsers take it for that.
+_PARTS = {
+    "stylesheets": (r"<link\b(?=[^>]*\brel=[\"']?stylesheet\b)[^>]*\bhref=[\"']?([^\"'>\s]+)", "text/css"),
+    "scripts": (r"<script\b[^>]*\bsrc=[\"']?([^\"'>\s]+)", "script"),
+}  # fmt: skip
+_MOST_ASKED = 5
 _TITLE = re.compile(r"<title\b[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # Pages that stand in the way of a site, and not about the thing that they name.
 _IN_THE_WAY = re.compile(
@@ -80,19 +86,25 @@ async def check_sites(
     timeout_s: float = 20.0,
     *,
     accounts: bool = True,
+    starts: Iterable[str] = (),
 ) -> dict[str, list[SiteFault]]:
     """Return for each site what is wrong with it; see `site_faults`."""
     wanted = sorted(set(names))
 
     def look(name: str) -> list[SiteFault]:
-        return list(site_faults(config, name, timeout_s, accounts=accounts))
+        return list(site_faults(config, name, timeout_s, accounts=accounts, starts=starts))
 
     found = await asyncio.gather(*(asyncio.to_thread(look, name) for name in wanted))
     return dict(zip(wanted, found, strict=True))
 
 
 def site_faults(
-    config: EnvironmentConfig, name: str, timeout_s: float = 20.0, *, accounts: bool = True
+    config: EnvironmentConfig,
+    name: str,
+    timeout_s: float = 20.0,
+    *,
+    accounts: bool = True,
+    starts: Iterable[str] = (),
 ) -> Iterator[SiteFault]:
     """Yield what is wrong with a site, until it cannot be used at all.
 
@@ -101,6 +113,7 @@ def site_faults(
         name: The site's.
         timeout_s: Longest time of one request.
         accounts: Whether its user must be able to log in.
+        starts: Start URLs of tasks, as in their definitions, of which a few of the site's are asked for.
     """
     site, facts = config.site(name), SITE_FACTS[name]
     if not site.url.endswith(facts.base_path):
@@ -117,15 +130,23 @@ def site_faults(
             said.add((fault.concern, fault.fix or fault.detail))
             if fault.is_down:
                 return
+    cookies: Sequence[Cookie] = ()
     if accounts and facts.login_path is not None and site.login != "browser":
         try:
-            log_in(site, name, timeout_s)
+            cookies = log_in(site, name, timeout_s).cookies
         except EnvironmentFaultError as error:
             refused = isinstance(error, LoginRefusedError)
             yield SiteFault(
                 site=name, request="login", concern="page" if refused else "answer", detail=str(error),
                 fix="check username, password and that the image is the right one" if refused else None,
             )  # fmt: skip
+            return
+    mark = f"__{name.upper()}__"
+    paths = sorted({each.removeprefix(mark) for each in starts if each.startswith(mark)})
+    for path in paths[:: len(paths) // _MOST_ASKED + 1]:
+        known = KnownRequest("start page of a task", path)
+        found = _asked(site, name, known, timeout_s, cookies)
+        yield from (each for each in found if each.concern == "answer")
 
 
 def unlisted_root(site: SiteConfig, url: str, asked: str | None = None) -> str | None:
@@ -165,7 +186,11 @@ def foreign_page(text: str) -> str | None:
 
 
 def _asked(
-    site: SiteConfig, name: str, known: KnownRequest, timeout_s: float
+    site: SiteConfig,
+    name: str,
+    known: KnownRequest,
+    timeout_s: float,
+    cookies: Sequence[Cookie] = (),
 ) -> Iterator[SiteFault]:
     """Ask one known request and yield what is wrong with the answer."""
     asked = (site.origin if known.from_root else site.url) + known.path
@@ -181,6 +206,7 @@ def _asked(
         )
 
     client = WebClient(timeout_s)
+    client.cookies = list(cookies)
     page = None
     try:
         page = client.get(asked)
@@ -201,13 +227,15 @@ def _asked(
         yield fault("page", f"{page.url} {why}")
     if took > _SLOW_S:
         yield fault("speed", f"{asked} took {took:.0f} s")
-    for request, detail, fix in _shown(page, known):
+    for request, detail, fix in _shown(page, known, client):
         yield SiteFault(
             site=name, request=request, concern="page", detail=f"{page.url} {detail}", fix=fix
         )
 
 
-def _shown(page: FetchedPage, known: KnownRequest) -> Iterator[tuple[str, str, str | None]]:
+def _shown(
+    page: FetchedPage, known: KnownRequest, client: WebClient
+) -> Iterator[tuple[str, str, str | None]]:
     """Yield what a page shows of its data, or, a front page, of its language, its parts and its server's clock."""
     if known.name == "search" and _FINDS_NOTHING.search(page.text):
         yield "data", "finds nothing: its data may be missing", None
@@ -224,10 +252,26 @@ def _shown(page: FetchedPage, known: KnownRequest) -> Iterator[tuple[str, str, s
     if policy := _LOADS_NOTHING.search(page.header("content-security-policy")):
         said = f"is sent with the policy {policy.group()!r}, by which browsers refuse what it needs"
         yield "policy", said, "let the server or the proxy before it send no such header"
+    for name, (pattern, kind) in _PARTS.items():
+        urls = (
+            urljoin(page.url, unescape(e)) for e in re.findall(pattern, page.text, re.IGNORECASE)
+        )
+        own = [e for e in urls if urlsplit(e).netloc == urlsplit(page.url).netloc][:_MOST_ASKED]
+        # a working site may lack one or another
+        if own and not any(_is_served(client, each, kind) for each in own):
+            yield name, f"has {name} that its server does not have as such: {', '.join(own)}", None
     off = _clock_error(page)
     if abs(off) > _CLOCK_S:
         said = f"is served by a clock that is {abs(off) / 3600:.1f} h {'ahead' if off > 0 else 'behind'}"
         yield "clock", said, "set it: cookies and dates of the site depend on it"
+
+
+def _is_served(client: WebClient, url: str, kind: str) -> bool:
+    try:
+        page = client.get(url)
+    except EnvironmentFaultError:
+        return False
+    return page.status < _BAD_REQUEST and kind in page.header("content-type")
 
 
 def _not_its_page(page: FetchedPage, known: KnownRequest) -> str | None:

@@ -44,6 +44,7 @@ class SiteFacts:
         account: Public user name and password documented with the image.
         login_path: The page with the login form, below the site's URL; None where there are no accounts.
         private_path: A page that only a logged-in user sees; `{username}` is filled in.
+        private_user: A pattern of whom that page is shown to; None where the path has the name.
         known: Requests whose answers show its health; the front page is the first.
         login_header: The header that logs in without a form; its value is `user:password`.
         logout_path: The path below which a user logs out.
@@ -60,6 +61,7 @@ class SiteFacts:
     account: tuple[str, str] | None = None
     login_path: str | None = None
     private_path: str = "/"
+    private_user: str | None = None
     known: tuple[KnownRequest, ...] = (KnownRequest("front page", "/"),)
     login_header: str | None = None
     logout_path: str | None = None

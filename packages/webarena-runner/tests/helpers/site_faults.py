@@ -82,7 +82,8 @@ class SiteDefect:
         certain: Whether `doctor` and the checks before a run must find it.
         broken: What the server does while the agent works.
         moved: The address that is configured, from that of the server.
-        hostile: How the connection of a page breaks while the agent works; TLS has HTTP/2 then.
+        hostile: How the connection of a page, or its websocket, breaks while the agent works; TLS has HTTP/2 where
+            it is one of a stream.
     """
 
     name: str
@@ -94,7 +95,7 @@ class SiteDefect:
     limit_s: float = 60.0
     broken: FaultKind | None = None
     moved: Callable[[str], str] = str
-    hostile: Literal["reset", "stream reset", "goaway"] | None = None
+    hostile: Literal["reset", "stream reset", "goaway", "socket"] | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -146,6 +147,7 @@ class Connections:
         self._http2 = self.front.defect is not None and self.front.defect.hostile not in {
             None,
             "reset",
+            "socket",
         }
         http.finish_request = self.finish_request  # type: ignore[method-assign]
 
@@ -168,8 +170,15 @@ class Connections:
             request.sendall(
                 b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 999\r\n\r\n<p>a"
             )
-            request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            request.close()
+            _break(request)
+        elif request.recv(11, socket.MSG_PEEK) == b"GET /socket":
+            key = request.recv(65536).partition(b"Sec-WebSocket-Key: ")[2].partition(b"\r\n")[0]
+            accepted = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()  # noqa: S324  # RFC 6455
+            request.sendall(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                b"Sec-WebSocket-Accept: " + b64encode(accepted) + b"\r\n\r\n\x81\x02hi"
+            )
+            _break(request)
         else:
             self._answer(request, client)
 
@@ -199,6 +208,12 @@ class Connections:
                 if broken:
                     state.reset_stream(event.stream_id, ErrorCodes.INTERNAL_ERROR)
             secure.sendall(state.data_to_send())
+
+
+def _break(connection: socket.socket) -> None:
+    """Reset a connection."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 @contextmanager
@@ -639,3 +654,52 @@ HELD_OUT = [
     SiteDefect("white pages", "shopping", answering(200, text="")),
 ]  # fmt: skip
 """Written down after all of the above were found, too."""
+
+
+def with_parts(tag: str, *answers: Response) -> Change:
+    """Let pages load parts of themselves, and answer for the first, the second and so on; `%s` is where one is."""
+    loaded = "".join(tag % f"/static/{number}" for number in range(len(answers))).encode()
+
+    def change(front: Front, request: Request) -> Response | None:
+        if request.path.startswith("/static/"):
+            return answers[int(request.path[-1])]
+        response = front.own(request)
+        response.body = response.body.replace(b"<title>", loaded + b"<title>")
+        return response
+
+    return change
+
+
+def another_account(front: Front, request: Request) -> Response | None:
+    """Let every user in as someone else, as a proxy does that logs in by itself."""
+    response = front.own(request)
+    for each in front.site._sessions.values():
+        other = "other@gmail.com" if front.site.name == "shopping" else "root"
+        each.user = each.user and other
+    return response
+
+
+_STYLE, _SCRIPT = "<link rel=stylesheet href=%s>", "<script src='%s'></script>"
+_GONE = html("<title>Not Found</title>", 404)
+STYLED = Response(200, b"h1 { color: teal }", [("Content-Type", "text/css")])
+ONE_STYLE_MISSING = SiteDefect(
+    "one of two stylesheets is missing", "shopping", with_parts(_STYLE, _GONE, STYLED)
+)
+BANNER = """<div id=banner style="position:fixed;inset:0;z-index:9;background:white"><p>We value your privacy
+<button onclick="banner.remove()" style="position:fixed;left:100px;top:100px;width:120px;height:50px">Accept all</button>
+</div></body>"""
+_SOCKET = b"<script>new WebSocket(`ws://${location.host}/socket`).onclose = () => document.title += '!'</script></body>"
+LATER = [
+    SiteDefect("stylesheets are missing", "shopping", with_parts(_STYLE, _GONE, _GONE)),
+    SiteDefect("stylesheets are refused", "gitlab", with_parts(_STYLE, html("<title>403</title>", 403))),
+    SiteDefect("stylesheets are pages", "map", with_parts(_STYLE, html("<title>One page</title>"))),
+    SiteDefect("styles may not be loaded", "reddit", headed("Content-Security-Policy", lambda: "style-src 'none'")),
+    SiteDefect("scripts are missing", "reddit", with_parts(_SCRIPT, _GONE)),
+    SiteDefect("login as another account", "gitlab", another_account),
+    SiteDefect("login as another customer", "shopping", another_account),
+    SiteDefect("a product is missing", "shopping", answering(404, "/ciclon-energy")),
+    SiteDefect("submissions are missing", "reddit", answering(404, "/f/")),
+    SiteDefect("a websocket dies", "gitlab", rewritten(b"</body>", _SOCKET), certain=False, hostile="socket"),
+    SiteDefect("a cookie banner covers pages", "reddit", rewritten(b"</body>", BANNER.encode()), certain=False),
+]  # fmt: skip
+"""Written down last. An agent can do its task in spite of the last two, so that the site is not blamed."""

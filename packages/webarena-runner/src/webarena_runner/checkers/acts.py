@@ -199,12 +199,9 @@ def _taken_back(sent: Sequence[_Sent]) -> Iterator[str]:
             continue
         same = [each for each in sent if each.url in {act[0], undone[0]}]
         toggles = undone == (act[0], None)
-        if len(same) % 2 == 0 if toggles else _undoes(same[-1], undone):
+        last = same[-1].url == undone[0] and undone[1] in {None, same[-1].body}
+        if len(same) % 2 == 0 if toggles else last:
             yield same[-1].line
-
-
-def _undoes(sent: _Sent, undone: tuple[str, str | None]) -> bool:
-    return sent.url == undone[0] and undone[1] in {None, sent.body}
 
 
 def creates(method: str, url: str) -> bool:

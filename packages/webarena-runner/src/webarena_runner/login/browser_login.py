@@ -16,6 +16,7 @@ from websockets.exceptions import WebSocketException
 
 from bench_core.errors import EnvironmentFaultError
 from webarena_runner.config import SiteConfig
+from webarena_runner.login.http_login import require_user
 from webarena_runner.site_facts import SITE_FACTS
 
 _POLL_S = 0.1
@@ -92,6 +93,7 @@ async def log_in_live(
                 raise EnvironmentFaultError(
                     f"the site {name!r} at {site.url} did not accept the user {user!r} in the browser"
                 )
+            require_user(name, user, str(await tab.evaluate("document.documentElement.outerHTML")))
             await tab.go("about:blank")
     except TimeoutError:
         raise EnvironmentFaultError(

@@ -200,7 +200,7 @@ def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0
     """Return whether the session's cookies open a page that only a logged-in user sees.
 
     Raises:
-        EnvironmentFaultError: The site does not answer.
+        EnvironmentFaultError: The site does not answer, or shows the page to another user.
     """
     client = WebClient(timeout_s)
     client.cookies = list(session.cookies)
@@ -208,7 +208,22 @@ def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0
     page = client.get(site.url + path)
     at_login = page.url.startswith(site.url + (SITE_FACTS[session.site].login_path or ""))
     asks = any(form.asks_for_password for form in _forms(page.text))
+    require_user(session.site, session.username, page.text)
     return page.status == _OK and not (at_login and asks) and not shows_login(page.text)
+
+
+def require_user(name: str, user: str, text: str) -> None:
+    """Refuse a page that is shown to another user than `user`, as where a proxy logs everyone in.
+
+    Raises:
+        EnvironmentFaultError: It names another one.
+    """
+    pattern = SITE_FACTS[name].private_user
+    found = re.search(pattern, text, re.DOTALL) if pattern else None
+    shown = found[1] if found else user
+    # who logs in by an e-mail address may be shown by a name
+    if shown.lower() != user.lower() and ("@" in shown) == ("@" in user):
+        raise EnvironmentFaultError(f"the site {name!r} lets {shown!r} in instead of {user!r}")
 
 
 def shows_login(text: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from bench_core.browser_use import SharedPatch
@@ -30,10 +30,7 @@ def include_http_in_har(*, enabled: bool = True) -> Iterator[None]:
     Raises:
         InputError: This version of browser-use filters in another way.
     """
-    if not enabled:
-        yield
-        return
-    with _PATCH:
+    with _PATCH if enabled else nullcontext():
         yield
 
 

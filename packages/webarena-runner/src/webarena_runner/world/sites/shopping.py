@@ -108,7 +108,7 @@ class Shopping(StandInSite):
         """Show who is logged in and the way to the orders."""
         if visit.user is None:
             return redirect(self.login_path)
-        details = tag("div", tag("p", f"{_NAME}, {_EMAIL}"), class_="card")
+        details = tag("div", tag("p", f"{_NAME}, {visit.user}"), class_="card box-information")
         ways = tag("p", link("My Orders", "/sales/order/history/"), " · ",
                    link("My Wish List", "/wishlist/"))  # fmt: skip
         return self._page(visit, "My Account", details, ways)
