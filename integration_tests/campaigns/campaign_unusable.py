@@ -80,15 +80,17 @@ async def of_loop_agents(server: Posts, place: Path, seeds: range) -> list[str]:
     pressed = 0
     shared = SharedBrowser()
     size = {"width": 800, "height": 600}
-    for played, seed in enumerate(seeds, 1):
-        agent = list(AGENTS)[seed % len(AGENTS)]
-        opened = shared.open(ChromiumOptions(), lambda *_: None, Places(), viewport=size)
-        async with opened as browser:
-            await browser.arm()
-            differing = await loop_episode(agent, browser, server, place / f"loop-{seed}", seed)
-        found += told(differing, played, seeds)
-        pressed += len(server.posted)
-    await shared.close()
+    try:
+        for played, seed in enumerate(seeds, 1):
+            agent = list(AGENTS)[seed % len(AGENTS)]
+            opened = shared.open(ChromiumOptions(), lambda *_: None, Places(), viewport=size)
+            async with opened as browser:
+                await browser.arm()
+                differing = await loop_episode(agent, browser, server, place / f"loop-{seed}", seed)
+            found += told(differing, played, seeds)
+            pressed += len(server.posted)
+    finally:  # or its thread keeps a campaign that fails from ending
+        await shared.close()
     print(f"{len(AGENTS)} other agents: {len(seeds)} episodes, {pressed} acts")
     return found
 
