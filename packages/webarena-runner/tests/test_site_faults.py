@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attempts import attempt
+from playwright.async_api import async_playwright
 from site_faults import (
     ANSWERS,
     AUTHORITY,
@@ -29,8 +30,7 @@ from site_faults import (
     honest_trial,
 )
 
-from bench_core.agents import Click, ElementRef, Goto, TypeText
-from bench_core.agents.browser import connect_browser
+from bench_core.agents import BrowserEnvironment, Click, ElementRef, Goto, TypeText
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import AgentOutcome
 from bench_core.run_spec import RunSpec, TaskFilter
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bench_core.agents import BrowserEnvironment
     from bench_core.protocols import BrowserHandle
     from webarena_runner.world import BuiltInWorld
 
@@ -138,7 +137,9 @@ async def test_cookie_banner_is_for_the_agent_to_close(
     world: BuiltInWorld, tmp_path: Path, closed: bool
 ) -> None:
     async def deed(_task: Any, browser: BrowserHandle, _context: Any) -> AgentOutcome:
-        async with connect_browser(browser) as live:
+        async with async_playwright() as playwright:
+            chromium = await playwright.chromium.connect_over_cdp(browser.cdp_url)
+            live = BrowserEnvironment(chromium.contexts[0], (1280, 720))
             await live.act(Goto(url=config.site("reddit").url + PAGES["reddit"]))
             if closed:
                 await live.act(Click(target=await shown(live, "Accept all")))
