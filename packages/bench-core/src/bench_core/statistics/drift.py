@@ -18,15 +18,15 @@ from bench_core.statistics.distributions import chi_square_tail, normal_cdf, nor
 ALPHA = 0.057
 """Share of runs without a drift that show one: 6%, less the error of the simulation."""
 _PARTS = 10
-"""By start time a run is shown in tenths."""
+"""Parts into which a run is divided by start time."""
 _LEAST_TASKS = 10
-"""Of fewer tasks whose trials differ, tests whose variance is known err too often."""
+"""With fewer tasks whose trials differ, the normal tests err too often."""
 _FALL, _SHOCK = 0.15, 0.47
 """The effects to find: the fall of the rate over a run; trial numbers differing by half a logit (sd).
 
 At a rate of 50% such shocks have the variance of a straight line that falls by .47."""
 _LINE = 3
-"""Two trial numbers differ along a line only."""
+"""Least trial numbers that can differ beyond a straight line."""
 _LEAST_SHARE, _LARGEST_SHARE, _STEPS, _FURTHEST = 0.3, 0.99, 20, 40.0
 
 

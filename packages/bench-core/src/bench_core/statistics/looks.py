@@ -99,7 +99,7 @@ class Look(Record):
 
     @property
     def stops(self) -> bool:
-        """Whether nothing more shall run."""
+        """Whether the run stops here."""
         return self.reason not in {"continue", "pending"}
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MOST_SIMULATED = 400
-"""Up to so many tasks power is simulated: approximations are rough there, and it is fast."""
+"""Most tasks for which power is simulated: approximations are rough there, and it is fast."""
 _REPLICATIONS = 500
 _PAIR = 2
 _LEAST_RATE = 1e-200
-"""In place of the rate of an agent that never succeeds, which cannot fall."""
+"""Stands in for the rate of an agent that never succeeds, which cannot fall."""
 
 
 def printed_power(

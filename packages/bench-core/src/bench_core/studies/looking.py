@@ -67,7 +67,7 @@ class StudyLooks:
 
     @property
     def decided(self) -> frozenset[RunName]:
-        """The runs of which nothing more is needed: all pairs that they are in are decided."""
+        """The runs that need no more trials, as all their pairs are decided."""
         open_: set[RunName] = set(self._needed)
         seen: set[RunName] = set()
         for pair, done in zip(self._declared, self._done, strict=True):

@@ -1,4 +1,4 @@
-"""In which order the trials of a study run, and which of its runs has its turn."""
+"""The order in which the trials of a study run, and the run whose turn it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_core.seeded import seeded
 __all__ = ["Block", "RunName", "parts_of_blocks", "study_order", "task_order"]
 
 _PARTS = 8
-"""Into so many parts the trials of arms are cut that cannot run side by side: each part is a session of its own."""
+"""Number of parts, each a session, into which trials are cut if arms cannot run side by side."""
 
 
 class RunName(NamedTuple):
@@ -82,7 +82,7 @@ def study_order(
 
 
 def parts_of_blocks(blocks: Sequence[Block], seed: int) -> list[tuple[RunName, list[TrialKey]]]:
-    """Return whose turn it is, and with which trials, on one benchmark on which arms cannot run side by side.
+    """Return the arm whose turn it is and its trials, on a benchmark on which arms cannot run at once.
 
     The blocks are cut into parts. An arm runs its trials of a part in one go; the order of the arms is drawn for one
     part and turned around for the next, so that a steady drift meets all arms alike.

@@ -162,7 +162,7 @@ def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Pa
         _write_run(stored, tasks, into)
     else:
         info = read_run(path).info
-        for each in plain_files(path):  # a stranger's links may lead to anything of this machine
+        for each in plain_files(path):  # a stranger's links may lead anywhere on this machine
             if each != ".lock":
                 (into / each).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path / each, into / each)
@@ -178,7 +178,7 @@ def take(path: Path, source: str, name: RunName, tasks: Sequence[Task], into: Pa
 
 
 def _write_run(stored: StoredRun, tasks: Sequence[Task], path: Path) -> None:
-    """Make a run folder of a baseline file, whose trials have nothing but their scores."""
+    """Make a run folder of a baseline file; its trials have only their scores."""
     info = stored.info.model_copy(update={"sessions": ()})
     with RunFolder.create(path, info, tasks) as folder:
         for task in tasks:

@@ -51,7 +51,7 @@ _ONE_AT_A_TIME = ("vms", "vm_spec", "resets", "reset_command")
 _GRAVEST_FIRST: tuple[SessionOutcome, ...] = ("interrupted", "aborted", "budget_exceeded")
 _MINUTES = 60.0
 _TAKEN = ".taken"
-"""Holds runs that stand in for arms until that is declared."""
+"""Folder of the runs that stand in for arms until they are declared."""
 
 
 class StudyOutcome(Record):
@@ -365,7 +365,7 @@ class _Session:
             self.whole.cannot_be_kept(f"of the arm {name.arm} {spent}")
 
     def _outcome(self) -> SessionOutcome:
-        """Return the gravest of how the runs ended."""
+        """Return the gravest end of any run."""
         ended = {each.outcome for each in self.outcomes.values()}
         return next((each for each in _GRAVEST_FIRST if each in ended), "finished")
 

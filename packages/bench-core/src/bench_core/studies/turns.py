@@ -23,12 +23,12 @@ class ArmBudget(RunBudget):
 
     @property
     def seconds_left(self) -> float | None:
-        """No clock ends it: nothing is used up while no trial of the arm runs."""
+        """Never ended by the clock: hours pass only while a trial of the arm runs."""
         return None
 
 
 class Group:
-    """The runs that take turns: of those that can start a trial, the one starts whose trial comes first in the order.
+    """The runs that take turns: the run that can start a trial and comes first in the order starts.
 
     One guard of the process stops it, in place of many schedulers.
 
@@ -56,7 +56,7 @@ class Group:
             if before is not scheduler:
                 del self._schedulers[before]  # it has ended: a run has one at a time
         if self._stopped and scheduler not in self._schedulers:
-            scheduler.stop()  # the others were, when they all were to stop
+            scheduler.stop()  # it came after `stop`, which stopped the others
         self._schedulers[scheduler] = its_turns
         self._expected.discard(its_turns.name)
         self._start_all()
@@ -79,7 +79,7 @@ class Group:
             pass
         if self._ran and not self.in_flight:
             for each in self._schedulers:
-                each.look_again()  # nothing runs any more whose end could wake it
+                each.look_again()  # no running trial is left to wake it when it ends
         self._ran = bool(self.in_flight)
 
     @property
@@ -133,7 +133,7 @@ class Group:
         return datetime.now(timezone.utc)
 
     def finish(self, outcome: SessionOutcome) -> None:
-        """Write down how this session of each run ended."""
+        """Record how this session of each run ended."""
         for each in list(self._schedulers):
             if isinstance(each.sink, RunFolder):
                 each.sink.finish(outcome)

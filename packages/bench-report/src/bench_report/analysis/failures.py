@@ -48,7 +48,7 @@ class OutcomeChange(NamedTuple):
 
 
 def clusters_of(run: RunReport) -> list[Cluster]:
-    """Return the failures of a run by failure mode and its unscored trials by whose fault that is, the most frequent first."""
+    """Return a run's failures by failure mode and its unscored trials by fault, the most frequent first."""
     found: defaultdict[tuple[str, str], list[TrialRow]] = defaultdict(list)
     for row in run.trials:
         if row.success is False:

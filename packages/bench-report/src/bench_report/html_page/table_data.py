@@ -146,7 +146,7 @@ def _notes(report: Report) -> list[tuple[int, list[dict[str, Any]]]]:
 
 
 def _settings(report: Report) -> dict[str, list[str]]:
-    """Return each setting in which runs differ, by run, for who wants a column of it."""
+    """Return each setting in which runs differ, by run, to be shown as a column on demand."""
     given = [
         {"model": run.info.model, "seed": run.info.seed, **run.info.config} for run in report.runs
     ]

@@ -233,7 +233,7 @@ def read_claims(text: str, case: JudgeCase) -> tuple[dict[str, Claim], dict[str,
             if k in {"strength", "assertion", "guard", "facts", "reason"} and v is not None
         }
         try:
-            # twice the same criterion: the last word counts
+            # a criterion given twice: the last claim counts
             claims[name] = Claim(criterion_id=name, criterion=asked[name], **known)
             wrong.pop(name, None)
         except (ValidationError, TypeError, RecursionError) as error:
@@ -249,7 +249,7 @@ def _problem(error: Exception) -> str:
 
 
 def _json_of(text: str) -> Any:
-    """Return the JSON object of a reply, whatever prose or fences stand around it."""
+    """Return the JSON object of a reply, with any prose or fences around it removed."""
     plain = re.sub(r"<think>.*?</think>", "", text[:_MOST_REPLY], flags=re.DOTALL)
     start, end = plain.find("{"), plain.rfind("}")
     try:

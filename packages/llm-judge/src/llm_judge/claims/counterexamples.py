@@ -65,7 +65,7 @@ class _Changed(NamedTuple):
 
 
 class _Document:
-    """An end state with all places in which it tells the same: the state, and the app's own lists of changes."""
+    """An end state with all its copies of a value: in the state, and in the app's own lists of changes."""
 
     def __init__(self, state: Any, initial: Any, base: States) -> None:
         self.state, self.base = state, base

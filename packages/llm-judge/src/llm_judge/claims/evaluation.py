@@ -142,7 +142,7 @@ class TooLargeError(Exception):
 
 
 def states_of(state: Any, initial: Any = None) -> States:
-    """Return a state as claims read it: snapshots that a state holds within it are taken apart.
+    """Return a state in the form that claims read, with the snapshots inside it taken apart.
 
     An app that keeps its end state and the one before in one object (`finalstate`, `initialstate`) is
     read under its own name, `/mail/...`; its lists of changes under `/mail/differences/...`.
@@ -343,7 +343,7 @@ class Evaluation:
         return truth
 
     def _is_refused(self, where: Record, value: Any) -> bool:
-        """Whether a condition that a record must meet is known to be false of a value; most records fall here."""
+        """Whether a record's value is known to break a condition; it rules out most records cheaply."""
         conditions = self._conditions.get(id(where))
         if conditions is None:
             parts = where.of if isinstance(where, Junction) and where.op == "and" else (where,)
@@ -363,7 +363,7 @@ class Evaluation:
     def records(
         self, one: Quantified | All | Sum, at: At, names: dict[str, At]
     ) -> Iterable[At | None]:
-        """Yield the records at `over`, None for a list that is not there and might hold any."""
+        """Yield the records at `over`, None for a missing list, which might hold any."""
         base, path = self.base(one.over, at, names)
         place = ("over", base.side, path, one.identity)
         records = self.states.indexes.get(place) if base.above == "" else None
@@ -464,7 +464,7 @@ class Evaluation:
         return alike[0] if alike else None
 
     def _all_kept(self, there: _Index, here: _Index) -> bool:
-        """Whether all records of the other side stand on this one, too, unchanged: then the others are new, or gone."""
+        """Whether this side has all records of the other unchanged: then its further ones are new, or gone."""
         kept: bool | None = self.states.indexes.get(("kept", id(there), id(here)))
         if kept is None:
             left = [each.value for each in here.records]

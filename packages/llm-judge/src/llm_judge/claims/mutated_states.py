@@ -128,7 +128,7 @@ def _changes(reads: Sequence[Read], end: Any, rng: random.Random) -> Iterator[tu
 
 
 def split_records(end: Any, path: Path, reads: Sequence[Read]) -> Iterator[tuple[str, Any]]:
-    """Yield states with two records in place of one, each right but for one field, which the other has right."""
+    """Yield states with two records in place of one, each wrong in a field that the other has right."""
     places: dict[Path, Any] = {}
     for read in reads:
         found = (each for each in paths_of(end, read.field) if each[: len(path)] == path)

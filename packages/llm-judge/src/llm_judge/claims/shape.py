@@ -158,7 +158,7 @@ def _note(one: _Field, pattern: str, value: Any, key: str | None, *, with_values
 
 
 def _mask(text: str) -> str:
-    """Return how a text is written: digits as 9, words as `Aa` or `aa`, marks as they are."""
+    """Return the mask of a text's notation: digits as 9, words as `Aa` or `aa`, marks unchanged."""
     if len(text) > _LONG:
         return "a long text"
     masked = re.sub(r"\d", "9", text)
@@ -182,7 +182,7 @@ def _letters(found: re.Match[str]) -> str:
 
 
 def _maps(roots: Sequence[Any]) -> set[str]:
-    """Return the patterns of objects whose keys are data: by their look, or as they differ between states."""
+    """Return the patterns of objects whose keys are data: keys that look so or differ between states."""
     found: set[str] = set()
     level: dict[str, list[Any]] = {"": list(roots)}
     for _ in range(40):

@@ -165,7 +165,7 @@ def same_text(kind: str, text: str, value: str) -> bool:
 
 
 def _abbreviates(one: str, other: str) -> bool:
-    """Whether one word may be short for the other: the letters in order, as `blvd` of `boulevard`."""
+    """Whether one word may be short for the other, its letters in order, as `blvd` for `boulevard`."""
     short, long = sorted((one, other), key=len)
     letters = iter(long)
     return one == other or (
@@ -214,7 +214,7 @@ def number_readings(
         return frozenset(), ""
     amounts = _amounts(found[0], locale)
     around = re.sub(r"^[-+\s(]+|[-+\s.:)]+$", "", f"{before} {after}")
-    if "(" in before and ")" in after:  # how accountants write less than nothing
+    if "(" in before and ")" in after:  # accountants write negative amounts in parentheses
         amounts |= {-each for each in amounts}
     elif re.search(r"(?:^|\s)-\s?[^\w\s]{0,3}\s?$|[^\w\s]\s?-$|^-", before) or after.strip() == "-":
         amounts = frozenset(-each for each in amounts)

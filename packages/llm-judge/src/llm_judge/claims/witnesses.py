@@ -72,7 +72,7 @@ _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
 
 def witness(claim: Claim, start: Any, setting: Setting | None = None) -> States | None:
-    """Return a state made so that a claim is true of it, None if that is not found."""
+    """Return a state of which a claim is true, None if none is found."""
     if claim.assertion is None or start is MISSING or start is None:
         return None
     known: dict[Any, bool] = {}
@@ -221,7 +221,7 @@ class _Maker:
     def _more(
         self, one: Any, end: Any, at: _Place, names: _Names
     ) -> Iterator[tuple[Any, _Place, _Names]]:
-        """Yield states with a record more at `over`, made like its siblings or empty."""
+        """Yield states with one more record at `over`, made like its siblings or empty."""
         base, over = self._base(one.over, at, names)
         if base.side != "end" or not over:
             return
@@ -322,7 +322,7 @@ class _Maker:
                 yield from self.made(one.where, True, end, place, inner)
 
     def _with_list(self, one: Any, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
-        """Yield states in which there is something at `over` to look through, if there is not."""
+        """Yield states with an empty list at `over` if it has none, or with its records removed."""
         base, over = self._base(one.over, at, names)
         if base.side == "end" and over[-1:] == ("*",):
             for path in _fresh_paths(end, base.path, over, ()):
@@ -432,7 +432,7 @@ class _Maker:
                 yield _put(end, at.path, value)
 
     def _before(self, one: Any, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
-        """Yield states with a record of before the run in this place, or another than those."""
+        """Yield states with a record from before the run in this place, or with a new one."""
         del one
         if at.side == "end" and at.parent is not None:
             if not want:
@@ -719,7 +719,7 @@ def inside(one: Record) -> Iterator[Record]:
 
 
 def paths_of(value: Any, pattern: tuple[str, ...], at: Path = ()) -> Iterator[Path]:
-    """Yield the places that a pattern with `*` stands for."""
+    """Yield the paths that match a pattern with `*`."""
     if not pattern:
         yield at
     elif isinstance(value, list | dict):

@@ -50,7 +50,7 @@ class EvidenceContext:
         return tuple(dict.fromkeys([*parts, *(app.pointer for app in self.apps)]))
 
     def checked(self, evidence: Evidence) -> Evidence:
-        """Return a quotation with whether it is there, and whose words it is."""
+        """Return a quotation with whether it holds, and whether the agent wrote it."""
         found = check_evidence(
             self.state,
             evidence,

@@ -203,7 +203,7 @@ class Dialect(ABC):
         return reply.tool_calls
 
     def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
-        """Return the actions that a call stands for.
+        """Return the actions of a call.
 
         Raises:
             InvalidCallError: It makes no sense, or the environment does not offer it.

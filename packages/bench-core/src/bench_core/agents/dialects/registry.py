@@ -29,7 +29,7 @@ def all_dialects() -> Mapping[str, Dialect]:
 
 
 def keeps_thinking(model: str) -> bool:
-    """Whether `provider:model` is one of Claude's whose thinking is bound to the turns before it, in whatever dialect."""
+    """Whether `provider:model` is a Claude whose thinking depends on earlier turns, in any dialect."""
     provider, _, name = model.partition(":")
     return provider == "anthropic" and any(
         each.append_only and each.speaks(provider, name) for each in all_dialects().values()
