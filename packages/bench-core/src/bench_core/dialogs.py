@@ -77,13 +77,13 @@ FOLLOW: tuple[tuple[str, dict[str, Any]], ...] = (
 """Commands after which a page reports these events, those of `Network` apart."""
 
 
-async def look_again(send: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
+async def look_again(frame: str, send: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
     """Let a page report the permissions that it was refused; by itself it does so only when it has the time.
 
     Args:
+        frame: The id of the page's main frame, which is that of its target, too.
         send: Sends a command to the page, which `FOLLOW` was sent to, and returns its result.
     """
-    frame = (await send("Page.getFrameTree", {}))["frameTree"]["frame"]["id"]
     # the world that there is already: its name stands for it
     world = await send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
     look = {"expression": "look().then(() => 0)", "awaitPromise": True}

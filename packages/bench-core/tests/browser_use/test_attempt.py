@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asking_pages import KINDS, asking_pages
 from pydantic import BaseModel, Field
 
 from bench_core.browser import launch_chromium, websocket_url
-from bench_core.browser.connection import CdpConnection
+from bench_core.browser.connection import CdpConnection, CdpError
 from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
 from bench_core.browser_use.scripted_chat import act, answer, click, go
 from bench_core.browser_use.session import watched_pages
+from bench_core.dialogs import FOLLOW, look_again
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import Limits, Status, Step, StepView, Usage
@@ -342,6 +344,63 @@ async def test_a_page_that_hangs_is_found(browser: BrowserHandle) -> None:
         connection.post("Runtime.evaluate", {"expression": "for (;;) {}"}, session)
         await pages.find_silent(None, timeout_s=2.0)
         assert pages.lost == "the page about:blank hangs"
+
+
+@pytest.mark.full_chromium
+async def test_refusal_that_a_page_has_no_time_to_report_is_told(
+    browser: BrowserHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *others, (command, script) = FOLLOW
+    silent = script["source"].replace(".onchange", ".never")
+    assert silent != script["source"]
+    follow = (*others, (command, {**script, "source": silent}))
+    monkeypatch.setattr("bench_core.browser_use.session.FOLLOW", follow)
+    async with (
+        attached_page(browser) as (connection, session),
+        watched_pages(browser.cdp_url) as pages,
+    ):
+        with asking_pages() as url:
+            await connection.call("Page.navigate", {"url": f"{url}notification"}, session)
+            await until(connection, session, "typeof act === 'function' && !!said")
+            pressed = {"expression": "act()", "userGesture": True}
+            await connection.call("Runtime.evaluate", pressed, session)
+            await until(connection, session, "said.textContent")
+            await pages.look_again()
+    (told,) = pages.dialogs.take()
+    assert KINDS["notification"][1] in told
+
+
+async def until(connection: CdpConnection, session: str, script: str) -> None:
+    """Wait until a script of a page is true; between two documents there is none."""
+    question = {"expression": script, "returnByValue": True}
+    while True:
+        with suppress(CdpError):
+            answer = await connection.call("Runtime.evaluate", question, session, timeout_s=60.0)
+            if answer["result"].get("value"):
+                return
+        await asyncio.sleep(0.05)
+
+
+async def test_page_that_stands_still_is_waited_for_once(
+    browser: BrowserHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    async def look(frame: str, send: Any) -> None:
+        looked.append(frame)
+        await look_again(frame, send)
+
+    monkeypatch.setattr("bench_core.browser_use.session.look_again", look)
+    async with (
+        attached_page(browser) as (connection, session),
+        watched_pages(browser.cdp_url) as pages,
+    ):
+        for _ in range(2):
+            await pages.look_again()
+        connection.post("Runtime.evaluate", {"expression": "for (;;) {}"}, session)
+        for _ in range(3):
+            await pages.look_again()
+    assert len(looked) == 3
 
 
 @asynccontextmanager

@@ -253,13 +253,16 @@ def _shown(
         said = f"is sent with the policy {policy.group()!r}, by which browsers refuse what it needs"
         yield "policy", said, "let the server or the proxy before it send no such header"
     for name, (pattern, kind) in _PARTS.items():
-        urls = (
-            urljoin(page.url, unescape(e)) for e in re.findall(pattern, page.text, re.IGNORECASE)
-        )
-        own = [e for e in urls if urlsplit(e).netloc == urlsplit(page.url).netloc][:_MOST_ASKED]
+        found = re.findall(pattern, page.text, re.IGNORECASE)
+        urls = (urljoin(page.url, unescape(each)) for each in found)
+        parts = [e for e in urls if urlsplit(e).netloc == urlsplit(page.url).netloc][:_MOST_ASKED]
         # a working site may lack one or another
-        if own and not any(_is_served(client, each, kind) for each in own):
-            yield name, f"has {name} that its server does not have as such: {', '.join(own)}", None
+        if parts and not any(_is_served(client, each, kind) for each in parts):
+            yield (
+                name,
+                f"has {name} that its server does not have as such: {', '.join(parts)}",
+                None,
+            )
     off = _clock_error(page)
     if abs(off) > _CLOCK_S:
         said = f"is served by a clock that is {abs(off) / 3600:.1f} h {'ahead' if off > 0 else 'behind'}"

@@ -28,9 +28,10 @@ class _Shown(NamedTuple):
 
 @dataclass
 class _UnderWay:
-    """What a tab has begun: to load another document, and to open so many tabs; and its line to the browser."""
+    """What a tab has begun: to load another document, and to open so many tabs; its line to the browser, its frame."""
 
     session: Any
+    frame: str
     loading: bool = False
     opening: int = 0
 
@@ -57,7 +58,8 @@ class Changes:
         shown = {page: await self._look(page)}
         if await self._settled(page):
             shown[page] = await self._look(page)
-        await self._look_again(page)
+        if shown[page] is not None:  # else it stands still, and would cost as long once more
+            await self._look_again(page)
         found = self.dialogs.take()
         pages, known = self._tabs.pages(), self._known
         front = self._tabs.page()
@@ -99,9 +101,10 @@ class Changes:
     async def _look_again(self, page: Any) -> None:
         from playwright.async_api import Error
 
-        if page in self._under_way:
+        if under_way := self._under_way.get(page):
             with suppress(Error, asyncio.TimeoutError):  # as above
-                await asyncio.wait_for(look_again(self._under_way[page].session.send), _COMMIT_S)
+                looking = look_again(under_way.frame, under_way.session.send)
+                await asyncio.wait_for(looking, _COMMIT_S)
 
     async def _settled(self, page: Any) -> bool:
         """Wait for a navigation that has begun and for a tab that is being opened; return whether there was one."""
@@ -156,7 +159,7 @@ async def _follow(page: Any, dialogs: Dialogs) -> _UnderWay:
     for command, params in FOLLOW:
         await session.send(command, params)
     main = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-    under_way = _UnderWay(session)
+    under_way = _UnderWay(session, main)
 
     def load(event: dict[str, Any], *, begun: bool) -> None:
         if event.get("frameId", event.get("frame", {}).get("id")) == main:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -92,6 +92,7 @@ class PageWatch:
         self._connection = connection
         self._pages: dict[str, str] = {}
         self._sessions: dict[str, str] = {}
+        self._still: set[str] = set()
         self._on_lost: Callable[[], None] = lambda: None
         connection.on("Target.targetCreated", self._note)
         connection.on("Target.targetInfoChanged", self._note)
@@ -123,6 +124,7 @@ class PageWatch:
         target = params["targetInfo"]
         if target["type"] == "page":
             self._pages[target["targetId"]] = target["url"]
+            self._still.discard(target["targetId"])
 
     def _crashed(self, params: dict[str, Any], _: str | None) -> None:
         if params["targetId"] in self._pages:
@@ -130,12 +132,16 @@ class PageWatch:
             self._on_lost()
 
     async def look_again(self) -> None:
-        """Let the pages report what they have not said yet."""
-        for page in list(self._pages):
+        """Let the pages report what they have not said yet; one that stands still is waited for once."""
+        for page in self._pages.keys() - self._still:
             if session := self._sessions.get(page):
                 send = partial(self._connection.call, session=session, timeout_s=_REPORT_S)
-                with suppress(BrowserError):  # closed meanwhile, or it stands still
-                    await look_again(send)
+                try:
+                    await look_again(page, send)
+                except CdpError:
+                    pass  # it has been closed or left meanwhile
+                except BrowserError:
+                    self._still.add(page)
 
     def stop_with(self, on_lost: Callable[[], None]) -> None:
         """Name what to call when a page has crashed."""
