@@ -143,7 +143,7 @@ def test_trials_without_a_score_are_what_is_left_to_do(site: Path) -> None:
     ):  # the later one has nothing to run, and says why that is not the end
         assert done.returncode == 1, done
         assert (
-            "1 of 1 trials have no score: `bench-core rescore sums:Graded run` scores again what they left; "
+            "1 of 1 trials have no score: `bench-core rescore sums:Graded run` scores those that left enough for it; "
             "the same command with --rerun unscored runs them again."
         ) in done.stdout
     again = call(site, "rescore", "sums:Graded", "run")

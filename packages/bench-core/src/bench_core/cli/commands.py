@@ -173,7 +173,7 @@ def _outcome_text(outcome: RunOutcome) -> str:
         unscored = outcome.unscored - outcome.rescored
         lines.append(
             f"{unscored} of {outcome.planned} trials have no score: `{_rescore_command()} {outcome.folder}` "
-            "scores again what they left; the same command with --rerun unscored runs them again."
+            "scores those that left enough for it; the same command with --rerun unscored runs them again."
         )
     return "\n".join(lines)
 
