@@ -32,7 +32,7 @@ class BackgroundLoop(Closing):
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run `work` there and return what it returns."""
+        """Run `work` there and return its value."""
         future = self.begin(work)
         try:
             return future.result()
@@ -42,7 +42,7 @@ class BackgroundLoop(Closing):
             raise
 
     def close(self) -> None:
-        """Cancel what still runs and end the thread; safe to call twice."""
+        """Cancel running work and end the thread; safe to call twice."""
         if not self._thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -2,7 +2,7 @@
 
 Trials report each model call to their meter (`TrialContext.meter`). The call that spends the last
 of the budget raises `BudgetExceededError` in its trial; nothing new starts after that, trials in
-flight stop at their own next call, and what was spent counts again when the run is resumed.
+flight stop at their own next call, and the spending counts again when the run is resumed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AGENT = "agent"
 """The source of calls where none is named."""
 
 TRIAL_METER: ContextVar[Meter | None] = ContextVar("trial_meter", default=None)
-"""What counts the calls of the agent that works here: each `Model` asks for it, whoever opened the model."""
+"""Counts the calls of the agent that works here: each `Model` asks for it, whoever opened the model."""
 
 USAGE_UNKNOWN = "usage_unknown"
 """Flags results in whose usage there is a call that could not be counted."""
@@ -34,7 +34,7 @@ _GIVEN_UP = "the scheduler has given this attempt up"
 
 
 class Budget(Record):
-    """What a whole run may spend; `None` means no limit."""
+    """Limits on the spending of a whole run; `None` means no limit."""
 
     max_cost_usd: Annotated[float, Field(gt=0)] | None = None
     max_tokens: PositiveInt | None = None
@@ -56,7 +56,7 @@ class Budget(Record):
 
 
 class Spent(Record):
-    """What was spent so far.
+    """The spending so far.
 
     `unpriced_calls` are model calls whose cost is unknown, so that `cost_usd` is too low.
     """
@@ -76,7 +76,7 @@ class Spent(Record):
 
     @classmethod
     def call(cls, usage: Usage, cost_usd: float | None) -> Spent:
-        """Return what one model call spent."""
+        """Return the spending of one model call."""
         if cost_usd is None:
             return cls(usage=usage, unpriced_calls=1)
         return cls(usage=usage, cost_usd=cost_usd)
@@ -86,13 +86,13 @@ _NOTHING = Spent()
 
 
 class RunBudget:
-    """Adds up what a run spends and knows when its budget is gone.
+    """Adds up the spending of a run and knows when its budget is gone.
 
     Args:
         budget: The limits.
-        spent: What earlier sessions of the run have spent.
+        spent: The spending of the run's earlier sessions.
         seconds: How long this session has been running; for the budget in minutes.
-        shared: Budgets of this run and others together: what it spends counts there, and it may spend nothing
+        shared: Budgets of this run and others together: its spending counts there, and it may spend nothing
             once one of them is gone.
     """
 
@@ -114,7 +114,7 @@ class RunBudget:
 
     @property
     def spent(self) -> Spent:
-        """What the run has spent in all sessions until now."""
+        """The spending of the run in all sessions until now."""
         return self._spent + Spent(seconds=max(0.0, self._seconds()))
 
     @property
@@ -125,7 +125,7 @@ class RunBudget:
         for each in self._shared:
             if (reason := each.exhausted) is not None:
                 return reason
-        if self._unlimited:  # adding up first is 3% of what a trivial trial costs
+        if self._unlimited:  # adding up first is 3% of the cost of a trivial trial
             return None
         return self.budget.exceeded_by(self.spent)
 
@@ -136,7 +136,7 @@ class RunBudget:
         return own or any(each.bounded for each in self._shared)
 
     def cannot_be_kept(self, reason: str) -> None:
-        """End the run's budget because what it limits is not known, which `reason` says in words."""
+        """End the run's budget because the limited amount is not known, for a `reason` in words."""
         self._unkept = self._unkept or reason
         for each in self._shared:
             if each.bounded:
@@ -166,8 +166,8 @@ class TrialMeter:
     """The live meter of one attempt.
 
     Attributes:
-        spent: What the attempt has spent.
-        by_source: The same by who called: the agent, a judge, ...
+        spent: The spending of the attempt.
+        by_source: The same by caller: the agent, a judge, ...
         stopped: Whether a call of the attempt was refused because the budget is spent.
         on_spend: Receives source and amount of each model call, in the thread that made it.
         revoked: Whether the attempt was given up: its next call stops it.
@@ -229,7 +229,7 @@ class TrialMeter:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 
     def uncounted(self, why: str) -> None:
-        """Note that the attempt used what cannot be counted, before a call is spent of which this is so.
+        """Note spending of the attempt that cannot be counted, before such a call is spent.
 
         A budget that cannot be kept without ends with it.
         """
@@ -240,9 +240,9 @@ class TrialMeter:
             )
 
     def _hand_on(self, source: str, call: Spent, on_spend: Callable[[str, Spent], None]) -> None:
-        """Have a call written down; where that fails, the next one must not be made.
+        """Have a call written down; if that fails, the next one must not be made.
 
-        A process that dies then would forget what was paid for, and a disk that is full takes no
+        A process that dies then would forget the paid call, and a full disk takes no
         result either.
         """
         try:
@@ -252,7 +252,7 @@ class TrialMeter:
             raise BudgetExceededError(f"what was spent cannot be written down: {error}") from error
 
     def spendings(self) -> tuple[Spending, ...]:
-        """Return what each source has spent, for the record."""
+        """Return the spending of each source, for the record."""
         with self._lock:
             return tuple(_spending(source, each) for source, each in self.by_source.items())
 
@@ -265,11 +265,11 @@ class _SourceMeter:
         self._source = source
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
-        """Count one model call of the source; raises what the trial's meter raises."""
+        """Count one model call of the source; raises the errors of the trial's meter."""
         self._meter.spend_as(self._source, usage, cost_usd)
 
     def uncounted(self, why: str) -> None:
-        """Note what cannot be counted; see `TrialMeter.uncounted`."""
+        """Note spending that cannot be counted; see `TrialMeter.uncounted`."""
         self._meter.uncounted(why)
 
     def of(self, source: str) -> Meter:

@@ -1,8 +1,8 @@
-"""What a benchmark's own checkers accept: a right end state, made wrong or harmlessly different.
+"""End states that a benchmark's own checkers accept: a right one, made wrong or harmlessly different.
 
 An operator makes a mutant of a right end state: the act on the wrong item, a field missing, the same request
-twice. Each mutant says what it is and whether it is right; the benchmark's own checker decides. What it accepts
-wrongly makes a success rate too high, what it refuses wrongly too low.
+twice. Each mutant states its change and whether it is right; the benchmark's own checker decides. Wrongly accepted
+mutants make a success rate too high, wrongly refused ones too low.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Mutant(Record):
     Attributes:
         operator: How it was made, e.g. `field-missing`.
         number: Tells apart the mutants of one operator in one task.
-        change: What it is, in words and without a judgement.
+        change: The change, in words and without a judgement.
         why: Why it is wrong, right or not certain.
-        evidence: What a reader needs to see to judge it.
-        material: What the checker reads; made anew from the seed, and in no record.
+        evidence: The facts that a reader needs to judge it.
+        material: The input of the checker; made anew from the seed, and in no record.
     """
 
     task_id: str
@@ -84,11 +84,11 @@ class Mutant(Record):
 
 
 class Outcome(Record):
-    """A mutant and what the checker made of it.
+    """A mutant and the checker's decision on it.
 
     Attributes:
         accepted: None if the checker did not decide.
-        said: What the checker said.
+        said: The checker's words.
     """
 
     mutant: Mutant
@@ -138,7 +138,7 @@ class Share(Record):
 
 
 class Finding(Record):
-    """What an audit found of the checker of one task.
+    """The findings of an audit on the checker of one task.
 
     Attributes:
         tried: Wrong end states that the checker decided.
@@ -151,10 +151,10 @@ class Finding(Record):
 
 
 class Findings(Record):
-    """What audits found, as it comes with a benchmark: task by task, without end states.
+    """The findings of audits, as they come with a benchmark: task by task, without end states.
 
     Attributes:
-        tasks: What was found, by a digest of the definition that was looked at: a built-in world may define a task
+        tasks: The findings, by a digest of the audited definition: a built-in world may define a task
             of the same name in another way.
     """
 
@@ -164,7 +164,7 @@ class Findings(Record):
     tasks: dict[str, Finding]
 
     def applied(self, tasks: Iterable[Task]) -> list[Task]:
-        """Return the tasks with what their checkers accept; None where another definition was looked at, or none."""
+        """Return the tasks with the mutants their checkers accept; None if this definition was not audited."""
         return [task.model_copy(update={"accepts": self._accepts(task)}) for task in tasks]
 
     def _accepts(self, task: Task) -> tuple[str, ...] | None:
@@ -173,7 +173,7 @@ class Findings(Record):
 
 
 class CheckerAudit(Record):
-    """What the checkers of a benchmark's tasks accept.
+    """The end states that the checkers of a benchmark's tasks accept.
 
     Attributes:
         checker: The checker and its version.
@@ -196,7 +196,7 @@ class CheckerAudit(Record):
 
     @property
     def findings(self) -> Findings:
-        """What later runs of these tasks say of their checkers."""
+        """The statements of later runs of these tasks on their checkers."""
         found = {
             task.definition: Finding(
                 task_id=task.task_id,
@@ -225,7 +225,7 @@ class CheckerAudit(Record):
 
 
 class Checker(Protocol):
-    """A benchmark's checker, and what makes end states for it.
+    """A benchmark's checker, and the maker of end states for it.
 
     Attributes:
         benchmark: The benchmark's name.
@@ -244,7 +244,7 @@ class Checker(Protocol):
         ...
 
     def judge(self, task: Task, mutant: Mutant) -> tuple[bool | None, str | None]:
-        """Return whether the checker accepts the mutant, None if it does not decide, and what it said."""
+        """Return whether the checker accepts the mutant, None if it does not decide, and its words."""
         ...
 
 
@@ -300,7 +300,7 @@ def find_mutant(checker: Checker, task: Task, mutant_id: str, seed: int = 0) -> 
 
 
 def read_findings(path: Path) -> Findings:
-    """Read what `tasks --checkers --json` wrote, or what comes with a benchmark.
+    """Read findings that `tasks --checkers --json` wrote, or that come with a benchmark.
 
     Raises:
         InputError: It is neither.
@@ -317,12 +317,12 @@ def read_findings(path: Path) -> Findings:
 
 @cache
 def shipped_findings(package: str) -> Findings:
-    """Return what comes with an installed package in its `checker_findings.json`."""
+    """Return the findings that come with an installed package in its `checker_findings.json`."""
     return read_findings(Path(str(files(package))) / _SHIPPED)
 
 
 def weak_checkers(tasks: Sequence[Task]) -> str | None:
-    """Return what a run of these tasks should say of their checkers; None where no one has looked, or none is weak."""
+    """Return a run's warning about the checkers of these tasks; None if none was audited, or none is weak."""
     weak = [task.accepts for task in tasks if task.accepts]
     if not weak:
         return None

@@ -1,4 +1,4 @@
-"""What holds something open for as long as a `with` statement lasts."""
+"""Holders of resources that stay open as long as a `with` statement lasts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held; has to be safe to call twice."""
+        """Give back the held resource; has to be safe to call twice."""
 
     def __enter__(self) -> Self:
         return self

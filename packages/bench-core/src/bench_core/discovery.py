@@ -75,7 +75,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     "stopping_rule": {"obrien-fleming": "bench-core"},
     "provider": {"process": "bench-core", "qemu": "bench-core"},
 }
-"""What adds Proctor's own plugins, as an argument of pip, for the message that one is not installed."""
+"""The argument of pip that adds Proctor's own plugins, for the message that one is not installed."""
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -85,11 +85,11 @@ class Plugin:
     """Something a distribution offers; not imported yet.
 
     Attributes:
-        kind: What it is.
-        name: What users call it.
+        kind: Its kind.
+        name: The name users call it by.
         distribution: Who offers it; `?` when the metadata do not say.
         version: The version of that distribution.
-        value: Where it is, `module:attribute`.
+        value: Its import path, `module:attribute`.
     """
 
     kind: PluginKind
@@ -106,7 +106,7 @@ class Plugin:
         """
         try:
             return metadata.EntryPoint(self.name, self.value, _group(self.kind)).load()
-        except MissingExtraError as error:  # which says what helps
+        except MissingExtraError as error:  # it names the remedy
             kind, name, owner = self.kind, self.name, self.distribution
             raise PluginImportError(kind, name, owner, str(error), mends=False) from error
         except Exception as error:  # foreign code runs here
@@ -115,9 +115,9 @@ class Plugin:
 
 
 def find_plugins(kind: PluginKind) -> tuple[Plugin, ...]:
-    """Return what is installed of `kind`, sorted by name, without importing any of it.
+    """Return the installed plugins of `kind`, sorted by name, without importing any of them.
 
-    What is installed while this process runs is seen only where `sys.path` has changed, too.
+    Plugins installed while this process runs are seen only if `sys.path` has changed, too.
     """
     return _find_plugins(kind, tuple(sys.path))
 
@@ -125,7 +125,7 @@ def find_plugins(kind: PluginKind) -> tuple[Plugin, ...]:
 # reads the metadata of all that is installed: tens of milliseconds, which every trial's agent would take again
 @functools.lru_cache(maxsize=64)
 def _find_plugins(kind: PluginKind, path: tuple[str, ...]) -> tuple[Plugin, ...]:
-    del path  # where the metadata are looked for
+    del path  # the path on which the metadata are looked for
     found = {
         Plugin(
             kind,
@@ -140,7 +140,7 @@ def _find_plugins(kind: PluginKind, path: tuple[str, ...]) -> tuple[Plugin, ...]
 
 
 def list_plugins(kind: PluginKind | None = None, *, load: bool = False) -> list[dict[str, str]]:
-    """Return what is installed as rows of text; with `load`, what does not import has `error`."""
+    """Return the installed plugins as rows of text; with `load`, those that fail to import have `error`."""
     kinds: tuple[PluginKind, ...] = (kind,) if kind else get_args(PluginKind)
     rows = []
     for plugin in (plugin for each in kinds for plugin in find_plugins(each)):
@@ -160,12 +160,12 @@ def load_plugin(
     *,
     find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
 ) -> Any:
-    """Return the plugin `name` of `kind`, or what the reference `module:name` names.
+    """Return the plugin `name` of `kind`, or the object of the reference `module:name`.
 
     Args:
-        kind: What it is.
-        name: What users call it, or where it is.
-        find: Where to look; by default among all installed distributions.
+        kind: Its kind.
+        name: The name users call it by, or a reference.
+        find: Finds the candidates; by default among all installed distributions.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
@@ -182,7 +182,7 @@ def locate_plugin(
     *,
     find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
 ) -> Plugin | None:
-    """Return who offers the plugin `name` without importing it; None for a reference `module:name`.
+    """Return the entry of the plugin `name` without importing it; None for a reference `module:name`.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
@@ -217,7 +217,7 @@ def load_agent(name: str) -> Agent:
     Raises:
         UnknownPluginError: No installed distribution offers an agent of that name.
         PluginImportError: It does not import.
-        InputError: The class needs arguments or is no agent, or the reference leads nowhere.
+        InputError: The class needs arguments or is not an agent, or the reference leads nowhere.
     """
     from bench_core.protocols import Agent  # pydantic; plugins are listed without
 
@@ -248,7 +248,7 @@ def load_benchmark(name: str) -> Benchmark:
     Raises:
         UnknownPluginError: No installed distribution offers a benchmark of that name.
         PluginImportError: It does not import.
-        InputError: The class needs arguments or is no benchmark, or the reference leads nowhere.
+        InputError: The class needs arguments or is not a benchmark, or the reference leads nowhere.
     """
     from bench_core.trial import Benchmark  # pydantic; plugins are listed without
 
@@ -315,7 +315,7 @@ def _look_here(module: str) -> None:
 
 
 def _raised(error: BaseException) -> str:
-    """Return what was raised, and the line of its author's code that did."""
+    """Return the exception in words, and the line of its author's code that raised it."""
     from bench_core.source_lines import own_line  # only when something failed
 
     text = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -3,7 +3,7 @@
 The tree::
 
     BenchError
-    ├── InputError                 what the user gave cannot be used (exit code 2)
+    ├── InputError                 the user's input cannot be used (exit code 2)
     │   ├── UnknownPluginError     no installed distribution offers that name
     │   ├── PluginImportError      it is installed but does not import
     │   ├── MissingExtraError      an optional dependency of a distribution is not installed
@@ -16,7 +16,7 @@ The tree::
     │       └── RefusedFileError   a file in it is a link, a pipe, a device or too large
     ├── EnvironmentFaultError      the VM, site, browser or provider failed: never a score
     │   ├── BrowserError           Chromium is missing, did not start or died
-    │   ├── HarnessFaultError      what the run itself needs failed: a folder, a thread, a process
+    │   ├── HarnessFaultError      a part of the run itself failed: a folder, a thread, a process
     │   ├── SuspendedError         the run, or a process of the trial's, was stopped meanwhile
     │   └── MachineError           a machine did not start, answer or reset (`bench_core.machines`)
     │       ├── MachineBusyError   a live owner holds it
@@ -79,7 +79,7 @@ _OWN = frozenset(
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it was raised from."""
+    """Yield an error and the errors it was raised from."""
     while error is not None:
         yield error
         error = error.__cause__
@@ -110,7 +110,7 @@ class BenchError(Exception):
 
 
 class InputError(BenchError):
-    """What the user gave (a file, an option, an id) cannot be used."""
+    """The user's input (a file, an option, an id) cannot be used."""
 
 
 class UnknownPluginError(InputError):
@@ -131,7 +131,7 @@ class UnknownPluginError(InputError):
 
 
 def _meant(name: str, installed: Iterable[str]) -> str:
-    """Return what may have been meant by a name that is not installed."""
+    """Return the likely meaning of a name that is not installed."""
     head, colon, attribute = name.partition(":")
     file = Path(head)
     if colon or file.suffix:
@@ -202,7 +202,7 @@ class RecordError(InputError):
 
 
 class SchemaVersionError(RecordError):
-    """A record was written by a newer Proctor than this one; `file` has it, where that is known."""
+    """A record was written by a newer Proctor than this one; `file` has it, if that is known."""
 
     def __init__(
         self, record: str, found: int, known: int, readable_by: str, file: Path | None = None
@@ -253,7 +253,7 @@ class RunFolderBusyError(RunFolderError):
 class RefusedFileError(RunFolderError, OSError):
     """The file `path` of a folder that others may have made is not opened: `problem` says why.
 
-    It is an `OSError`, too, as what cannot be opened is one.
+    It is also an `OSError`, as that of a file that cannot be opened is.
     """
 
     def __init__(self, path: Path, problem: str) -> None:
@@ -269,7 +269,7 @@ class EnvironmentFaultError(BenchError):
     """The VM, site, browser or model provider failed; the trial gets no score.
 
     Attributes:
-        fault: Its row in `bench_core.faults.FAULTS`, which says whose it is and what follows.
+        fault: Its row in `bench_core.faults.FAULTS`, with its owner and its consequences.
         lasting: Whether another try would only meet it again.
         flag: Set on the trial's result, None for none.
         answered: Whether the model that failed had answered in the same conversation before.

@@ -14,10 +14,10 @@ K = TypeVar("K", bound=str)
 
 @dataclass
 class Fault(Generic[K]):
-    """What happens to requests whose path starts with `path`; `times` None means for ever.
+    """A fault of requests whose path starts with `path`; `times` None means forever.
 
     Attributes:
-        value: What the kind of fault takes it for: seconds, a status.
+        value: The parameter of the fault, by its kind: seconds, a status.
     """
 
     kind: K
@@ -30,7 +30,7 @@ class FaultSwitches(Generic[K]):
     """The faults of one server that are switched on; safe to use from any thread.
 
     Args:
-        kinds: What the server can do wrong.
+        kinds: The faults that the server can have.
 
     Example:
         >>> board = FaultSwitches(("drop", "stall"))
@@ -63,7 +63,7 @@ class FaultSwitches(Generic[K]):
             self._faults.clear()
 
     def take(self, path: str) -> Fault[K] | None:
-        """Return what must happen to a request for `path`, counting it."""
+        """Return the fault for a request for `path`, counting it."""
         with self._lock:
             for fault in self._faults:
                 if path.startswith(fault.path) and fault.times != 0:

@@ -1,4 +1,4 @@
-"""What Proctor's own agents need to know of a benchmark, so that each agent exists once.
+"""Facts about a benchmark that Proctor's own agents need, so that each agent exists once.
 
 A distribution offers it under the name of its benchmark::
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["AgentGuide", "guide_of"]
 
 _added: dict[str, Plugin] = {}
-"""Guides of the run's, where this process works in another environment; by benchmark."""
+"""Guides of the run's, if this process works in another environment; by benchmark."""
 
 
 @dataclass(frozen=True)
 class AgentGuide:
-    """What agents that work on many benchmarks need to know of one.
+    """Facts about one benchmark for agents that work on many.
 
     Attributes:
-        idle_answer: What `do-nothing` answers: the claim that could score
+        idle_answer: The answer of `do-nothing`: the claim that could score
             without any work.
         solver: Makes the agent that carries out the reference solution of a task: `scripted`.
         browser_use: Returns the `bench_core.browser_use.TaskInstructions` of a task.
@@ -87,7 +87,7 @@ def add_guide(
 ) -> None:
     """Let `guide_of` find the guide that `guide_places` found in the environment of the run.
 
-    Of that environment, the guide's own package alone can be imported here; where this environment has
+    Of that environment, the guide's own package alone can be imported here; if this environment has
     it, too, it has its own.
     """
     sys.meta_path.append(_OnePackage(place.partition(":")[0].partition(".")[0], Path(folder)))

@@ -17,7 +17,7 @@ from bench_core.files import require_writable, write_atomic
 __all__ = ["ProjectKind", "write_project"]
 
 ProjectKind = Literal["agent", "benchmark", "judge", "reporter"]
-"""What a project may offer."""
+"""The kinds of plugins that a project may offer."""
 
 _DESCRIPTIONS: dict[ProjectKind, str] = {
     "agent": "An agent for browsers and desktops.",
@@ -34,7 +34,7 @@ def write_project(
 ) -> tuple[Path, ...]:
     """Write the project `name` into a folder of that name in `into`, and return its files.
 
-    An agent may be one `with_model`: it asks the run's model what to do.
+    An agent may be one `with_model`: it asks the run's model for its acts.
 
     It has a module that works as it is, an entry point, and tests that subclass the conformance classes
     of `bench_core.testing`. It runs from its folder, and after `pip install .` from anywhere.
@@ -50,7 +50,7 @@ def write_project(
             f"hyphens, beginning with a letter, as in 'my-agent'"
         )
     module = name.replace("-", "_")
-    # what Python itself calls so would be imported instead
+    # Python's own module of that name would be imported instead
     if module in sys.stdlib_module_names or keyword.iskeyword(module):
         raise InputError(
             f"{name!r} cannot be the name of a project: Python has a {module!r} of its own; "

@@ -19,11 +19,11 @@ _START_S = 60.0
 _ANEW = "install it anew: pip install --force-reinstall playwright"
 _MISSING_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
 _PACKAGES = {"libatomic.so.1": "libatomic1 on Debian and Ubuntu, libatomic on Fedora"}
-"""The library that minimal systems lack, and what has it."""
+"""The library that minimal systems lack, and the packages that contain it."""
 
 
 class DriverProblem(NamedTuple):
-    """What keeps Playwright's driver from starting, and what to do about it."""
+    """Why Playwright's driver does not start, and the remedy."""
 
     what: str
     fix: str
@@ -37,7 +37,7 @@ async def open_playwright(purpose: str) -> AsyncIterator[Any]:
     """Start Playwright; it ends with the context.
 
     Raises:
-        BrowserError: Its driver does not start; says what to do about it.
+        BrowserError: Its driver does not start; names the remedy.
         MissingExtraError: It is not installed, and `purpose` needs it.
     """
     require_playwright(purpose)
@@ -66,7 +66,7 @@ def require_playwright(purpose: str = "a shared Chromium") -> None:
 
 
 def driver_problem() -> DriverProblem | None:
-    """Start Playwright's driver alone; return why it does not start, None where it does."""
+    """Start Playwright's driver alone; return why it does not start, None if it does."""
     command = [sys.executable, "-m", "playwright", "--version"]
     try:
         done = subprocess.run(  # noqa: S603  # our words

@@ -1,4 +1,4 @@
-"""Distinguish a process from a later one with the same id, and list what runs."""
+"""Distinguish a process from a later one with the same id, and list running processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def start_token(pid: int) -> str | None:
 
 
 def namespace() -> str:
-    """Return what distinguishes our process ids from those of another container on the same disk."""
+    """Return an id that distinguishes our process ids from those of another container on the same disk."""
     try:
         return f"{(PROC / 'self/ns/pid').stat().st_ino:x}"
     except OSError:
@@ -44,7 +44,7 @@ def namespace() -> str:
 
 
 def command_lines() -> Iterator[tuple[int, str]]:
-    """Yield id and command line of every process of which we may see it."""
+    """Yield id and command line of every process that we may see."""
     if sys.platform == "win32":
         return
     if not _has_proc():
@@ -67,12 +67,12 @@ def pids() -> Iterator[int]:
 
 
 def stat_of(pid: int) -> _Stat | None:
-    """Return what /proc says of a process; None where it says nothing."""
+    """Return the fields of a process in /proc; None if it has none."""
     try:
         text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name in parentheses may hold anything; what follows it is fields 3 to 52 of proc(5).
+    # The name in parentheses may hold anything; fields 3 to 52 of proc(5) follow it.
     fields = text.rpartition(")")[2].split()
     return _Stat(fields[0], int(fields[1]), int(fields[2]), fields[19])
 

@@ -5,8 +5,8 @@ A trial that starts a browser or a VM in a process group of its own reports it t
     process = subprocess.Popen(command, start_new_session=True)
     context.processes.own(process.pid)
 
-What still lives when the trial is over is killed, and the resources the trial held stay held until
-it is dead: a browser without a run may still act on a site.
+Processes that live when the trial is over are killed, and the resources the trial held stay held until
+they are dead: a browser without a run may still act on a site.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ProcessGroups:
     Args:
         groups: Groups with the start times of their leaders.
         mark: Name and value of a variable: the groups of all processes with it in their environment count as
-            well, but for our own and those that were forgotten. Where `/proc` is missing, none is found.
+            well, but for our own and those that were forgotten. If `/proc` is missing, none is found.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ProcessGroups:
         """Remember a process group the trial started.
 
         Raises:
-            ValueError: It is no group of the trial's own, e.g. that of the scheduler itself.
+            ValueError: It is not a group of the trial's own, e.g. that of the scheduler itself.
         """
         # To end our own group, or every process (0, -1), would end the run.
         if pgid <= 1 or (sys.platform != "win32" and pgid == os.getpgrp()):
@@ -141,7 +141,7 @@ def _same(pgid: int, started: str | None) -> bool:
 
 
 def _running_groups() -> frozenset[int] | None:
-    """Return the groups of all processes that are no zombies, or None where /proc is missing."""
+    """Return the groups of all processes except zombies, or None if /proc is missing."""
     if not PROC.is_dir():
         return None
     every = (found for pid in pids() if (found := stat_of(pid)))

@@ -46,7 +46,7 @@ __all__ = [
 
 @runtime_checkable
 class Meter(Protocol):
-    """Counts what a trial spends while it runs and stops it when the run's budget is gone."""
+    """Counts the spending of a trial while it runs and stops it when the run's budget is gone."""
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Add one model call.
@@ -66,7 +66,7 @@ class LatestCall:
     """How the latest model call of an attempt's agent went; the attempt's meter keeps it.
 
     Attributes:
-        unserved: How it failed, where the provider has served none since; None where it served the latest.
+        unserved: How it failed, if the provider has served none since; None if it served the latest.
         answered: Whether the provider has served one.
         first: The model whose first answer is waited for.
     """
@@ -117,14 +117,14 @@ class _FreeMeter:
 
 
 class TrialContext(Record):
-    """Where and under which conditions one attempt at a trial runs.
+    """The folder and conditions of one attempt at a trial.
 
     Attributes:
         folder: The trial's own folder; everything the trial leaves goes there.
         seed: Derived from the run's seed, the task and the trial; the same on every attempt.
         config: The run's configuration for the benchmark and agent.
         hidden: Files with answers, which a browser that an agent acts on is not to see.
-        unsealed: Why no files are hidden from agents; None where they are.
+        unsealed: Why no files are hidden from agents; None if they are.
     """
 
     run_id: str
@@ -150,7 +150,7 @@ class TrialContext(Record):
     _afterwards: list[Callable[[], Awaitable[None]]] = PrivateAttr(default_factory=list)
 
     def __eq__(self, other: object) -> bool:
-        # the live objects of this process, such as the meter, are no part of the conditions
+        # the live objects of this process, such as the meter, are not among the conditions
         return isinstance(other, TrialContext) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]  # a configuration is a dictionary
@@ -177,7 +177,7 @@ class TrialContext(Record):
 
     @property
     def meter(self) -> Meter:
-        """Where the trial reports each model call; free of charge outside a run."""
+        """Receives the trial's report of each model call; free of charge outside a run."""
         return self._meter
 
     def with_meter(self, meter: Meter) -> TrialContext:
@@ -188,9 +188,9 @@ class TrialContext(Record):
 
     @property
     def processes(self) -> ProcessGroups:
-        """Where the trial reports which process groups it started, by `context.processes.own(pgid)`.
+        """Receives the process groups that the trial started, by `context.processes.own(pgid)`.
 
-        What still lives when the trial is over or was given up is killed.
+        Processes that live when the trial is over or was given up are killed.
         """
         return self._processes
 
@@ -202,7 +202,7 @@ class TrialContext(Record):
 
     @property
     def token(self) -> str:
-        """What distinguishes this attempt from every other, whose results are refused; empty outside a run."""
+        """Distinguishes this attempt from every other, whose results are refused; empty outside a run."""
         return self._token
 
     def for_attempt(
@@ -221,17 +221,17 @@ class TrialContext(Record):
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """Where it is told which files of the agent's are not kept; copies of a context share it."""
+        """Receives the agent's files that are not kept; copies of a context share it."""
         return self._left_out
 
     @property
     def afterwards(self) -> list[Callable[[], Awaitable[None]]]:
-        """What is done once the agent's part is over, however it ended, and takes nothing from its time."""
+        """Calls made once the agent's part is over, however it ended, which take nothing from its time."""
         return self._afterwards
 
     @property
     def model_opener(self) -> Callable[[TrialContext], Any] | None:
-        """What opens the run's model where its name is not enough; see `bench_core.models.model_of`."""
+        """Opens the run's model if its name is not enough; see `bench_core.models.model_of`."""
         return self._model_opener
 
     def with_model_opener(self, opener: Callable[[TrialContext], Any] | None) -> TrialContext:
@@ -242,7 +242,7 @@ class TrialContext(Record):
 
 
 class Handle(Record):
-    """Base of what an agent gets: an address that survives pickling.
+    """Base of an agent's handles: an address that survives pickling.
 
     Agents that work in the process of the run may find the opened environment itself in `live`;
     elsewhere it is None.
@@ -252,7 +252,7 @@ class Handle(Record):
 
     @property
     def live(self) -> Any:
-        """The opened environment, None in any other process than the one that opened it."""
+        """The opened environment, None in any process except its opener."""
         return None if self._live is None else self._live()
 
     def with_live(self, opened: Callable[[], object]) -> Self:
@@ -262,7 +262,7 @@ class Handle(Record):
         return copy
 
     def __eq__(self, other: object) -> bool:
-        # the live environment is no part of the address
+        # the live environment does not belong to the address
         return isinstance(other, type(self)) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]  # headers are a dictionary
@@ -287,7 +287,7 @@ class BrowserHandle(Handle):
 
 
 class DesktopHandle(Handle):
-    """A desktop behind an HTTP API: where to observe and where to act.
+    """A desktop behind an HTTP API: the addresses to observe and to act at.
 
     `timeout_s` is how long one observation or action may take.
     """
@@ -302,7 +302,7 @@ class DesktopHandle(Handle):
 EnvironmentHandle = Annotated[
     BrowserHandle | DesktopHandle | TextHandle, Field(discriminator="kind")
 ]
-"""What an agent acts on."""
+"""The handle an agent acts on."""
 
 
 @runtime_checkable
@@ -311,8 +311,8 @@ class Agent(Protocol):
 
     An agent that cannot work everywhere says where in an attribute `environments`, some of
     `browser`, `desktop` and `text`; a run on another environment is refused before it begins. One
-    that looks at less than there is may say at what in `observes`, some of `screenshot`, `elements`,
-    `marks`, `tree` and `windows`; an environment where the rest takes time then leaves it out.
+    that looks at less than there is may name its parts in `observes`, some of `screenshot`, `elements`,
+    `marks`, `tree` and `windows`; an environment in which the rest takes time then leaves it out.
     """
 
     name: str
@@ -352,7 +352,7 @@ class Reporter(Protocol):
 
 
 class WorldInfo(Record):
-    """Where a started built-in world answers: names to URLs."""
+    """The addresses of a started built-in world: names to URLs."""
 
     name: str
     urls: dict[str, str]
@@ -378,7 +378,7 @@ class AgentProcessError(AgentError):
     """An agent in a process of its own raised something, or its process died or had to be ended.
 
     Attributes:
-        info: What is recorded: the agent's own exception, or how its process ended.
+        info: The record of it: the agent's own exception, or how its process ended.
         flags: Set on the trial's result.
     """
 

@@ -1,9 +1,9 @@
 """Remove keys from text: everything that leaves the process as text goes through here.
 
-Two kinds of secrets are removed. *Known values*: what the environment variables that hold keys
-contain and what `remember_secrets` was given, in the encodings of `bench_core.secret_forms`. *Key
-shapes*: strings that look like a provider's key, and what follows a header that carries one. Evidence
-(HAR, end states) loses known values only, because what was stored is what is scored and a site's
+Two kinds of secrets are removed. *Known values*: those of the environment variables that hold keys
+and of `remember_secrets`, in the encodings of `bench_core.secret_forms`. *Key
+shapes*: strings that look like a provider's key, and the value of a header that carries one. Evidence
+(HAR, end states) loses known values only, because the stored files are scored and a site's
 own tokens may look like keys.
 """
 
@@ -25,7 +25,7 @@ from bench_core.secret_shapes import HEADERS, SHAPES
 __all__ = ["RedactingFilter", "Redactor", "is_secret_name"]
 
 MARKER = "[REDACTED]"
-"""What stands where a secret stood."""
+"""Stands in for a secret."""
 
 # Shorter values, and those of few different letters, would blank words of ordinary text.
 _MIN_LENGTH = 8
@@ -124,7 +124,7 @@ class Redactor:
         self._wrapped = [each for value in self._values for each in wrapped_forms_of(value)]
         signs = dict.fromkeys(sign for wrapped in self._wrapped for sign in wrapped.signs)
         self._signs = _sieve(signs)
-        # a pattern is longer than what it matches: each letter of a value, and what may end a line there
+        # a pattern is longer than its match: each letter of a value, and any line ending there
         patterns = (len(each.pattern.pattern) for each in self._wrapped)
         self._longest = max((*map(len, needles), *patterns), default=0)
 
@@ -132,7 +132,8 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
         """Know the values of all variables whose names say that they hold a secret.
 
-        Of URLs, the password is known, too. What `remember_secrets` was given is known. Values that are short, too common to be one, or the path of a file are left out.
+        The password of a URL is known, too, and all values of `remember_secrets`. Values that are short,
+        too common, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
         return _knowing(tuple(variables.items()), tuple(_remembered))
@@ -200,7 +201,7 @@ class Redactor:
     ) -> Any:
         """Return the JSON `value` without secrets in strings and names.
 
-        What stands under a name in `keep` (an id, say) is left alone. The value of a member, or of
+        The value under a name in `keep` (an id, say) is left alone. The value of a member, or of
         a `{"name": ..., "value": ...}` pair, that is named like a header of keys goes as a whole.
         """
         if isinstance(value, str):
@@ -273,7 +274,7 @@ def _knowing(variables: tuple[tuple[str, str], ...], remembered: tuple[str, ...]
 class RedactingFilter(logging.Filter):
     """Removes secrets from log records: message, arguments, traceback and stack.
 
-    Add it to handlers, not to loggers: the filters of a logger do not see what its children log.
+    Add it to handlers, not to loggers: the filters of a logger do not see its children's records.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -312,12 +313,12 @@ def remember_secrets(values: Iterable[str]) -> None:
 
 
 def remembered_secrets() -> tuple[str, ...]:
-    """Return what `remember_secrets` was given in this process."""
+    """Return the secrets given to `remember_secrets` in this process."""
     return tuple(_remembered)
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
-    """Yield what is secret of a variable."""
+    """Yield the secret parts of a variable."""
     value = value.strip()
     login = _login_in(name, value)
     if login:
@@ -352,7 +353,7 @@ def _is_secret(value: str) -> bool:
         return False
     if value.isdigit() and len(value) < _MIN_DIGITS:
         return False
-    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
+    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is not a secret
     return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
 
 

@@ -1,4 +1,4 @@
-"""What a run is to do: which tasks, how often, by which agent and within which limits."""
+"""The specification of a run: which tasks, how often, by which agent and within which limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TaskFilter(Record):
         groups: Name to accepted values: a task is taken when it has one of them.
         tags: A task must have all of them.
         checker: `strict` takes only tasks whose checker refuses every wrong end state that an audit has tried.
-        checker_audit: What `tasks --checkers --json` wrote, instead of the audit that comes with the benchmark.
+        checker_audit: A file of `tasks --checkers --json`, instead of the audit that comes with the benchmark.
         limit: The first so many of those left, after `sample`.
         sample: So many drawn at random with the run's seed, in the benchmark's order.
     """
@@ -63,7 +63,7 @@ class Timeouts(Record):
     Attributes:
         evaluation_grace_s: A trial may take this much longer than its agent for its evaluation,
             before its hard deadline ends it without a score.
-        fallback_deadline_s: How long the agent of a trial without a time limit may work; None is no limit.
+        fallback_deadline_s: How long the agent of a trial without a time limit may work; None means no limit.
         cancel_grace_s: How long a cancelled trial may clean up before it is abandoned.
         loop_block_s: How long a trial may block the event loop before the process is aborted;
             None never aborts.
@@ -85,14 +85,14 @@ class Timeouts(Record):
 
 
 class ExecutorSpec(Record):
-    """Where attempts are carried out; the same run may go on elsewhere.
+    """The executor of attempts; the same run may go on with another.
 
     Attributes:
         kind: `inline`, in the process of the run, or `ray`, by workers of a Ray cluster.
         address: The cluster's, None for one that is started on this machine for the time of the run.
-        bind: `NAME=LABEL` each: what uses the resource NAME runs only on nodes that carry the label.
-        artifacts: `s3://BUCKET/PREFIX`, where workers put what trials leave; None is the run folder. Each result
-            says where its own is.
+        bind: `NAME=LABEL` each: users of the resource NAME run only on nodes that carry the label.
+        artifacts: `s3://BUCKET/PREFIX`, to which workers put the files of trials; None is the run folder. Each result
+            names its own place.
     """
 
     kind: Literal["inline", "ray"] = "inline"
@@ -102,16 +102,16 @@ class ExecutorSpec(Record):
 
 
 class AgentProcessSpec(Record):
-    """Where the agent works, and what a process of its own may have.
+    """The process an agent works in, and the limits of one of its own.
 
     Attributes:
         process: `own` or `shared` with the run; None: `own`, but for Proctor's own agents.
-        memory_gb: Gigabytes that a process of its own may write to; None is no limit.
-        variables: Environment variables it gets beside the system's and its model provider's.
+        memory_gb: Gigabytes that a process of its own may write to; None means no limit.
+        variables: Environment variables it gets in addition to the system's and its model provider's.
         model_proxy: Whether its model calls go by a proxy of the run's, which has the key and counts
             them; then it works in a process of its own.
         python: The interpreter it runs in, or the one that `environment` is made on.
-        environment: What it runs in is made by uv: `uv:REQUIREMENT[ REQUIREMENT...]`.
+        environment: Requirement of the environment that uv makes for it: `uv:REQUIREMENT[ REQUIREMENT...]`.
         command: A program that speaks the protocol of agents' processes itself.
     """
 
@@ -130,13 +130,13 @@ class AgentProcessSpec(Record):
 
 
 class LookSpec(Record):
-    """That a run may stop early, and by what; fixed with the first trial (`run.json`: `stopping_rule`).
+    """The rule by which a run may stop early; fixed with the first trial (`run.json`: `stopping_rule`).
 
     Attributes:
         looks: How often to look, at complete random batches of tasks.
         against: The run folder or baseline file compared with.
         rule: Name of an installed stopping rule.
-        settings: What the rule takes beside.
+        settings: The other settings of the rule.
     """
 
     looks: PositiveInt
@@ -150,16 +150,16 @@ class RunSpec(Record):
 
     Attributes:
         profile: Which rules score.
-        timing: How fast the harness acts, where the benchmark has a choice.
+        timing: How fast the harness acts, if the benchmark has a choice.
         limits: Override the tasks' own limits where they are set.
         attempts: How often a trial is tried when its environment fails.
         max_consecutive_faults: After how many equal faults in a row a site, a VM, the model or the
             evaluator counts as out of order; None for never.
         site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
         stopping: Whether and how the run may stop before all its trials have run.
-        agent_process: Where the agent works, which each result says.
-        sealing: Whether answers are hidden from agents and their browsers: where the machine can do
-            so, always or not at all; `require` runs nothing where it cannot.
+        agent_process: The process the agent works in, which each result names.
+        sealing: Whether answers are hidden from agents and their browsers: if the machine can do
+            so, always or not at all; `require` runs nothing if it cannot.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
@@ -190,7 +190,7 @@ class RunSpec(Record):
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     def settings(self) -> dict[str, JsonValue]:
-        """Return what identifies the run beside its tasks, agent and model.
+        """Return the settings that identify the run, in addition to its tasks, agent and model.
 
         Two runs that differ here are different experiments and cannot share a folder; workers,
         budget, attempts and timeouts may change when a run is continued.
@@ -302,13 +302,13 @@ def plan_trials(
     spec: RunSpec,
     earlier: Mapping[TrialKey, tuple[Attempt, ...]] | None = None,
 ) -> Sequence[PlannedTrial]:
-    """Return what is left to run of `tasks`, in the order of `remaining`; each is made when it is asked for.
+    """Return the remaining trials of `tasks`, in the order of `remaining`; each is made on demand.
 
     Args:
         tasks: The run's tasks.
         remaining: The trials that are not done.
-        spec: What the run is asked for.
-        earlier: What former sessions tried.
+        spec: The run asked for.
+        earlier: The attempts of former sessions.
     """
     return _Plan(tasks, remaining, spec, earlier or {})
 
@@ -335,7 +335,7 @@ def effective_limits(task: Limits, run: Limits) -> Limits:
 
 
 def effective_resources(task: Task, site_locks: Literal["rw", "exclusive"]) -> tuple[Resource, ...]:
-    """Return what trials of `task` hold, sorted by name; one name once, the stronger mode."""
+    """Return the resources that trials of `task` hold, sorted by name; one name once, the stronger mode."""
     modes: dict[str, Literal["shared", "exclusive"]] = {}
     for resource in task.resources:
         alone = site_locks == "exclusive" or "exclusive" in (

@@ -1,7 +1,7 @@
-"""The time in which this process could run, which is what limits count, and the gaps in it.
+"""The time in which this process could run, which limits count, and the gaps in it.
 
 A process that is stopped (Ctrl-Z, SIGSTOP, a frozen container) or whose machine sleeps loses time that
-nothing in it can have used. A thread gives a sign twice a second; where the next sign of any thread comes
+no code in it can have used. A thread gives a sign twice a second; if the next sign of any thread comes
 much later, and the process did not compute meanwhile, the time between is a gap. The system's calendar is
 asked nowhere: it may be set.
 """
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["RUNNING_TIME", "RunningTime", "Suspension", "SuspensionWatch"]
 
 SLACK_S = 4.0
-"""What a trial of a process that was stopped can make good: what answers it waits for that long at least."""
+"""Stop that a trial's process can make good: every wait for its answers lasts at least that long."""
 _CHILD_SLACK_S = 1.0
-"""The same for one of its processes: what is stopped while the trial waits for it is never fast enough."""
+"""The same for one of its processes: if stopped while the trial waits for it, it is always late."""
 _BEAT_S = 0.5
 _LATE_S = 2.0
-# What the machine's sleep counts, and `time.monotonic` does not (macOS calls it CLOCK_MONOTONIC).
+# Counts the machine's sleep, which `time.monotonic` does not (macOS calls it CLOCK_MONOTONIC).
 _AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def _elapsed() -> float:
-    """Return seconds that go on while the machine sleeps, where the system has such a clock."""
+    """Return seconds that go on while the machine sleeps, if the system has such a clock."""
     return time.monotonic() if _AWAKE_OR_NOT is None else time.clock_gettime(_AWAKE_OR_NOT)
 
 
@@ -62,7 +62,7 @@ class RunningTime:
     Args:
         monotonic: The clock that counts, in seconds.
         elapsed: One that goes on while the machine sleeps.
-        computed: Seconds that this process has computed: what computes for long is not stopped.
+        computed: CPU seconds of this process: one that computes for long is not stopped.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RunningTime:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Be as in a process that has just begun: after a fork there is no thread and no trial."""
+        """Reset to the state of a new process: after a fork there are neither threads nor trials."""
         self._lock = threading.RLock()
         self._listeners: list[Callable[[Suspension], object]] = []
         self._watches: list[SuspensionWatch] = []
@@ -104,7 +104,7 @@ class RunningTime:
         return self._told
 
     def beat(self) -> None:
-        """Look at all clocks and at the processes of those who watch theirs."""
+        """Look at all clocks and at the watched processes."""
         self.seconds()
         with self._lock:
             now, elapsed = self._monotonic(), self._elapsed()
@@ -164,7 +164,7 @@ class RunningTime:
 
     @contextlib.contextmanager
     def watched(self, processes: ProcessGroups) -> Iterator[SuspensionWatch]:
-        """Watch for what a trial of this process, which has started `processes`, cannot make good."""
+        """Watch for stops that a trial of this process, which has started `processes`, cannot make good."""
         watch = SuspensionWatch(processes)
         with self:
             self._watches.append(watch)
@@ -178,7 +178,7 @@ class SuspensionWatch:
     """Notes how long one trial, or a process that it started, could not run.
 
     Attributes:
-        problem: What it cannot make good, in words; None where it can.
+        problem: The stop it cannot make good, in words; None if it can.
     """
 
     def __init__(self, processes: ProcessGroups) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
 _LINE_END = r"(?:\r?\n|\\r\\n|\\n)?"
-"""Where a line of base64 ends; inside JSON it is escaped."""
+"""The end of a line of base64; inside JSON it is escaped."""
 _SOFT_ENDS = ("=\n", "=\r\n", "=\\n", "=\\r\\n")
 """The same in quoted-printable."""
 _SOFT_END = f"(?:{'|'.join(map(re.escape, _SOFT_ENDS))})?"
@@ -25,7 +25,7 @@ class Wrapped(NamedTuple):
     """Base64 or quoted-printable of a secret that may be broken into lines.
 
     Attributes:
-        signs: Where `pattern` matches and the text has not the whole in one line, one of these is in it.
+        signs: If `pattern` matches and the text has not the whole in one line, one of these is in it.
         pattern: Matches it with and without line ends.
     """
 
@@ -68,7 +68,7 @@ def forms_of(value: str) -> Iterator[str]:
 
 
 def _compressed(encoded: bytes) -> Iterator[str]:
-    """Yield base64 of what gzip and zlib make of a value alone: their headers and checksums are left out."""
+    """Yield base64 of a value compressed by gzip and zlib, without their headers and checksums."""
     if len(encoded) < _SHORTEST_WRAPPED:
         return
     for level in (1, 6, 9):
@@ -79,7 +79,7 @@ def _compressed(encoded: bytes) -> Iterator[str]:
 
 
 def wrapped_forms_of(value: str) -> Iterator[Wrapped]:
-    """Yield what finds base64 and quoted-printable of `value` that are broken into lines."""
+    """Yield patterns that find base64 and quoted-printable of `value` broken into lines."""
     encoded = value.encode("utf-8", "surrogatepass")
     for offset in range(3):
         coded = next(_inside_base64(encoded, offset))
@@ -128,7 +128,7 @@ def _rarer_whole(value: str, encoded: bytes) -> Iterator[str]:
     # of fewer bytes the letters are those of words
     if len(encoded) >= _SHORTEST_WRAPPED:
         yield from (value.upper(), value.lower(), value.swapcase())
-        # what also depends on what follows is left out
+        # letters that also depend on the following bytes are left out
         letters = base64.b32encode(encoded).decode("ascii")[: 8 * len(encoded) // 5]
         yield from (letters, letters.lower())
 
@@ -211,7 +211,7 @@ def _apply(escapes: Iterable[Callable[[str], str]], text: str) -> list[str]:
 
 
 def _inside_base64(value: bytes, offset: int) -> Iterator[str]:
-    """Yield what `value` looks like in base64 when `offset` (modulo 3) bytes precede it.
+    """Yield the forms of `value` in base64 when `offset` (modulo 3) bytes precede it.
 
     Characters that also depend on the neighbours are left out: fewer than two bytes of the value.
     """

@@ -1,4 +1,4 @@
-"""What keys look like: the prefixes of providers, and what follows the name of a header or setting."""
+"""The shapes of keys: the prefixes of providers, and the values after names of headers or settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Shape:
     """A pattern whose group 1 is the secret, tried only where one of `anchors` occurs.
 
     Anchors are in small letters and found in any case, unless the shape is `exact`. Secrets run to the
-    end of the word, so that what follows one never starts another.
+    end of the word, so that text after a key never starts another.
     """
 
     anchors: tuple[str, ...]
@@ -24,7 +24,7 @@ class Shape:
     exact: bool = False
 
     def may_be_in(self, text: str, lowered: str) -> bool:
-        """Return whether an anchor occurs in `text`, of which `lowered` is the same in small letters."""
+        """Return whether an anchor occurs in `text`; `lowered` is the same in small letters."""
         there = text if self.exact else lowered
         return any(anchor in there for anchor in self.anchors)
 
@@ -124,7 +124,7 @@ SHAPES = (
     ),
     Shape(
         ("PRIVATE KEY", "PRIVATE%20KEY", "PRIVATE+KEY"),
-        # what a line of a body, or of headers before it, may have; escaped inside JSON
+        # letters that a line of a body, or of headers before it, may have; escaped inside JSON
         re.compile(
             r"PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----"
             r"((?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\+[nr]|%[0-9A-Fa-f]{2}|<br ?/?>){16,})"

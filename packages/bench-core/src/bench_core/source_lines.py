@@ -16,7 +16,7 @@ _INSTALLED = tuple(
 def own_line(error: BaseException) -> str | None:
     """Return file, line and text of where `error` was raised, passing over Proctor and libraries.
 
-    None where no other code took part, or its source cannot be read.
+    None if no other code took part, or its source cannot be read.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return _described(error.filename, error.lineno, error.text)
@@ -26,7 +26,7 @@ def own_line(error: BaseException) -> str | None:
 
 
 def _described(file: str, line: int | None, text: str | None) -> str:
-    where = f"{os.path.basename(file)}, line {line}"  # noqa: PTH119  # it may be no path
+    where = f"{os.path.basename(file)}, line {line}"  # noqa: PTH119  # it may not be a path
     return f"{where}: `{text.strip()}`" if text and text.strip() else where
 
 

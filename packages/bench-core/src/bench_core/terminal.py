@@ -70,7 +70,7 @@ def pad(text: str, cells: int, *, right: bool = False) -> str:
 
 
 def counted(number: float, noun: str) -> str:
-    """Return a whole number and what it counts, with its verb where one follows.
+    """Return a whole number and its noun, with its verb if one follows.
 
     Example:
         >>> [counted(n, "trial") for n in (0, 1, 1200)], counted(2, "old result was")

@@ -57,7 +57,7 @@ def read_frame_from(stream: IO[bytes]) -> dict[str, Any] | None:
     """Return the next message of a blocking stream, None at its end.
 
     Raises:
-        FrameError: What came is no message.
+        FrameError: The data is not a message.
     """
     try:
         line = stream.readline(MAX_LINE + 1)

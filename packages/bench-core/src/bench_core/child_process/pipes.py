@@ -7,7 +7,7 @@ from typing import IO
 
 
 def own_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Take standard input and output for the parent alone: what is read here is empty, what is printed goes to the log."""
+    """Take standard input and output for the parent: reads here find nothing, prints go to the log."""
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
         os.dup2(nothing.fileno(), 0)

@@ -1,18 +1,18 @@
 """A child process and the lines of JSON that it exchanges with this one.
 
-What every child process may do wrong, and what follows:
+Possible faults of a child process, and their consequences:
 
 =====================================  ======================================================
 a line of more than `MAX_LINE` bytes   `FrameError`, before it is read
 no JSON, no object, no `type`          `FrameError`
 its end in the middle of a line        the line is nothing; its end says the rest
-its end before it has answered         `None`; how it ended is in `Exit`, with what it printed
+its end before it has answered         `None`; how it ended is in `Exit`, with its output
 no answer within its deadline          `ask` ends it; writing the question counts, too
 standard error without end             is always read; its beginning and its end are kept
-it does not read what it is sent       no one waits for it
+it does not read its messages          no one waits for it
 it ignores signals, or is stopped      it and its group are killed, never asked
 others hold its pipes when it ends     they are read for two more seconds, then closed
-what waits for its end is cancelled    it is still waited for, by whoever asks again
+a wait for its end is cancelled        it is still waited for, by the next that asks
 =====================================  ======================================================
 """
 
@@ -49,9 +49,9 @@ class Exit:
     """How a child process ended.
 
     Attributes:
-        code: Its exit code, minus the number of the signal that ended it; None where unknown.
+        code: Its exit code, minus the number of the signal that ended it; None if unknown.
         left: How many processes it left, which were ended.
-        output: What it printed; of a flood, beginning and end.
+        output: Its printed output; of a flood, beginning and end.
     """
 
     code: int | None = None
@@ -72,7 +72,7 @@ class Exit:
         return f"was ended by {name}{hint}{self.last_lines()}"
 
     def last_lines(self) -> str:
-        """Return what it printed last, or where in its code it was ended; empty where it was silent."""
+        """Return its last printed lines, or the place in its code where it was ended; empty if it was silent."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         where = next((n for n in reversed(range(len(lines))) if _STACK in lines[n]), None)
         if where is None:  # JavaScript says why before it says where
@@ -127,16 +127,16 @@ class ChildProcess(ABC):
                 self._writer.write(line)
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return its next message, None where no more can come.
+        """Return its next message, None if no more can come.
 
         Raises:
-            FrameError: What came is no message.
+            FrameError: The data is not a message.
         """
         line = await self.receive_line()
         return None if line is None else decode_line(line)
 
     async def receive_line(self) -> bytes | None:
-        """Return its next line, None where no more can come.
+        """Return its next line, None if no more can come.
 
         Raises:
             FrameError: It is too long.
@@ -242,7 +242,7 @@ class SpawnedProcess(ChildProcess):
         return Exit(self._transport.get_returncode(), output=self._pipes.printed.text())
 
     async def _drain(self) -> None:
-        """Close the pipes some time after its end, so that no one waits for what others hold open."""
+        """Close the pipes some time after its end, so that no one waits for pipes that others hold open."""
         try:
             await asyncio.wait([self._pipes.exited])
             closed = [self._pipes.stdout_closed, self._pipes.stderr_closed]
@@ -255,7 +255,7 @@ class SpawnedProcess(ChildProcess):
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """What comes out of a process; `Process.wait` waits for its pipes, too, on some versions of Python."""
+    """The output of a process; `Process.wait` waits for its pipes, too, on some versions of Python."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -288,7 +288,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
 
 class Printed:
-    """What a process prints; of a flood, its beginning and its end."""
+    """The printed output of a process; of a flood, its beginning and its end."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -308,13 +308,13 @@ class Printed:
             self._cut += len(self._tail.popleft())
 
     def text(self) -> str:
-        """Return what is kept of it."""
+        """Return the kept part of it."""
         cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
         return bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
 
 
 def end_group(leader: int) -> None:
-    """Kill the process group of `leader`; on Windows, what it started."""
+    """Kill the process group of `leader`; on Windows, its children."""
     if sys.platform == "win32":
         command = ["taskkill", "/T", "/F", "/PID", str(leader)]
         subprocess.run(command, check=False, capture_output=True)  # noqa: S603  # a number

@@ -1,4 +1,4 @@
-"""Whose fault something is: what a model's provider answered, and what follows for a trial and its run."""
+"""Whose fault an error is: answers of a model's provider, and consequences for trial and run."""
 
 import lazy_loader
 

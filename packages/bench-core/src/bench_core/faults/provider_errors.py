@@ -1,4 +1,4 @@
-"""What a model's provider means by an error: its own code first, then its status, its words last.
+"""The meaning of a model provider's errors: its own code first, then its status, its words last.
 
 Sources: Anthropic docs.claude.com/en/api/errors and .../build-with-claude/vision; OpenAI
 platform.openai.com/docs/guides/error-codes and the `code`s of its Python SDK (`ResponseError`, `ImageURLContentBlock`);
@@ -9,8 +9,8 @@ alibabacloud.com/help, "Error messages" of Model Studio; Groq console.groq.com/d
 docs.mistral.ai; Together docs.together.ai/docs/error-codes; Fireworks docs.fireworks.ai, "Inference error codes"; and
 the sources of vLLM, SGLang, llama.cpp (tools/server), Ollama and Text Generation Inference.
 
-Most servers have one code for everything that is wrong with a request. There the words decide, by what they speak of
-and not by how each server puts it: a thing that a request is made of, near a word for too much of it.
+Most servers have one code for everything that is wrong with a request. There the words decide, by their subject
+and not by each server's phrasing: a part of a request, near a word for too much of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WRITTEN_CODE = re.compile(
 """SDKs write the body into the text of their exceptions, and gateways into a field of their own."""
 
 _SAYS_NOTHING = re.compile(r"""(?<=[{,])\s*(['"])\w+\1\s*:|input validation error""", re.IGNORECASE)
-"""What such a body calls its fields and its kind says nothing of the error."""
+"""The names of such a body's fields and its kind say nothing of the error."""
 
 _CODES: dict[ErrorKind, str] = {
     "context_window": "context_length_exceeded exceed_context_size_error context_window_exceeded request_too_large "
@@ -68,7 +68,7 @@ _GENERAL: dict[str, ErrorKind] = {
     "unauthenticated": "auth", "permissiondenied": "auth", "notfound": "not_found", "resourceexhausted": "rate_limit",
     "unavailable": "overloaded", "unavailableerror": "overloaded", "deadlineexceeded": "timeout", "internal": "server",
 }  # fmt: skip
-"""What gRPC calls an HTTP status; it counts where there is none."""
+"""The HTTP status of a gRPC one; it counts if there is none."""
 _AGENTS_OR_USERS = ("context_window", "picture_limit", "model_refusal", "no_money")
 # 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 424 is a gateway's whose model
 # failed; 504 and 524 are a gateway's that waited in vain for the model; 498 is Groq's "capacity exceeded", 529
@@ -109,7 +109,7 @@ _MONEY = (
     r"billing[^.\n]{0,30}(?:limit|not active|disabled|to be enabled)|enable billing|account balance|余额不足|欠费"
 )
 _MAYBE_MONEY = r"usage limits?\b|plan and billing|current quota"
-"""What a rate limit says, too: Google's is "exceeded your current quota, check your plan and billing"."""
+"""Words of rate limits, too: Google's is "exceeded your current quota, check your plan and billing"."""
 _RATES = r"rate[ -]?limit|too many (?:concurrent |\w+ )?requests|(?:per|/) ?(?:minute|min|second|hour|day)\b|\b[tr]p[md]\b|throttl"
 _REFUSAL = (
     r"content[ _-]?(?:\w+ )?(?:polic(?:y|ies)|filter(?:ing|ed|s)?|moderation|violation)|(?:usage|safety|acceptable use|responsible "
@@ -179,12 +179,12 @@ _SURELY_TOO_LONG = re.compile(
 
 
 def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind:
-    """Return what a provider's error means.
+    """Return the kind of a provider's error.
 
     Args:
-        status: HTTP status of the answer, None where it had none.
-        body: What it says: JSON as read, or its text or bytes.
-        text: What else is known of it in words, such as the message of an exception.
+        status: HTTP status of the answer, None if it had none.
+        body: Its content: JSON as read, or its text or bytes.
+        text: Other words on it, such as the message of an exception.
 
     >>> error_kind(400, {"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
     'context_window'
@@ -212,7 +212,7 @@ def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind
 def _spoken(
     status: int | None, found: list[ErrorKind], general: list[ErrorKind], words: str
 ) -> ErrorKind | None:
-    """Return what the words say that no code and no status says better."""
+    """Return the kind by the words, for errors that no code and no status describes better."""
     about_rates = "rate_limit" in {*found, *general} or _ABOUT_RATES.search(words) is not None
     if status == 429 or about_rates:  # HTTP
         if _SURELY_MONEY.search(words) and not _ABOUT_RATES.search(words):

@@ -1,7 +1,7 @@
-"""The one table of whose fault something is, and what follows from it.
+"""The one table of faults: whose each is, and its consequences.
 
-What happened is read by `fault_of`; everything that follows - whether the trial is scored, tried again, whether
-trials that need the same thing wait, whether the run stops - is a row's. Whoever meets an error asks here.
+`fault_of` reads the evidence; everything that follows - whether the trial is scored, tried again, whether
+trials that need the same thing wait, whether the run stops - is a row's. All handlers of errors ask here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 Owner = Literal["agent", "provider", "environment", "evaluator", "harness", "user", "no one"]
 """Who has to change something; only the agent's faults are scored."""
 Resource = Literal["the model", "the evaluator", "the harness", "claimed"]
-"""What is out of order; `claimed` is what the trial holds, such as its site or VM."""
+"""The broken thing; `claimed` is a resource of the trial, such as its site or VM."""
 Origin = Literal["agent", "harness", "benchmark"]
 """Whose code raised it: the agent's, our own around it, or the benchmark's."""
 
@@ -51,22 +51,22 @@ NOT_RETRIED = "not_retried"
 
 @dataclass(frozen=True)
 class FaultKind:
-    """A row: what happened, and what follows.
+    """A row: the event, and its consequences.
 
     Attributes:
         name: Kept in `ErrorInfo.fault`.
-        what: In words.
+        what: The event in words.
         owner: Whose it is.
         status: How the trial ends; the status says whether it has a score.
         retry: Whether another attempt of the trial may help.
-        breaker: What such faults in a row say is out of order; None for nothing.
+        breaker: The thing that such faults in a row prove broken; None for nothing.
         stops_run: Whether every other trial would only meet it again, so that the run stops.
         ask_again: Of a model call: whether the same request may succeed a moment later.
         maybe_paid: Of a model call: whether a model may have answered, and its answer was lost.
         flag: Set on the result.
-        mode: The failure mode, where that is not the status's own.
+        mode: The failure mode, if that is not the status's own.
         suspect: Whether a score may not be the agent's own doing.
-        if_first: The row instead, where all of a run's first trials end so, in the same way and before any act.
+        if_first: The row instead, if all of a run's first trials end so, in the same way and before any act.
     """
 
     name: str
@@ -90,7 +90,7 @@ class FaultKind:
 
     @property
     def failure_mode(self) -> FailureMode:
-        """Why the trial is no success, in one word."""
+        """Why the trial did not succeed, in one word."""
         return self.mode or FailureMode(self.status.value)
 
 
@@ -99,7 +99,7 @@ def _agents(name: str, what: str) -> FaultKind:
 
 
 def _models(mode: FailureMode, *, suspect: bool = False) -> FaultKind:
-    """Return the row of what the agent asked of its model that none serves, a failure mode of its own."""
+    """Return the row of a request to a model that none serves, a failure mode of its own."""
     return FaultKind(
         mode.value, MEANINGS[mode], "agent", Status.AGENT_ERROR, mode=mode, suspect=suspect
     )
@@ -195,20 +195,20 @@ FAULTS: Mapping[str, FaultKind] = MappingProxyType(
 
 @dataclass(frozen=True)
 class FaultEvidence:
-    """What is known of something that went wrong.
+    """The evidence on an error.
 
     Attributes:
-        error: What was raised; one of Proctor's own says in `fault` what it is of, a `ModelError` its kind.
+        error: The exception; one of Proctor's own names its owner in `fault`, a `ModelError` its kind.
         phase: When: `open`, `agent`, `capture`, `evaluation`, `check`, ...
         origin: Whose code raised it.
-        believed: Whether what raised it may say whose fault something is: Proctor's own code may, and in the
+        believed: Whether the raising code may say whose fault it is: Proctor's own code may, and in the
             harness's process everything; an agent in a process of its own may not.
         own_process: Whether the agent ran in a process of its own, whose memory, threads and files are its own.
         answered: Whether the trial's model had answered before.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
         budget_spent: Whether the run's budget is spent.
-        ended: How the agent's part ended, where nothing was raised.
-        unserved: Why the agent waited for its model's provider at its end: how that failed last, where it has served
+        ended: How the agent's part ended, if nothing was raised.
+        unserved: Why the agent waited for its model's provider at its end: how that failed last, if it has served
             no call since.
     """
 
@@ -225,7 +225,7 @@ class FaultEvidence:
 
 
 def fault_of(evidence: FaultEvidence) -> FaultKind:
-    """Return the row of what happened.
+    """Return the row of the evidence.
 
     >>> fault_of(FaultEvidence(ValueError("bug"))).owner
     'agent'
@@ -288,7 +288,7 @@ def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:
 def _ran_out(error: BaseException | None) -> bool:
     """Return whether an error, however it was told, began where the system had no thread, file or room left.
 
-    Memory may have been filled by what an agent left to be evaluated.
+    Memory may have been filled by files an agent left to be evaluated.
     """
     return any(is_exhausted(each) and not isinstance(each, MemoryError) for each in causes(error))
 
@@ -316,7 +316,7 @@ def lacks_something(error: ErrorInfo | None) -> bool:
 def recorded_fault(result: TrialResult) -> FaultKind | None:
     """Return the row that a result without a score was recorded by; None for one with a score.
 
-    A benchmark may say itself, by status, flags and phase, what happened.
+    A benchmark may state the event itself, by status, flags and phase.
     """
     if result.score is not None:
         return None

@@ -37,7 +37,7 @@ class GroupSync:
         """Note that the file `handle` was written to.
 
         Raises:
-            OSError: An earlier sync failed; what it covered may not be on the disk.
+            OSError: An earlier sync failed; the data it covered may not be on the disk.
         """
         with self._changed:
             if self._error is not None:

@@ -39,7 +39,7 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
     """Open `path` for writing so that a crash, or an error in the block, leaves the old file and not half a new one.
 
     The data reach the disk before the name does, and the folder is synced after it. A device or a
-    pipe (`/dev/stdout`) is written to, and stays what it is.
+    pipe (`/dev/stdout`) is written to, and stays as it is.
 
     Raises:
         OSError: Names `path`.
@@ -97,7 +97,7 @@ def ignores_case(folder: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new and renamed entries of `folder` survive a power loss, where the system can."""
+    """Make new and renamed entries of `folder` survive a power loss, if the system can."""
     if os.name == "nt":  # Windows neither opens folders nor needs it
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -108,13 +108,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep_temporary(folder: Path) -> None:
-    """Remove what killed writers left of `write_atomic` in `folder`; call as its only writer."""
+    """Remove killed writers' remains of `write_atomic` in `folder`; call as its only writer."""
     for left in folder.glob(".*.tmp"):
         left.unlink(missing_ok=True)
 
 
 def sweep_temporary_below(folder: Path) -> None:
-    """Remove what killed writers left of `write_atomic` in `folder` and all below; call as its only writer.
+    """Remove killed writers' remains of `write_atomic` in `folder` and all below; call as its only writer.
 
     Other files of such endings are left: programs put theirs there, too.
     """
@@ -129,7 +129,7 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-@lru_cache(maxsize=1024)  # each trial asks for its task and for what it locks
+@lru_cache(maxsize=1024)  # each trial asks for its task and for its locks
 def folder_name(identifier: str) -> str:
     """Return `identifier` as the name of one folder, percent-encoded, on every system.
 

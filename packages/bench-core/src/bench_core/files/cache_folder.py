@@ -1,4 +1,4 @@
-"""The user's folder for what can be made again."""
+"""The user's folder for files that can be made again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checksums that show that a file of a run was changed after it was written.
 
-They find damage and carelessness. Who means to forge a run can compute them again; what shows that is
+They find damage and carelessness. A forger of a run can compute them again; that shows in
 the digest which `bench-core check --seal` prints, published elsewhere.
 
 A checksum is the last member of its JSON object, and is the SHA-256 of the text without it. So it
@@ -26,7 +26,7 @@ def add_checksum(text: bytes, *, indent: bytes = b"") -> bytes:
 
     Args:
         text: One object, which has no such member yet.
-        indent: What stands before each member, line feed included; for documents of many lines.
+        indent: The text before each member, line feed included; for documents of many lines.
 
     >>> add_checksum(b'{"score":1.0}')[:40]
     b'{"score":1.0,"checksum":"4a0efab20925fd0'
@@ -38,7 +38,7 @@ def add_checksum(text: bytes, *, indent: bytes = b"") -> bytes:
 
 
 def checksum_holds(text: bytes) -> bool:
-    """Return whether `text` ends with the checksum of what stands before it.
+    """Return whether `text` ends with the checksum of the bytes before it.
 
     >>> line = add_checksum(b'{"score":1.0}')
     >>> checksum_holds(line), checksum_holds(line.replace(b"1.0", b"0.0"))
@@ -63,7 +63,7 @@ def file_sha256(path: Path) -> str:
 
 
 def open_sha256(file: BinaryIO) -> str:
-    """Return the SHA-256 of what is left to read of an open file, in hexadecimal."""
+    """Return the SHA-256 of the unread rest of an open file, in hexadecimal."""
     digest = hashlib.sha256()
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
@@ -83,7 +83,7 @@ def count_lines(path: Path) -> tuple[int, str]:
 def line_digests(file: BinaryIO, counts: Sequence[int]) -> Iterator[str | None]:
     """Yield the SHA-256 of the first so many lines of an open file for each of `counts`, which ascend.
 
-    None where it has fewer lines.
+    None if it has fewer lines.
     """
     digest, lines, rest = hashlib.sha256(), 0, b""
     for count in counts:

@@ -1,7 +1,7 @@
 """Read files of folders that strangers made: plain files only, and no link is followed.
 
 A received run folder may hold links to private files, pipes that never answer, devices, and files that
-say to be of terabytes. What is opened here lies in the folder, is a plain file and has a bounded size.
+say to be of terabytes. Files opened here lie in the folder, are plain and have a bounded size.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bench_core.errors import RefusedFileError
 MAX_FILE_BYTES = 2 << 30
 """The most that a file of a run folder may hold to be read at all."""
 _MOST_BYTES = dict.fromkeys(("results.jsonl", "events.jsonl", "notes.jsonl"), 64 << 30)
-"""What is read line by line may hold more."""
+"""Files that are read line by line may hold more."""
 MAX_DOCUMENT_BYTES = 256 << 20
 """The most that a document, which is read into memory whole, may hold after unpacking."""
 
 _SPARSE_FROM = 64 << 20
 _SPARSE_SHARE = 64
 """A file from that size on which takes less than one in so many of its bytes on the disk has hardly
-any content; compressing file systems save far less on what runs write."""
+any content; compressing file systems save far less on a run's files."""
 _BLOCK = 512
 _PIECE = 1 << 20
 _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -39,7 +39,7 @@ _PLAIN = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 DEEPEST = 64
-"""Folders in folders that a trial may have left; deeper ones only serve to exhaust who walks them."""
+"""Depth of the folders that a trial may leave; deeper ones only serve to exhaust a walk through them."""
 _JUNCTION = 0xA0000003
 _KINDS = (
     (stat.S_ISLNK, "a link"),
@@ -57,7 +57,7 @@ def open_inside(folder: Path, name: str) -> BinaryIO:
     No part of `name` may be a link, so that nothing outside is read; `folder` itself may be one.
 
     Args:
-        folder: What is trusted to be where the user wants to read.
+        folder: Trusted to be where the user wants to read.
         name: With `/` between its parts.
 
     Raises:
@@ -85,7 +85,7 @@ class Identity(NamedTuple):
 def identity_of(folder: Path, name: str) -> Identity | None:
     """Return the identity of a plain file; None if it is missing or cannot be read."""
     try:
-        # on NFS, only who opens it learns what others have written
+        # on NFS, only opening it shows what others have written
         with open_inside(folder, name) as file:
             found = os.fstat(file.fileno())
     except OSError:
@@ -117,7 +117,7 @@ def refuse_linked(folder: Path, name: str) -> Path:
 def read_inside(
     folder: Path, name: str, *, most: int = MAX_DOCUMENT_BYTES, unpack: bool = False
 ) -> bytes:
-    """Return what the plain file `name` below `folder` holds.
+    """Return the content of the plain file `name` below `folder`.
 
     Args:
         folder: As for `open_inside`.
@@ -128,7 +128,7 @@ def read_inside(
     Raises:
         FileNotFoundError: It is missing.
         RefusedFileError: As for `open_inside`, or it holds more than `most` bytes.
-        EOFError, OSError, zlib.error: What is to be unpacked is damaged.
+        EOFError, OSError, zlib.error: The packed data is damaged.
     """
     with open_inside(folder, name) as plain:
         if not unpack:
@@ -154,11 +154,11 @@ def plain_files(folder: Path) -> list[str]:
 
 
 def refuse_unusual(folder: Path, *, below: bool = False) -> None:
-    """Raise where `folder` holds what is neither a folder nor a plain file of a usual size.
+    """Raise if `folder` holds an entry that is neither a folder nor a plain file of a usual size.
 
     Args:
         folder: A missing one holds nothing.
-        below: Whether what lies in its folders is looked at, too.
+        below: Whether entries of its folders are looked at, too.
 
     Raises:
         RefusedFileError: Names one of them.
@@ -289,7 +289,7 @@ def _refuse(path: Path, found: os.stat_result) -> None:
 
 
 def is_sparse(found: os.stat_result) -> bool:
-    """Return whether hardly any of what a file says to hold is on the disk."""
+    """Return whether hardly any of a file's stated size is on the disk."""
     blocks = getattr(found, "st_blocks", None)
     return (
         blocks is not None
@@ -299,7 +299,7 @@ def is_sparse(found: os.stat_result) -> bool:
 
 
 def kind_of(found: os.stat_result) -> str | None:
-    """Return what that is no plain file is, such as `a link`; None for one that is."""
+    """Return the kind of an entry that is not a plain file, such as `a link`; None for a plain file."""
     if _is_junction(found):
         return "a link"
     if stat.S_ISREG(found.st_mode):

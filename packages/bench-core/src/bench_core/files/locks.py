@@ -29,14 +29,14 @@ from bench_core.files.atomic import folder_name
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# `filelock` is not used: it has no lock that readers share, and does not say who holds one.
+# `filelock` is not used: it has no lock that readers share, and does not name the holder.
 # The system's locks have no time limit, so waiting is trying again.
 _POLL_S = 0.05
 LOCK_FOLDER = "PROCTOR_LOCK_DIR"
 """The variable that says where locks are."""
 
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
-"""What file systems without locks answer."""
+"""Errors of file systems without locks."""
 _ALONE = {"nolock", "local_lock=all", "local_lock=flock"}
 _MOUNTS = Path("/proc/self/mountinfo")
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 class FileLock:
     """A shared or exclusive lock on one file.
 
-    A waiting writer keeps new readers out, so that readers who come and go cannot starve it; it
+    A waiting writer keeps new readers out, so that a stream of readers cannot starve it; it
     does so through a second file, which locks that are never shared need not have (`queue=False`).
 
     Example:
@@ -105,7 +105,7 @@ class FileLock:
     def hold_folder(self, folder: Path) -> bool:
         """Lock `folder` itself, too, until the release: unlike the file, it is not removed by mistake.
 
-        Where folders cannot be locked (Windows, NFS), the file has to do.
+        If folders cannot be locked (Windows, NFS), the file has to do.
         """
         if sys.platform == "win32":
             return True
@@ -132,7 +132,7 @@ class FileLock:
         self._open_gate()
 
     def holder(self) -> LockHolder | None:
-        """Return who holds, or last held, the exclusive lock; None if it was never held."""
+        """Return the present or last holder of the exclusive lock; None if it was never held."""
         try:
             return LockHolder(**json.loads(self.path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -147,7 +147,7 @@ class FileLock:
         self.release()
 
     async def __aenter__(self) -> Self:
-        import asyncio  # slow, and most who lock files need none of it
+        import asyncio  # slow, and most users of file locks need none of it
 
         try:
             while not self.try_acquire():  # noqa: ASYNC110  # another process has it
@@ -180,7 +180,7 @@ def lock_folder() -> Path:
 
 
 def where_locks_are() -> Path:
-    """Return what `lock_folder` makes, whether or not it is there."""
+    """Return the path that `lock_folder` makes, whether or not it exists."""
     given = os.environ.get(LOCK_FOLDER)
     # not $XDG_RUNTIME_DIR: a cron job or a container of the same user has none and would not
     # meet a login session there
@@ -199,7 +199,7 @@ def lock_for_writing(folder: Path) -> FileLock:
         time.sleep(_POLL_S)  # whoever only asks (`is_written`) holds it for a moment
     if not lock.held and not lock.try_acquire():
         raise RunFolderBusyError(folder, lock.holder())
-    if not lock.hold_folder(folder):  # the file was removed under the one who writes
+    if not lock.hold_folder(folder):  # the file was removed under its writer
         lock.release()
         raise RunFolderBusyError(folder, before)
     if holds_here_only(folder):
@@ -224,7 +224,7 @@ def is_written(folder: Path) -> bool:
 
 
 def holds_here_only(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Return whether other machines do not see a lock on what lies in `folder`, as the mounts of Linux say."""
+    """Return whether other machines do not see a lock on files in `folder`, by the mounts of Linux."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -266,7 +266,7 @@ def _try_lock(path: Path | str, *, shared: bool) -> int | None:
 def _write_holder(handle: int) -> None:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     data = json.dumps(asdict(LockHolder(pid=os.getpid(), host=platform.node(), since=now))).encode()
-    # who holds it is a help for messages: a full disk must not cost the lock
+    # the holder's name is a help for messages: a full disk must not cost the lock
     with contextlib.suppress(OSError):
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)

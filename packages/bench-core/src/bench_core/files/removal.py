@@ -1,7 +1,7 @@
 """Removal of folders that others have filled: of any depth, within a time, and without an error.
 
 `shutil.rmtree` recurses before Python 3.13: a folder of some thousand levels, which an agent may leave,
-would end the run. It also leaves what lies in a folder that may not be read. Only the standard library is
+would end the run. It also leaves the content of a folder that may not be read. Only the standard library is
 imported here, as the supervisor of a browser runs this file without anything else.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REMOVE_S = 60.0
-"""The most that a removal takes; what is left then goes with the next start."""
+"""Most seconds that a removal takes; the next start removes the rest."""
 _STILL_WRITES_S = 3.0
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _BY_HANDLE = {os.open, os.rename, os.unlink, os.rmdir, os.chmod} <= os.supports_dir_fd
@@ -27,7 +27,7 @@ _names = (f".proctor-{os.getpid()}-{number}" for number in itertools.count())
 def remove_folder(folder: Path, *, within_s: float = REMOVE_S) -> None:
     """Remove `folder`, again for a while when a dying process still writes into it.
 
-    What cannot be removed stays; nothing is raised.
+    Entries that cannot be removed stay; nothing is raised.
     """
     began = time.monotonic()
     while os.path.lexists(folder):
@@ -43,7 +43,7 @@ def remove_folder(folder: Path, *, within_s: float = REMOVE_S) -> None:
 
 
 def _empty(folder: str, until: float) -> None:
-    """Remove what is in `folder`, whose inner folders are moved up beside each other before.
+    """Remove the entries of `folder`, whose inner folders are moved up next to each other before.
 
     So neither open files nor paths become more with its depth.
     """

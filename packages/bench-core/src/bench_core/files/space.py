@@ -13,7 +13,7 @@ _MB = 10**6
 TO_BEGIN = 200 * _MB
 """Bytes that must be free before a run begins or is continued."""
 TO_GO_ON = 20 * _MB
-"""Bytes that must be free before each attempt: what is in flight can still be written down."""
+"""Bytes that must be free before each attempt: those in flight can still be written down."""
 _FILES = 48
 """One trial on a simulated desktop ends with 28 and fails in odd places with 24."""
 _MEMORY_MB = 512
@@ -43,7 +43,7 @@ def is_exhausted(error: BaseException | None) -> bool:
 def require_memory() -> None:
     """Raise where a process may not have as much memory as a run in a browser needs.
 
-    With less, what starts a thread waits for ever if it was given no memory, and libraries end the process.
+    With less, code that starts a thread waits forever for its memory, and libraries end the process.
 
     Raises:
         RunFolderError: Says how much it may have.

@@ -5,7 +5,7 @@ A run has one, and whatever it starts puts its temporary files there::
     /tmp/proctor-PID-START-NAMESPACE-xxxxxxxx/   of a run
         c-xxxxxxxx/                                a Chromium: profile, dumps, sockets
         a-xxxxxxxx/                                an agent in a process of its own: its TMPDIR
-        playwright-artifacts-xxxxxx/               what libraries put into the folder of temporary files
+        playwright-artifacts-xxxxxx/               libraries' files in the folder of temporary files
         p-xxxxxxxx/                                a worker that the run started on this machine: the same
 
 A run that is killed leaves it; the next start removes it, since its owner is dead.
@@ -30,23 +30,23 @@ from bench_core.files.removal import remove_folder
 from bench_core.process_table import command_lines, namespace, start_token
 
 VARIABLES = ("TMPDIR", "TEMP", "TMP")
-"""Where programs look for the folder of temporary files."""
+"""Variables by which programs find the folder of temporary files."""
 # Short, because Chromium puts a socket below it, and paths of sockets are.
 _OF_A_RUN = "proctor"
 _PREFIX = "proctor-c"
 _NAME = re.compile(
-    # browser-use puts a folder of its own, named after its agent's id, beside ours
+    # browser-use puts a folder of its own, named after its agent's id, next to ours
     r"(?:proctor(?:-(?:c|agent|browser-use))?|browser_use_agent_proctor)"
     r"-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+"
 )
 _PATTERNS = ("proctor-*", "browser_use_agent_proctor-*")
 _SWEEP_S = 10.0
-"""The most that what is left of one owner keeps a start waiting; the next one goes on."""
-_SHORT = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108  # what is made there has a name that tells its owner
+"""Most seconds that the remains of one owner delay a start; the next one goes on."""
+_SHORT = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108  # a name made there tells its owner
 _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
 """Bytes of the path of a socket."""
 _outside: list[Path] = []
-"""Where temporary files went before this process got a folder for its run; empty where it has none."""
+"""Former place of temporary files, before this process got a folder for its run; empty if it has none."""
 _lasting: list[Path] = []
 
 
@@ -73,7 +73,7 @@ def temporary_folder() -> Iterator[Path]:
     """Let this process, and all it starts, put temporary files into one new folder that is removed afterwards.
 
     Those of processes that were killed are removed first. Inside such a block this does nothing
-    more. Where locks are does not change with it: other processes must find them.
+    more. The place of locks does not change with it: other processes must find them.
     """
     if _outside:
         yield Path(tempfile.gettempdir())
@@ -99,7 +99,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_temporary_folder() -> None:
-    """Remove the folder of this process's run, where it is about to end without leaving `temporary_folder`."""
+    """Remove the folder of this process's run, if it is about to end without leaving `temporary_folder`."""
     if _outside:
         remove_folder(Path(tempfile.gettempdir()))
 
@@ -113,7 +113,7 @@ def lasting_folder(prefix: str) -> Path:
 
 
 def create_profile(root: Path) -> Path:
-    """Make an empty profile folder in `root` whose name says who owns it."""
+    """Make an empty profile folder in `root` whose name tells its owner."""
     root.mkdir(parents=True, exist_ok=True)
     return owned_folder(_PREFIX, root)
 
@@ -121,12 +121,12 @@ def create_profile(root: Path) -> Path:
 def owned_folder(prefix: str, root: Path | None = None) -> Path:
     """Make an empty folder in `root`, by default that of temporary files, and return it.
 
-    Its name says who owns it, so that a later start removes it where this process is killed. Below
-    a folder whose name says so already, a short one does.
+    Its name tells its owner, so that a later start removes it if this process is killed. Below
+    a folder whose name does so already, a short one does.
 
     Args:
         prefix: `proctor`, `proctor-c`, `proctor-agent` or `proctor-browser-use`.
-        root: Where.
+        root: The folder for it.
     """
     root = root or Path(tempfile.gettempdir())
     below = any(_Owner.of(each) for each in (root, *root.parents))
@@ -135,7 +135,7 @@ def owned_folder(prefix: str, root: Path | None = None) -> Path:
 
 
 def shared_folder(folder: Path) -> Path:
-    """Return the outermost owned folder that a folder lies in, with all that its owner has beside it."""
+    """Return the outermost owned folder that contains a folder, with all of its owner's other files."""
     return next((each for each in reversed(folder.parents) if _Owner.of(each)), folder.parent)
 
 
@@ -166,7 +166,7 @@ def _fits(folder: Path, name: str) -> bool:
 
 
 def owned_name(prefix: str) -> str:
-    """Return a name that says that this process owns what has it; something is to follow it."""
+    """Return a name that marks this process as the owner; a suffix is to follow it."""
     pid = os.getpid()
     return f"{prefix}-{pid}-{start_token(pid) or 0}-{namespace()}"
 
@@ -175,7 +175,7 @@ def sweep_leftovers(root: Path | None = None) -> list[Path]:
     """End browsers and remove folders in `root` whose owner is dead; return the folders.
 
     A live owner's folder is never touched, nor one of another container or another user.
-    Does nothing on Windows, where owners cannot be distinguished from later processes.
+    Does nothing on Windows, which cannot tell owners from later processes.
     """
     if sys.platform == "win32":
         return []
@@ -190,7 +190,7 @@ def sweep_leftovers(root: Path | None = None) -> list[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove a run's folder, but for what this process needs until its end."""
+    """Remove a run's folder, except for files this process needs until its end."""
     if not any(each.parent == folder for each in _lasting):
         remove_folder(folder)
         return

@@ -13,7 +13,7 @@ def opened(url: str) -> ObjectFolder:
 
     Raises:
         ImportError: The extra is not installed.
-        EnvironmentFaultError: The environment says nothing of the store, or what it says does not fit.
+        EnvironmentFaultError: The environment says nothing of the store, or its settings do not fit.
     """
     from bench_core.objects.folder import opened_folder  # loads the library
 

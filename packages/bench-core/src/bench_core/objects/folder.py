@@ -15,7 +15,7 @@ from obstore.store import from_url
 from bench_core.errors import EnvironmentFaultError
 
 _PART = 5 << 20
-"""What S3 takes at least as one part of many; larger files are sent in parts."""
+"""Least size of a part that S3 takes; larger files are sent in parts."""
 _PARTS_AT_ONCE = 2
 _PIECE = 4 << 20
 _LISTED = 1000
@@ -24,7 +24,7 @@ _TIMEOUT = {"connect_timeout": "20s", "timeout": "120s"}
 _RETRIES: Any = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
 _SHOWN = 300
 _FAILURES = (BaseError, OSError, ValueError)
-"""What obstore raises."""
+"""Exceptions of obstore."""
 _HTTP = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 

@@ -1,4 +1,4 @@
-"""What a run reports to whatever shows its progress."""
+"""The events that a run reports to the display of its progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunStart:
-    """What a session begins with.
+    """The state in which a session begins.
 
     Attributes:
         planned: Trials of the whole run.
@@ -31,7 +31,7 @@ class RunStart:
 
 
 class Progress(Protocol):
-    """Receives what happens in a run; called in the event loop's thread only."""
+    """Receives the events of a run; called in the event loop's thread only."""
 
     def begin(self, start: RunStart) -> None:
         """A session begins."""

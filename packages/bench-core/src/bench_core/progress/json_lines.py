@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JsonProgress:
-    """Writes what happens as JSON lines, each with the member `event`."""
+    """Writes events as JSON lines, each with the member `event`."""
 
     def __init__(self, stream: TextIO, *, redact: Callable[[str], str] = str) -> None:
         self._stream = stream

@@ -28,7 +28,7 @@ _SHOWN_IN_FLIGHT = 8
 _REFRESHES_PER_SECOND = 4
 _LEAST_NAME_CELLS = 18
 _BESIDE_NAMES = 42
-"""What a line has beside the name: mark, score, time and status."""
+"""Width of a line without the name: mark, score, time and status."""
 _STYLES = {"cancelled": "dim"}
 
 
@@ -37,7 +37,7 @@ class LiveProgress:
 
     Args:
         stream: A terminal.
-        redact: Removes secrets from what errors say.
+        redact: Removes secrets from error messages.
         monotonic: Gives the time in seconds.
         console: Draws; a seam for tests.
     """
@@ -67,7 +67,7 @@ class LiveProgress:
         )
 
     def begin(self, start: RunStart) -> None:
-        """Say what is planned and start drawing."""
+        """Print the plan and start drawing."""
         self._tally = Tally(start, self._monotonic)
         before = f", {start.done:,} done before" if start.done else ""
         self._print(Text(f"{start.run_id}  {start.planned:,} trials{before}", style="bold"))
@@ -114,7 +114,7 @@ class LiveProgress:
         if result.error is not None:
             why = plain_text(self._redact(result.error.message))
             fits = len(line) + 2 + width(why) <= self._console.width
-            # a long one begins with an address and ends with the reason: its middle is what can go
+            # a long one begins with an address and ends with the reason: its middle can go
             shown = f": {why}" if fits else f":\n  {_ends(why, self._console.width - 2)}"
             line.append(shown, style="dim")
         return line

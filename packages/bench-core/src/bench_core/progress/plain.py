@@ -24,9 +24,9 @@ class PlainProgress:
     """Writes aligned lines without colours or cursor movements.
 
     Args:
-        stream: Where to.
-        redact: Removes secrets from what errors say.
-        monotonic: Gives the time in seconds, for the estimate of what is left.
+        stream: Receives the lines.
+        redact: Removes secrets from error messages.
+        monotonic: Gives the time in seconds, for the estimate of the rest.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class PlainProgress:
         self._name_cells = _NAME_CELLS
 
     def begin(self, start: RunStart) -> None:
-        """Say what is planned."""
+        """Print the plan."""
         self._tally = Tally(start, self._monotonic)
         before = f", {start.done} done before" if start.done else ""
         trials, workers = _count(start.planned, "trial"), _count(start.workers, "worker")

@@ -1,4 +1,4 @@
-"""Counting what a run has done and guessing what is left."""
+"""Counting the finished trials of a run and estimating the rest."""
 
 from __future__ import annotations
 

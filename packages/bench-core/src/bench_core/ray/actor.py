@@ -13,14 +13,14 @@ from bench_core.workers.process import WorkerProcess
 
 _POLL_S = 5.0
 _LINES, _BYTES = 64, 4 << 20
-"""How much of what a worker sends waits here: what is more waits in its pipe."""
+"""Most messages of a worker that wait here, and their bytes: the rest waits in its pipe."""
 
 
 class SlotActor:
     """A worker process, as an actor with asynchronous methods.
 
     The process has its own standard output and error, so nothing that a trial prints is in a log of Ray's.
-    Where the actor dies, the process reads the end of its input and ends.
+    If the actor dies, the process reads the end of its input and ends.
     """
 
     async def start(self, name: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class SlotActor:
         self._process.hang_up()
 
     async def kill(self) -> None:
-        """End the worker and what it started."""
+        """End the worker and its children."""
         self._process.kill()
 
     async def how_ended(self) -> str:

@@ -49,7 +49,7 @@ class LeaseActor:
         self._table.release(name, generation)
 
     async def leases(self) -> list[dict[str, Any]]:
-        """Return who holds what."""
+        """Return the leases, with their holders."""
         return [
             {
                 "owner": each.owner,
@@ -66,7 +66,7 @@ class RayBroker:
 
     Args:
         connected: Waits until this process is part of it.
-        ttl_s: Seconds for which leases are good, where the broker has not been started before.
+        ttl_s: Seconds for which leases are good, if the broker has not been started before.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RayBroker:
         self._actor: Any = None
 
     async def ask(self, name: str, owner: str, claim: Claim) -> int | None:
-        """Return the generation of the lease, None where it is to be asked for again."""
+        """Return the generation of the lease, None if it is to be asked for again."""
         given: int | None = await self._call("ask", name, owner, *_lists(claim))
         return given
 
@@ -94,7 +94,7 @@ class RayBroker:
         await self._call("release", name, generation)
 
     async def leases(self) -> list[dict[str, Any]]:
-        """Return who holds what."""
+        """Return the leases, with their holders."""
         found: list[dict[str, Any]] = await self._call("leases")
         return found
 

@@ -1,4 +1,4 @@
-"""Calls of Ray's with deadlines of their own: some of Ray's wait for ever on a cluster without its head."""
+"""Calls of Ray's with own deadlines: some of Ray's wait forever on a cluster without its head."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 
 async def value_of(reference: Any, seconds: float) -> Any:
-    """Return what a call returns; Ray's own deadline does not hold for all of them."""
+    """Return the value of a call; Ray's own deadline does not hold for all of them."""
     return await asyncio.wait_for(asyncio.wrap_future(reference.future()), seconds)
 
 
 async def in_thread(
     call: Callable[[], Any], seconds: float, until: threading.Event | None = None
 ) -> Any:
-    """Return what a call returns; one that hangs does not keep this process from ending, as a pool's would.
+    """Return the value of a call; a hanging one does not keep this process from ending, as a pool's would.
 
     Its thread then lives `until` something happens.
     """
@@ -27,8 +27,8 @@ async def in_thread(
     def work() -> None:
         try:
             done.set_result(call())
-        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
-            with contextlib.suppress(InvalidStateError):  # no one waits any more
+        except BaseException as error:  # noqa: BLE001  # raised in the waiting code
+            with contextlib.suppress(InvalidStateError):  # no one waits any longer
                 done.set_exception(error)
         if until is not None:
             until.wait()

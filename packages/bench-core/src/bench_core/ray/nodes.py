@@ -1,4 +1,4 @@
-"""Asks every node of a cluster that offers room for workers what it is like."""
+"""Asks every node of a cluster that offers room for workers for its properties."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LOOK_S, _ANSWER_S = 10.0, 120.0
 async def ask_nodes(
     transport: RayTransport, questions: NodeQuestions
 ) -> tuple[list[AskedNode], list[dict[str, Any]]]:
-    """Return what each node with room for workers answered, and the leases that are held; leave the cluster.
+    """Return the answers of each node with room for workers, and the held leases; leave the cluster.
 
     Raises:
-        InputError: There is no cluster, or it has no room for workers.
+        InputError: The cluster is missing, or has no room for workers.
     """
     await transport.connected()
     try:

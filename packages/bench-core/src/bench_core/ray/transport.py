@@ -23,10 +23,10 @@ from bench_core.workers.attempt import WorkerLimits
 from bench_core.workers.placement import NodeRoom
 
 RESOURCE = "proctor"
-"""The custom resource of which a node offers one for each worker that it has room for."""
+"""The custom resource; a node offers one for each worker that it has room for."""
 
 _A_BIT = 0.0001
-"""What a worker takes of a label: Ray's least amount, so that `1` is enough for all workers of a node."""
+"""A worker's share of a label: Ray's least amount, so that `1` is enough for all workers of a node."""
 _CONNECT_S = 150.0
 _CALL_S = 45.0
 _SHUTDOWN_S = 60.0
@@ -121,7 +121,7 @@ class RayTransport:
         return None if self._address is None else RayBroker(self.connected)
 
     async def close(self) -> None:
-        """Leave the cluster; end the one that was started for the run."""
+        """Leave the cluster; end a cluster that was started for the run."""
         if self._connecting is not None and not self._connecting.cancelled():
             with contextlib.suppress(asyncio.TimeoutError):
                 await in_thread(ray.shutdown, _SHUTDOWN_S)
@@ -187,7 +187,7 @@ class RayTransport:
 class RayLink:
     """The connection to a worker on a node, over its actor.
 
-    Every call has a deadline of its own: Ray's calls may wait for ever on a cluster without its head.
+    Every call has a deadline of its own: Ray's calls may wait forever on a cluster without its head.
     """
 
     def __init__(self, actor: Any, name: str, node: str) -> None:
@@ -212,7 +212,7 @@ class RayLink:
                 self._sent += 1
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message, None where no more can come."""
+        """Return the next message, None if no more can come."""
         while not self._lines:
             if self._last or self._dead is not None:
                 return None
@@ -232,12 +232,12 @@ class RayLink:
             self._actor.hang_up.remote()
 
     def kill(self) -> None:
-        """End the worker and what it started."""
+        """End the worker and its children."""
         with contextlib.suppress(RayError):
             self._actor.kill.remote()
 
     async def how_ended(self) -> str:
-        """Wait until the worker has ended, or its lease has, where its node cannot be asked."""
+        """Wait until the worker has ended, or its lease has, if its node cannot be asked."""
         try:
             if self._dead is None:
                 self._dead = await value_of(self._actor.how_ended.remote(), _CALL_S)
@@ -249,7 +249,7 @@ class RayLink:
         finally:
             with contextlib.suppress(Exception):
                 ray.kill(self._actor)
-        # its worker reads the end of its input; where the node is gone, it knows by its lease alone
+        # its worker reads the end of its input; if the node is gone, it knows by its lease alone
         await asyncio.sleep(_SOON_S if await self._node_lives() else _LEASE_S)
         return self._dead
 

@@ -1,4 +1,4 @@
-"""What all records have in common: frozen, strict about unknown fields, the same through JSON and back."""
+"""The base of all records: frozen, strict about unknown fields, the same through JSON and back."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _NAMES = _Names()
 def share_names(record: Record) -> None:
     """Let records that state every field share the set of their names, those inside them, too.
 
-    These sets are more than half of what a result read from a file keeps in memory. Only what is read
-    in masses is worth it: done for every record that is made, it is 4% of what a trivial trial costs.
+    These sets are more than half of the memory of a result read from a file. Only records read in
+    masses are worth it: done for every record that is made, it is 4% of the cost of a trivial trial.
     """
     every = _NAMES[type(record)]
     if len(record.__pydantic_fields_set__) == len(every):
@@ -56,8 +56,8 @@ class GitState(Record):
 
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
-"""A number of tokens or requests; more than that is no count but a defect of who reports it."""
+"""A number of tokens or requests; a larger one is a defect of its source."""
 
 
 Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
-"""An amount in US dollars; infinite and absurd ones are a defect of who reports them."""
+"""An amount in US dollars; infinite and absurd ones are a defect of their source."""

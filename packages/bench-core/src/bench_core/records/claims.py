@@ -62,14 +62,14 @@ class Junction(Record):
 
 
 class Not(Record):
-    """The opposite; what is undecidable stays so."""
+    """The negation; an undecidable assertion stays so."""
 
     op: Literal["not"]
     of: Assertion
 
 
 class _OverRecords(Record):
-    """What is said of the records at `over` that meet `where`; `Quantified` describes the fields."""
+    """An assertion on the records at `over` that meet `where`; `Quantified` describes the fields."""
 
     over: _Path
     where: Assertion | None = None
@@ -139,7 +139,7 @@ class Contains(_OfField):
 
 
 class Word(_OfField):
-    """The field holds a word of an open vocabulary, such as a status, that means what `meaning` says.
+    """The field holds a word of an open vocabulary, such as a status, with the given `meaning`.
 
     Attributes:
         accept: Words that mean it.
@@ -189,7 +189,7 @@ class Moment(_OfField):
     """The field holds a day, a time of day or both that compare so.
 
     Attributes:
-        value: `2026-07-18`, `20:30` or `2026-07-18T20:30`; only what is given is compared.
+        value: `2026-07-18`, `20:30` or `2026-07-18T20:30`; only the given parts are compared.
         zone: IANA name of the zone in which `value` is meant; the world's zone if absent.
         stored: The zone of a stored time that names none; that of `zone` if absent.
     """
@@ -270,7 +270,7 @@ Assertion = Annotated[
 """True, false or undecidable of an end state."""
 
 ClaimStanding = Literal["unchecked", "adequate", "inadequate", "disputed"]
-"""What the checks of a claim found; `disputed`: two compiles of the criterion differ on some state."""
+"""The outcome of a claim's checks; `disputed`: two compiles of the criterion differ on some state."""
 
 
 class Fact(Record):
@@ -285,12 +285,12 @@ class Claim(Record):
 
     Attributes:
         strength: `exact`: true where the criterion is met and false where not. `necessary`: the criterion cannot be met
-            where it is false. `sufficient`: the criterion is met where it is true.
-        assertion: None where no field of the state shows it; `reason` then says what is missing.
+            if it is false. `sufficient`: the criterion is met if it is true.
+        assertion: None if no field of the state shows it; `reason` then names the missing field.
         guard: It holds before the run and must still hold after it.
-        facts: What the criterion says, fact by fact.
-        findings: What the checks found.
-        approved_by: The person who read it and found it right.
+        facts: The facts the criterion states, one by one.
+        findings: The findings of the checks.
+        approved_by: The person that read it and found it right.
     """
 
     criterion_id: str = Field(min_length=1)
@@ -320,7 +320,7 @@ class Claim(Record):
 
 
 class WordAnswer(Record):
-    """Whether a word of an open vocabulary means what a claim's `Word` says; None: it cannot be told."""
+    """Whether a word of an open vocabulary has the meaning of a claim's `Word`; None: undecidable."""
 
     meaning: str
     word: str
@@ -335,7 +335,7 @@ class TaskClaims(Record):
         task: Digest of goal and criteria, by which a case finds its claims.
         case_id: Of the case it was compiled from, for people.
         shape: Digest of the fields and formats that the claims were bound to.
-        compiled_by: The models, one per compile; or who wrote the claims.
+        compiled_by: The models, one per compile; or the author of the claims.
     """
 
     schema_version: Literal[1] = 1

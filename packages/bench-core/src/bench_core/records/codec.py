@@ -45,7 +45,7 @@ def encode_document(record: Record, redactor: Redactor) -> bytes:
 
 def _encode(record: Record, redactor: Redactor, left_out: set[str] | None) -> bytes:
     try:
-        # what `model_dump_json` does, without its seventeen arguments
+        # does the same as `model_dump_json`, without its seventeen arguments
         text = record.__pydantic_serializer__.to_json(record, exclude=left_out).decode()
     except PydanticSerializationError:
         # a page's text may hold half of a surrogate pair, which UTF-8 cannot
@@ -122,7 +122,7 @@ def known_version(model: type[Record]) -> int:
 
 
 def _writer(data: dict[str, Any]) -> str | None:
-    """Return the bench-core that wrote `data`, where it says so, as `run.json` does."""
+    """Return the bench-core that wrote `data`, if stated, as in `run.json`."""
     versions = data.get("versions")
     writer = versions.get("bench-core") if isinstance(versions, dict) else None
     return writer if isinstance(writer, str) else None

@@ -1,6 +1,6 @@
-"""What is known of attempts to score without doing the task: findings, their codes and classes.
+"""Known attempts to score without doing the task: findings, their codes and classes.
 
-Findings stand beside a score and never change it.
+Findings accompany a score and never change it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ExploitClass(Word):
 
 
 class IntegrityCode(Word):
-    """What an agent did that its task does not need."""
+    """An act of an agent that its task does not need."""
 
     LOCAL_PAGE = "local_page"
     LOCAL_FILE = "local_file"
@@ -70,7 +70,7 @@ class IntegrityCode(Word):
 
 
 class CodeMeaning(NamedTuple):
-    """Which class a code belongs to, and what it means in words."""
+    """The class of a code, and its meaning in words."""
 
     kind: ExploitClass
     meaning: str
@@ -87,7 +87,7 @@ CLASSES: Mapping[ExploitClass, str] = MappingProxyType(
         ExploitClass.EXHAUST_HOST: "hang or exhaust what the trial runs on",
     }
 )
-"""What each class means."""
+"""The meaning of each class."""
 
 _READ, _FORGE, _GUARDED, _VOID, _ANSWER, _PROCESS, _EXHAUST = ExploitClass
 
@@ -150,7 +150,7 @@ CODES: Mapping[IntegrityCode, CodeMeaning] = MappingProxyType(
         ),
     }
 )
-"""The class of each code and what it means; there are no others."""
+"""The class and meaning of each code; there are no others."""
 
 
 class IntegrityFinding(Record):
@@ -174,7 +174,7 @@ class IntegrityFinding(Record):
 
 
 class Integrity(Record):
-    """What is known of attempts to score without doing the task.
+    """Known attempts to score without doing the task.
 
     `clean` was watched and nothing found; `flagged` has findings; `unknown` could not be watched.
     """

@@ -1,7 +1,7 @@
 """The records between a benchmark and a judge of end states.
 
 A judge plugin (`bench_core.judges`) is a callable that makes a judge: `factory(model, **options)`,
-where `model` is `provider:model`.
+with `model` as `provider:model`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 class Criterion(Record):
     """One thing the end state must show.
 
-    `paths` say where to look: JSON pointers or dotted paths. A judge shows what stands there, or
-    that nothing does. `facts` make it a criterion about the agent's answer: what the answer must say, each
+    `paths` say where to look: JSON pointers or dotted paths. A judge shows the values there, or
+    that there are none. `facts` make it a criterion about the agent's answer: the facts it must state, each
     fact a sentence of its own. Each is asked apart, and all of them must be there.
     """
 
@@ -61,7 +61,7 @@ class Criterion(Record):
 
 
 class Screenshot(Record):
-    """A picture of the environment, by file path, with what it shows and after which step it was taken."""
+    """A picture of the environment, by file path, with its caption and the step after which it was taken."""
 
     path: str
     label: str = ""
@@ -69,7 +69,7 @@ class Screenshot(Record):
 
 
 class JudgeCase(Record):
-    """One end state to judge: the goal, the criteria and what the run left behind.
+    """One end state to judge: the goal, the criteria and the files of the run.
 
     A criterion may be given as its text alone; its id is then `c1`, `c2`, ... by its place. A
     screenshot may be given as its path alone.
@@ -125,10 +125,10 @@ class Evidence(Record):
     """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold.
 
     Attributes:
-        kind: `present`: the quote is what stands there; `passage`: it is a part of a long text
-            there; `absent`: nothing stands there, or the quote does not.
-        verified: Whether it was checked without a model and holds; None where that cannot be done.
-        status: What the check found, in a word or two.
+        kind: `present`: the quote is the value there; `passage`: it is a part of a long text
+            there; `absent`: the value is missing, or the quote is not in it.
+        verified: Whether it was checked without a model and holds; None if that cannot be done.
+        status: The finding of the check, in a word or two.
         provenance: Whose words these are: the application's or text the agent typed.
     """
 
@@ -163,7 +163,7 @@ class Counterexample(Record):
     """An end state on which a criterion's claim and another rule for it, such as a query, differ.
 
     Attributes:
-        change: What was changed in the state at hand to get it, in words.
+        change: The change to the state at hand that gives it, in words.
         claim: Whether the claim is true of it.
         rule: Whether the other rule is met by it.
         claim_by: Who approved the claim; None: its checks found it adequate.
@@ -178,12 +178,12 @@ class Counterexample(Record):
 
 
 class CriterionVerdict(Record):
-    """What was decided about one criterion: reason and evidence first, verdict last.
+    """The decision on one criterion: reason and evidence first, verdict last.
 
     Attributes:
-        kind: What the verdict rests on; where it is not given, a pass or fail is an `opinion`.
-        doubt: Why the kind is no stronger, e.g. that a quotation is not there, or the models differ.
-        flags: What a program noticed about the verdict; they change nothing.
+        kind: The basis of the verdict; if it is not given, a pass or fail is an `opinion`.
+        doubt: Why the kind is not stronger, e.g. that a quotation is missing, or the models differ.
+        flags: Remarks of programs on the verdict; they change nothing.
     """
 
     criterion_id: str

@@ -50,7 +50,7 @@ class Migrations:
             record: The name of the record's class.
             data: The record as JSON.
             known: The version this bench-core writes.
-            written_by: The version of bench-core that wrote the record, where known.
+            written_by: The version of bench-core that wrote the record, if known.
 
         Raises:
             SchemaVersionError: The record is newer.

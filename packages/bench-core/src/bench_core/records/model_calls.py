@@ -1,4 +1,4 @@
-"""What a model was sent and what it replied, call by call."""
+"""The messages sent to a model and its replies, call by call."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class CallPart(Record):
     """A piece of a turn.
 
     Attributes:
-        text: The text, the thinking, or what a provider's own block holds, as JSON.
-        call_id: What a call and its result have in common.
+        text: The text, the thinking, or the content of a provider's own block, as JSON.
+        call_id: The id that a call and its result share.
         name: The tool that is called or answers.
         arguments: Those of a call; text where they are not JSON.
         sha256: Of a picture's bytes: that of the trial's artifact that shows it.
         failed: Whether a result is an error.
-        content: What a result holds.
+        content: The content of a result.
         omitted: How many characters of the text are left out.
     """
 
@@ -47,18 +47,18 @@ class CallTurn(Record):
 class ModelCall(Record):
     """One call of a model: one line of `conversation.jsonl` or `proxied_calls.jsonl`.
 
-    What a call repeats from the one before it is not repeated here.
+    Parts of a call that repeat the one before it are not repeated here.
 
     Attributes:
         call: Its number, from 1.
-        system: The system text; None where it is that of the call before.
-        tools: What may be called, as it is declared; None where it is as before.
-        settings: What else was asked for; None where it is as before.
+        system: The system text; None if unchanged since the call before.
+        tools: The declared tools; None if unchanged.
+        settings: The other settings of the request; None if unchanged.
         length: How many turns were sent.
-        turns: Those that are new or no longer what they were: every other one is, at its place, that of the call
+        turns: The new or changed ones: every other one is, at its place, that of the call
             before, whose reply is the turn after its last.
-        reply: What the model said and called; empty where it gave no answer.
-        error: Why there is no answer.
+        reply: The model's text and calls; empty if it gave no answer.
+        error: Why the answer is missing.
         cut: Whether texts are left out here because the trial's file has reached its limit.
     """
 

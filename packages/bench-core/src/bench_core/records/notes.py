@@ -1,4 +1,4 @@
-"""What people note on trials: a label, a sentence, or both."""
+"""People's notes on trials: a label, a sentence, or both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench_core.records.base import Record
 from bench_core.records.task import TrialKey
 
 OUTCOME_LABELS = {"really passed": True, "really failed": False}
-"""Labels that say what a person found a trial to be, whatever its score is."""
+"""Labels by which a person states the true outcome of a trial, whatever its score is."""
 
 _Line = Annotated[
     str,
@@ -21,7 +21,7 @@ _Line = Annotated[
 
 
 class Note(Record):
-    """One line of `notes.jsonl`: what a person noted on a trial, or on a step or check of it.
+    """One line of `notes.jsonl`: a person's note on a trial, or on a step or check of it.
 
     The last line of one person at one place with one label holds. A note changes no score.
 
@@ -34,10 +34,10 @@ class Note(Record):
         result: The `sequence` of the result that was looked at: a trial may run again. None if not known.
         step: Number of the step it is about; None for the whole trial or a check.
         check: The criterion it is about; None for the whole trial or a step.
-        label: A short name that trials are counted by; `really passed` and `really failed` say what the
-            outcome should be. None for a sentence alone.
-        text: A sentence beside it.
-        seed: Of the queue that chose the trial at random; None where the person chose it.
+        label: A short name that trials are counted by; `really passed` and `really failed` state the
+            right outcome. None for a sentence alone.
+        text: A sentence that goes with it.
+        seed: Of the queue that chose the trial at random; None if the person chose it.
         removed: Whether it takes the note back.
         checksum: Digest of the line; see `bench_core.files.checksums`.
     """
@@ -64,7 +64,7 @@ class Note(Record):
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Who said it of what: a later note with the same place takes its place."""
+        """The author and the subject: a later note with the same place replaces this one."""
         return (self.by, self.task_id, self.trial, self.result, self.step, self.check, self.label)
 
 

@@ -1,4 +1,4 @@
-"""What does not fit a record, in words for whoever wrote it."""
+"""The misfits of a record, in words for the author of its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = {
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be an object"),
     "string_type": "must be text",
 }
-"""What pydantic calls otherwise than the authors of JSON and YAML do."""
+"""Pydantic's terms and those that authors of JSON and YAML use."""
 _MOST_SHOWN = 40
 
 
@@ -32,16 +32,16 @@ def problems_of(
     most: int = 1,
     kind: str = "field",
 ) -> str:
-    """Return what does not fit, each with its place, as a part of a sentence.
+    """Return the misfits, each with its place, as a part of a sentence.
 
     Unknown names come first: a field that does not exist says more than that another is missing, which it often
     is, misspelt. Values are shown where they are numbers or one of a few words, and nowhere else: they may be keys.
 
     Args:
-        error: What pydantic found.
-        model: What was validated, for the nearest name of an unknown one.
+        error: The error of pydantic.
+        model: The validated model, for the nearest name of an unknown one.
         most: How many problems to name.
-        kind: What a name stands for.
+        kind: The meaning of a name.
 
     >>> from bench_core.records import TrialKey
     >>> from pydantic import ValidationError
@@ -58,7 +58,7 @@ def problems_of(
 
 
 def place_of(error: ValidationError) -> tuple[int | str, ...]:
-    """Return the place of what `problems_of` names first."""
+    """Return the place of the problem that `problems_of` names first."""
     return _ordered(error)[0]["loc"]
 
 
@@ -86,7 +86,7 @@ def _unknown(place: tuple[int | str, ...], names: list[str], kind: str) -> str:
 
 
 def _given(problem: ErrorDetails) -> str:
-    """Return the value as an addition to `must be`, where it can be no secret."""
+    """Return the value as an addition to `must be`, if it cannot be a secret."""
     value = problem["input"]
     chosen = problem["type"] in {"literal_error", "enum"} or problem["type"].endswith("_parsing")
     if isinstance(value, str) and chosen and len(value) <= _MOST_SHOWN:

@@ -1,4 +1,4 @@
-"""What a run folder holds about the run itself: settings, versions, sessions."""
+"""The records of a run folder about the run itself: settings, versions, sessions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Rerun(Record):
     """Trials with a lasting result that a session was to run again (`--rerun`).
 
     Attributes:
-        asked: What for: `failed`, `unscored`, `suspect`, `all`, or ids of tasks.
+        asked: Which trials: `failed`, `unscored`, `suspect`, `all`, or ids of tasks.
         trials: Those it found.
         after: The last line of `results.jsonl` then; a trial is run again once it has a later one.
     """
@@ -80,7 +80,7 @@ class RunInfo(Record):
 
     A run folder holds one benchmark, one agent, one model and one configuration; `config_hash` and
     `task_set_hash` are SHA-256 over canonical JSON and must match for a run to be resumed.
-    `timing` is as in `TrialResult`; `stopping_rule` is what was decided before the first trial about
+    `timing` is as in `TrialResult`; `stopping_rule` is the rule fixed before the first trial on
     when the run may stop early, None for a run of fixed size. `agent_code` is the program of the last
     session; each result names its own. `tasks_sha256` is the digest of the file
     `tasks.jsonl`, `checksum` that of `run.json` itself (see `bench_core.files.checksums`).

@@ -13,10 +13,10 @@ class Sealing(Record):
     Attributes:
         agent: From the agent: `hidden` from its own process; `trusted`, Proctor's own code in the
             process of the run; or `open`.
-        browser: From the browser it acted on: `hidden`, `open`, or `none`, where it had none.
+        browser: From the browser it acted on: `hidden`, `open`, or `none` if it had none.
         way: How: `user-namespace` or `mount-namespace`.
         reason: Why something was open.
-        lacks: What the machine cannot keep from a sealed agent; names of
+        lacks: The parts that the machine cannot hide from a sealed agent; names of
             `bench_core.sealing.parts.SEALED_PARTS`.
     """
 

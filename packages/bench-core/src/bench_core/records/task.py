@@ -1,4 +1,4 @@
-"""Tasks as benchmarks give them, and what one trial of them needs and may use."""
+"""Tasks as benchmarks give them, and the limits and resources of one trial."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Resource(Record):
 
 
 class Limits(Record):
-    """What one trial may use; `None` means no limit."""
+    """Limits of one trial; `None` means no limit."""
 
     max_steps: PositiveInt | None = None
     time_limit_s: Annotated[float, Field(gt=0)] | None = None
 
 
 class AgentTask(Record):
-    """What an agent may know of a task: everything but the benchmark's own config.
+    """The part of a task that an agent may know: everything but the benchmark's own config.
 
     Attributes:
-        instructions: What the benchmark states to every agent beside the goal, for a model to read.
+        instructions: The benchmark's statement to every agent in addition to the goal, for a model to read.
         answer_schema: JSON Schema of the answer that ends the task. One of type `object` names the fields of
-            the answer; one without properties asks for none. Where the benchmark does not say, any answer will do.
-        can_fail: Whether "this cannot be done" is an ending that the benchmark knows beside the answer.
+            the answer; one without properties asks for none. If the benchmark does not say, any answer will do.
+        can_fail: Whether the benchmark knows "this cannot be done" as an ending besides the answer.
     """
 
     benchmark: str
@@ -57,12 +57,12 @@ class Task(Record):
     Attributes:
         groups: Reporting slices, name to values, e.g. `{"site": ["gitlab", "reddit"]}`.
         template: Tasks made from one template are one cluster in every interval.
-        resources: What trials of this task hold while they run.
-        inputs: What the agent may see beside the goal (start URLs, say).
+        resources: The resources that trials of this task hold while they run.
+        inputs: The agent's inputs in addition to the goal (start URLs, say).
         config: The benchmark's own definition as it came, expected answers included; agents never
             see it.
-        accepts: Ways to leave it undone or overdone that an audit has seen its checker accept; None where no one
-            has looked. It defines nothing and is in no digest of tasks.
+        accepts: Ways to leave it undone or overdone that an audit has seen its checker accept; None if it has not
+            been audited. It defines nothing and is in no digest of tasks.
     """
 
     schema_version: Literal[1] = 1
@@ -87,10 +87,10 @@ class Task(Record):
         answer_schema: dict[str, JsonValue] | None = None,
         can_fail: bool = True,
     ) -> AgentTask:
-        """Return the part of the task an agent may see, with what the benchmark states; see `AgentTask`.
+        """Return the part of the task an agent may see, with the benchmark's statement; see `AgentTask`.
 
         `inputs` are added to the task's own, and given instead of them where both have a name; `limits` are
-        those of the trial, where they are not the task's.
+        those of the trial, if they are not the task's.
         """
         return AgentTask(
             benchmark=self.benchmark,

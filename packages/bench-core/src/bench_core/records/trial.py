@@ -38,7 +38,7 @@ Score: TypeAlias = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE, a
 
 
 def as_score(value: object) -> float | None:
-    """Return what another program wrote as a score; None where it is no number, or none that a score can be.
+    """Return another program's value as a score; None if it is not a number that a score can be.
 
     >>> as_score(1), as_score("1"), as_score(float("nan")), as_score(10**400)
     (1.0, None, None, None)
@@ -130,13 +130,13 @@ class Usage(Record):
 
 
 class Check(Record):
-    """One criterion of an evaluation, with what was expected and what was found.
+    """One criterion of an evaluation, with the expected and the found value.
 
     Attributes:
-        decided_by: Where `passed` comes from: `judge`, a word for a rule of the benchmark (`query`,
-            `script`, ...), or `both` where the two agree; where they do not, each has its own check
+        decided_by: The source of `passed`: `judge`, a word for a rule of the benchmark (`query`,
+            `script`, ...), or `both` if the two agree; if they do not, each has its own check
             of the criterion. None: unknown.
-        kind: What a judge's decision rests on (`proven`, `supported`, `opinion`, `unknown`); None for
+        kind: The basis of a judge's decision (`proven`, `supported`, `opinion`, `unknown`); None for
             the benchmark's own rules.
     """
 
@@ -150,7 +150,7 @@ class Check(Record):
 
 
 class ErrorInfo(Record):
-    """What went wrong; users see it without the traceback, which is kept for debugging.
+    """The error of a trial; users see it without the traceback, which is kept for debugging.
 
     Attributes:
         fault: The row of `bench_core.faults.FAULTS` that says whose it was and what followed.
@@ -164,7 +164,7 @@ class ErrorInfo(Record):
 
 
 class Spending(Record):
-    """What one source of model calls used up in a trial, as the meter counted it.
+    """The tokens and cost of one source of model calls in a trial, as the meter counted them.
 
     Attributes:
         source: Who called: `agent`, `judge`, `answer_extraction`, ...
@@ -183,7 +183,7 @@ class Attempt(Record):
 
     Attributes:
         token: Distinguishes this attempt from any other of the same trial and number.
-        spent: What it cost, by source; a result's own `spent` is that of its last attempt.
+        spent: The spending by source; a result's own `spent` is that of its last attempt.
     """
 
     number: PositiveInt = 1
@@ -196,7 +196,7 @@ class Attempt(Record):
 
 
 class RefusedCall(Record):
-    """What an agent's model asked for and did not get, and why; without a name where it called no tool."""
+    """A refused request of an agent's model, and the reason; without a name if it called no tool."""
 
     name: str = ""
     arguments: JsonValue = None
@@ -204,7 +204,7 @@ class RefusedCall(Record):
 
 
 class Step(Record):
-    """One line of `trajectory.jsonl`: what the agent saw, thought and did.
+    """One line of `trajectory.jsonl`: the agent's observation, thought and act.
 
     `screenshot` is relative to the trial's folder; `actions` are in the agent's own vocabulary.
     """
@@ -236,15 +236,15 @@ class SeenElement(Record):
 
 
 class StepView(Record):
-    """One line of `observations.jsonl`: what the agent was given to see before the step of this number.
+    """One line of `observations.jsonl`: the agent's view before the step of this number.
 
     Attributes:
         size: Width and height that positions of the step refer to, in pixels.
         tabs: Titles or URLs of open tabs or windows.
         active_tab: The one in front, an index into them.
-        elements: What it could act on by id.
+        elements: The elements it could act on by id.
         text: Page text or accessibility tree, cut where it is long.
-        notices: What had happened by itself since the step before: a dialog, a tab that a page opened.
+        notices: Events without its doing since the step before: a dialog, a tab that a page opened.
     """
 
     step: PositiveInt
@@ -257,7 +257,7 @@ class StepView(Record):
 
 
 class AgentOutcome(Record):
-    """What an agent reports when it stops; the benchmark scores the end state itself.
+    """An agent's report when it stops; the benchmark scores the end state itself.
 
     `status` is one of the scored statuses or `budget_exceeded`; `answer` is whatever the benchmark
     asked for.
@@ -279,10 +279,10 @@ class AgentEnding(Record):
 
     Attributes:
         status: As it would stand without an evaluation.
-        answer: What the agent answered.
-        flags: What is to be known of its part.
-        error: Why it failed; None where the result's own error says it.
-        details: What the agent reports beside it.
+        answer: The agent's answer.
+        flags: Remarks on its part.
+        error: Why it failed; None if the result's own error says it.
+        details: The rest of the agent's report.
     """
 
     status: Status
@@ -309,7 +309,7 @@ class LeftOut(Record):
 
     Attributes:
         why: Such as `is a link`, or the system's own words.
-        first: The path of one of them; bytes that are no UTF-8 are shown as escapes.
+        first: The path of one of them; bytes that are not UTF-8 are shown as escapes.
         files: How many there are; of a folder that was not looked into, one.
         bytes: How much they say to hold together.
     """
@@ -321,7 +321,7 @@ class LeftOut(Record):
 
 
 class StoredFolder(Record):
-    """Where in an object store the folder of a trial is.
+    """The place of a trial's folder in an object store.
 
     Attributes:
         url: Of the folder: the files are below `files/`, and their list is `manifest.json`.
@@ -333,13 +333,13 @@ class StoredFolder(Record):
 
 
 class AgentProgram(Record):
-    """What an agent ran in beside the program of the run: an interpreter, or a command.
+    """The program an agent ran in, apart from the program of the run: an interpreter, or a command.
 
     Attributes:
         kind: `python` for an interpreter that was named, `uv` for an environment that uv made, `command` for a
             program that speaks the protocol itself.
-        command: What was started.
-        requirements: What uv was asked for.
+        command: The command that was started.
+        requirements: The requirements given to uv.
         python: Implementation and version of its interpreter, `CPython 3.12.3`.
         bench_core: The version of bench-core there; None for a command.
         packages: In `run.json` only: its distributions, `name==version`.
@@ -360,17 +360,17 @@ class AgentCode(Record):
 
     Attributes:
         process: `own` for a process of its own, `shared` for that of the run.
-        place: Where it is, `module:attribute`; agents at two places are two, whatever they are called.
-        sha256: Digest of its files (`bench_core.agent_process.program`); None where they were not found,
-            or where a program made the agent itself.
+        place: Its import path, `module:attribute`; agents at two places are two, whatever their names.
+        sha256: Digest of its files (`bench_core.agent_process.program`); None if they were not found,
+            or if a program made the agent itself.
         files: In `run.json` only: of each of its files the first 16 digits of its SHA-256, a space and its
-            name, so that what has changed can be named; empty where there are very many.
-        git: The commit of the folder it lies in, where git tracks its module.
+            name, so that changes can be named; empty if there are very many.
+        git: The commit of the folder it lies in, if git tracks its module.
         distribution: Who offers it, with its version, `name==1.2`.
         dialect: Which version of a provider's computer-use tool it spoke.
         sealed: How files with answers were hidden from its process, `user-namespace` or
-            `mount-namespace`; None where they were not.
-        program: What it ran in, where that was not the run's own interpreter; then `sha256` covers it, too.
+            `mount-namespace`; None if they were not.
+        program: The program it ran in, if not the run's own interpreter; then `sha256` covers it, too.
     """
 
     process: Literal["own", "shared"] = "shared"
@@ -384,24 +384,24 @@ class AgentCode(Record):
     program: AgentProgram | None = None
 
     def without_lists(self) -> AgentCode:
-        """Return what each result says: without the lists of files and packages, which are in `run.json`."""
+        """Return the part in each result: without the lists of files and packages, which are in `run.json`."""
         program = self.program and self.program.model_copy(update={"packages": ()})
         return self.model_copy(update={"files": (), "program": program})
 
 
 class TrialResult(Record):
-    """One line of `results.jsonl`: how one trial of one task ended and what it scored.
+    """One line of `results.jsonl`: how one trial of one task ended, and its score.
 
     Attributes:
         model: The model as asked for, `provider:name`.
         model_reported: The model as the API named it.
         profile: Which rules scored it (`official`, `v2`, `fixed`, ...).
-        timing: How fast the harness acted (`fast`, `vanilla`), where a benchmark has a choice.
+        timing: How fast the harness acted (`fast`, `vanilla`), if a benchmark has a choice.
         score: As the benchmark gives it; None when the trial was not scored.
         success: `score >= 1.0`, None when the trial was not scored.
-        confidence: How sure the evaluation is, from 0 to 1, where it says.
+        confidence: How sure the evaluation is, from 0 to 1, if it says.
         method: How it was evaluated, e.g. `webarena-verified 1.2.3`.
-        failure_mode: Why it is no success; None for a success.
+        failure_mode: Why it did not succeed; None for a success.
         suspect: Why the score may not be the agent's own doing; it stays the benchmark's.
         integrity: Whether the agent tried to score without doing the task; None: not checked.
         sealing: Whether answers were hidden from agent and browser; None: the record is older.
@@ -411,8 +411,8 @@ class TrialResult(Record):
         spent: All model calls of the last attempt by source, the judge's say.
         timings_s: Seconds by phase (`environment`, `agent`, `capture`, `evaluation`, `total`).
         artifacts: The files in the trial's folder.
-        left_out: What the agent left beside them and was not kept.
-        stored: Where these are, if they are in an object store and not in the run folder.
+        left_out: The agent's other files, which were not kept.
+        stored: The place of the files, if they are in an object store and not in the run folder.
         agent_code: Which program the agent was.
         machine: Which VM or copy of a site the trial ran on.
         sequence: Counts the lines of its file, from 1.

@@ -1,4 +1,4 @@
-"""The words of a result: why a trial failed, why its score is suspect, what its flags mean.
+"""The words of a result: reasons of a failed trial, reasons of a suspect score, the meaning of flags.
 
 One vocabulary for all benchmarks, so that tables over several of them mean one thing by one word.
 How a trial ended is `bench_core.records.Status`.
@@ -25,11 +25,11 @@ __all__ = [
 
 
 VerdictKind = Literal["proven", "supported", "opinion", "unknown"]
-"""What a verdict rests on, for pass and fail alike, the strongest first.
+"""The basis of a verdict, for pass and fail alike, the strongest first.
 
 `proven`: code decided it, from an adequate claim. `supported`: a model's verdict whose quotations are
-really there; that they show what it says is the model's word. `opinion`: a model's word alone.
-`unknown`: there is no verdict.
+really there; that they show the claim is the model's word. `opinion`: a model's word alone.
+`unknown`: the verdict is missing.
 """
 
 
@@ -42,7 +42,7 @@ class Word(str, enum.Enum):
 
 
 class FailureMode(Word):
-    """Why a trial is no success, in one word."""
+    """Why a trial did not succeed, in one word."""
 
     ENVIRONMENT_ERROR = "environment_error"
     EVALUATION_ERROR = "evaluation_error"
@@ -129,7 +129,7 @@ MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
         SuspectCause.REQUEST_REFUSED: "the provider refused a conversation for a reason that is not known",
     }
 )
-"""What each word means."""
+"""The meaning of each word."""
 
 FLAGS: Mapping[str, str] = MappingProxyType(
     {
@@ -194,7 +194,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "vanilla_no_result": "vanilla left no result",
     }
 )
-"""What the flags of all packages mean; `name-*` stands for all that begin with `name-`.
+"""The meaning of the flags of all packages; `name-*` stands for all that begin with `name-`.
 
 A benchmark of a third party may set others.
 """
@@ -205,7 +205,7 @@ FLAGS_OF_AGENTS = frozenset(
         "safety_check_acknowledged", "malformed_ending", "context_compacted", "truncated_reply",
     }
 )  # fmt: skip
-"""What an agent may say of its own part; every other flag is the run's or the benchmark's."""
+"""Flags an agent may set on its own part; every other flag is the run's or the benchmark's."""
 _OWN_FLAGS, _LONGEST_FLAG = 32, 80
 
 
@@ -231,11 +231,11 @@ STATUSES: Mapping[str, str] = MappingProxyType(
         "cancelled": "the user stopped the run",
     }
 )
-"""What each `bench_core.records.Status` means."""
+"""The meaning of each `bench_core.records.Status`."""
 
 
 def meaning_of_flag(flag: str) -> str | None:
-    """Return what a flag means, None for one that is not in the vocabulary.
+    """Return the meaning of a flag, None for one that is not in the vocabulary.
 
     >>> meaning_of_flag("gave_up")
     'the agent declared that the task cannot be done'

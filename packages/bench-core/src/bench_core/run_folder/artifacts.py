@@ -1,4 +1,4 @@
-"""Writing and reading what a trial leaves in its folder, with keys taken out on the way."""
+"""Write and read the files of a trial's folder, with keys removed on the way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OBSERVATIONS = "observations.jsonl"
 """One `StepView` per line."""
 
 DIGESTS_S = 120.0
-"""The most that the digests of what one trial left may take."""
+"""Most seconds that the digests of one trial's files may take."""
 
 _ARTIFACT = TypeAdapter(Artifact)
 
@@ -37,8 +37,8 @@ _ARTIFACT = TypeAdapter(Artifact)
 class TrialArtifacts:
     """Writes a trial's files, each entirely or not at all, and remembers their names.
 
-    Text passes the redactor. *Evidence* is what the trial is scored from (HAR, states, the agent's
-    response): it loses the values of known keys only, never what merely looks like a key.
+    Text passes the redactor. *Evidence* is the input of scoring (HAR, states, the agent's
+    response): it loses the values of known keys only, never text that merely looks like a key.
 
     Example:
         >>> from pathlib import Path
@@ -57,7 +57,7 @@ class TrialArtifacts:
 
     @property
     def names(self) -> tuple[Artifact, ...]:
-        """What was written, for `TrialResult.artifacts`."""
+        """The written files, for `TrialResult.artifacts`."""
         return tuple(self._names)
 
     def path(self, name: str) -> Path:
@@ -119,8 +119,8 @@ class TrialArtifacts:
 def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
     """Return the names of all plain files below a trial's folder, sorted.
 
-    Files that were not finished are none, nor are links, pipes and devices, nor what has a name that no
-    record can have.
+    Left out are unfinished files, links, pipes and devices, and names that no record can
+    have.
     """
     return tuple(filter(_is_artifact, plain_files(folder)))
 
@@ -154,7 +154,7 @@ def describe_artifacts(folder: Path, *, within_s: float = DIGESTS_S) -> tuple[Ar
 
 
 def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
-    """Yield which of a trial's `artifacts` are not what it left, each as `NAME is ...`."""
+    """Yield each of a trial's `artifacts` that has changed since, as `NAME is ...`."""
     for each in dict.fromkeys(artifacts):  # a stranger's list may name one file thousands of times
         if problem := _change_of(folder, each):
             yield f"{each.path} {problem}: restore it from a copy"
@@ -177,7 +177,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON artifact, compressed or not.
 
     Raises:
-        RecordError: It is not JSON, its compression is damaged, it is no plain file, or it holds more
+        RecordError: It is not JSON, its compression is damaged, it is not a plain file, or it holds more
             than 256 MB after unpacking.
         FileNotFoundError: It is missing.
     """

@@ -22,15 +22,15 @@ COMPARABLE: Mapping[str, Callable[[RunInfo], str]] = {
     "world": lambda info: info.world,
     "profile": lambda info: info.profile,
 }
-"""In what runs may not differ whose numbers are compared; what a run does not state cannot differ."""
+"""Settings that must agree in compared runs; a setting that a run does not state cannot differ."""
 Stored = TypeVar("Stored", bound="StoredRun")
 
 _NAME = "baseline.json"
-"""What a baseline file is called where no other is named."""
+"""Default name of a baseline file."""
 
 
 class StoredRun(Record):
-    """What is read here of a baseline file; `bench-report export baseline` writes them.
+    """The parts of a baseline file that are read here; `bench-report export baseline` writes them.
 
     Attributes:
         label: The run's short name.
@@ -38,7 +38,7 @@ class StoredRun(Record):
         scores: Task id to the scores of its ended trials; `None` for trials without a score.
     """
 
-    model_config = ConfigDict(extra="ignore")  # what reports compare beside
+    model_config = ConfigDict(extra="ignore")  # reports also compare other fields
 
     schema_version: Literal[1] = 1
     kind: Literal["baseline"] = "baseline"
@@ -48,7 +48,7 @@ class StoredRun(Record):
 
 
 def stored_baseline(run: Path) -> Path:
-    """Return the baseline kept beside a run folder, else in the working directory: `baseline.json`.
+    """Return the baseline next to a run folder, else in the working directory: `baseline.json`.
 
     Raises:
         InputError: There is none.
@@ -68,7 +68,7 @@ def stored_run(path: Path) -> StoredRun:
     """Return the scores of a run folder or of a baseline file.
 
     Raises:
-        InputError: The file is no baseline.
+        InputError: The file is not a baseline.
         RunFolderError: The folder is missing or damaged.
     """
     if path.is_file():
@@ -85,7 +85,7 @@ def read_baseline(path: Path, record: type[Stored]) -> Stored:
     """Return a baseline file as a record of that class.
 
     Raises:
-        InputError: The file is no baseline.
+        InputError: The file is not a baseline.
     """
     try:
         return record.model_validate_json(path.read_bytes())

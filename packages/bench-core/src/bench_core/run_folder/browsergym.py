@@ -28,7 +28,7 @@ from bench_core.records.codec import decode_json
 from bench_core.records.vocabulary import FailureMode
 
 REPORTED_ONLY = "reported_only"
-"""Flags results whose score is what another harness reports: nothing is left to score them from."""
+"""Flags results whose score another harness reports: no files are left to score them from."""
 
 _SUMMARY = "summary_info.json"
 _NAME = re.compile(r".*_on_(?P<task>.+?)_(?P<seed>\d+|None)(?:_[0-9a-f]{4,12})?")
@@ -38,13 +38,13 @@ _SHOWN = 400
 
 
 class BrowserGymExperiment(Record):
-    """One experiment: what its summary says, and the task in its folder's name.
+    """One experiment: its summary, and the task in its folder's name.
 
     Attributes:
         name: Its folder below the tree.
         task: As BrowserGym calls it, `webarena.310`.
-        reward: The sum of its rewards; None where it failed or says none.
-        error: What stopped it; None where it ran to its end.
+        reward: The sum of its rewards; None if it failed or states none.
+        error: The error that stopped it; None if it ran to its end.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Files of records whose lines are numbered, linked and have checksums: results, and what happened meanwhile."""
+"""Files of numbered, linked and checksummed records: the results and events of a run."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ LOGS: dict[str, type[Event | TrialResult]] = {
     "results.jsonl": TrialResult,
     "events.jsonl": Event,
 }
-"""The files of a run folder that have such lines, and what is in them."""
+"""The files of a run folder that have such lines, and the content of each."""
 _LINK_DIGITS = 16
 
 
 class FileEnd(NamedTuple):
-    """Where a file of such lines ends.
+    """The end of a file of such lines.
 
-    While a file is written, and after its writer was killed, `<name>.end` beside it holds this: no later
-    line tells of the last one. A closed session says in `run.json` what it left, and removes it.
+    While a file is written, and after its writer was killed, `<name>.end` next to it holds this: no later
+    line tells of the last one. A closed session states the end in `run.json` and removes it.
 
     Attributes:
         lines: How many it was given, those set aside later included.
-        checksum: Of its last line; None where that has none.
+        checksum: Of its last line; None if that has none.
     """
 
     lines: int = 0
@@ -75,7 +75,7 @@ _END = msgspec.json.Decoder(_EndText)
 
 
 class Seal(NamedTuple):
-    """What was known of a file when its writer closed it: lines, SHA-256, and who it was, for messages."""
+    """A file's state when its writer closed it: lines, SHA-256, and the writer, for messages."""
 
     lines: int
     sha256: str
@@ -134,7 +134,7 @@ class CheckedLog(Generic[R]):
         """Sync and close the file; safe to call twice.
 
         Args:
-            sealed: What `seal` returned was written down, which says more than where the file ends.
+            sealed: Whether the value of `seal` was written down, which proves more than `<name>.end` does.
         """
         self._end_file.close()
         if sealed:
@@ -143,13 +143,13 @@ class CheckedLog(Generic[R]):
 
 
 class CheckedLines(Generic[R]):
-    """One pass over such a file, which finds what in it is not as it was written.
+    """One pass over such a file, which finds all that was changed since it was written.
 
     Attributes:
-        bad: Lines that are no records.
+        bad: Lines that are not records.
         count: How many lines are records.
-        end: Where the file ends.
-        changed: Where lines are missing, exchanged, doubled or in another order, a sentence each.
+        end: The end of the file.
+        changed: Missing, exchanged, doubled or reordered lines, a sentence each.
         lost: That the file has fewer lines than it had, or that where it ended is not known, a sentence each.
         cut_off: Whether a closed session left more lines than the file has.
         astray: Number and first byte of the lines that do not fit the others, as a second writer leaves them.
@@ -177,8 +177,8 @@ class CheckedLines(Generic[R]):
         self._written_by = written_by
 
     def walk(self, read: Callable[[bytes], Q]) -> Iterator[tuple[int, int, Q | R]]:
-        """Yield what `walk_lines` does; all else is known once all have been asked for."""
-        written = self._written_end()  # before the lines, of which there may be more by then
+        """Yield the items of `walk_lines`; the other findings are complete once all have been asked for."""
+        written = self._written_end()  # before the lines, which may be more by then
         set_aside, (trusted, other) = count_set_aside(self.path), self._compare_seals()
         ahead, last, bad, before, suspect, count = 0, 0, 0, 0, (0, 0), 0
         checksum: str | None = None
@@ -280,7 +280,7 @@ class CheckedLines(Generic[R]):
 
 
 def seals_of(info: RunInfo, name: str) -> list[Seal]:
-    """Return what the sessions of a run knew of the file `name` when they closed it."""
+    """Return the seals of the file `name` that the sessions of a run wrote on closing it."""
     return [
         Seal(lines, digest, f"session {number}")
         for number, session in enumerate(info.sessions, 1)
@@ -290,7 +290,7 @@ def seals_of(info: RunInfo, name: str) -> list[Seal]:
 
 
 def unsealed(info: RunInfo, names: Collection[str]) -> RunInfo:
-    """Return `info` without what its sessions knew of the files `names`, which no longer holds."""
+    """Return `info` without its sessions' seals of the files `names`, which no longer hold."""
     fields = {"results.jsonl": "results", "events.jsonl": "events"}
     known = [each for name in names for each in (fields[name], f"{fields[name]}_sha256")]
     sessions = [each.model_copy(update=dict.fromkeys(known)) for each in info.sessions]
@@ -316,12 +316,12 @@ def end_path(log: Path) -> Path:
 
 
 def lacks_end(log: Path) -> list[str]:
-    """Return that the file `log`, which no session has closed, has none beside it, if so."""
+    """Return a sentence if no session has closed the file `log` and its `.end` file is missing."""
     if not log.exists() or end_path(log).exists():  # which is there before it
         return []
     return [f"{end_path(log).name} is missing: whether {log.name} ends as it did cannot be said"]
 
 
 def count_set_aside(path: Path) -> int:
-    """Return how many lines of a file were moved to files beside it as damaged."""
+    """Return how many damaged lines of a file were moved to files next to it."""
     return sum(count_lines(each)[0] for each in path.parent.glob(f"{path.name}.damaged-*"))

@@ -3,15 +3,15 @@
 ::
 
     <run>/
-      run.json         what was asked and with what; there once the run exists
+      run.json         the run's settings and environment; there once the run exists
       tasks.jsonl      the planned tasks
       results.jsonl    one result per line, the last line of a trial wins: the source of truth
-      events.jsonl     what happened meanwhile, and what each model call cost
-      *.jsonl.end      where these two end, while no session has closed them
-      trials/<trial>/<task>/     what each trial left
-      attempts/<trial>/<task>/   what attempts before the last one left
+      events.jsonl     events of the run, and the cost of each model call
+      *.jsonl.end      the ends of these two files, while no session has closed them
+      trials/<trial>/<task>/     the files of each trial
+      attempts/<trial>/<task>/   the files of attempts before the last one
       rescores/<id>/   results of later evaluations
-      notes.jsonl      what people noted on trials; see `bench_core.run_folder.notes`
+      notes.jsonl      people's notes on trials; see `bench_core.run_folder.notes`
 
 Killing the writer at any moment loses the trials in flight and nothing else.
 """
@@ -68,9 +68,9 @@ class RunFolder:
 
     Attributes:
         path: The folder.
-        info: What `run.json` holds.
+        info: The content of `run.json`.
         tasks: The planned tasks.
-        before: What the folder held when this session began; None for a new one.
+        before: The folder's content when this session began; None for a new one.
         standings: How each trial stands.
     """
 
@@ -178,19 +178,19 @@ class RunFolder:
             tasks: Those of `wanted`.
             trials: Trials per task from now on; more than before extends the plan.
             redactor: As for `create`.
-            now: As for `create`; where it is behind the run's last date, the run goes on from that.
-            known: What was read of the run already; taken if nothing has changed since.
+            now: As for `create`; if it is before the run's last date, the run goes on from that.
+            known: An earlier reading of the run; taken if nothing has changed since.
 
         Raises:
             RunFolderBusyError: Another process is writing the folder.
-            RunFolderError: There is no run, it is another one, it is damaged, or its disk is full.
+            RunFolderError: The run is missing, another one or damaged, or its disk is full.
             SchemaVersionError: A newer bench-core wrote it.
         """
         refuse_to_continue(path, wanted, tasks, trials, redactor)
         redactor = redactor or Redactor.from_environment()
         require_open_files()
         require_space(path, TO_BEGIN)
-        for each in _WRITTEN:  # `read_info` has looked at what lies beside them
+        for each in _WRITTEN:  # `read_info` has looked at the files next to them
             refuse_links(path / each, deepest=2)
         lock = lock_for_writing(path)
         try:
@@ -228,7 +228,7 @@ class RunFolder:
     ) -> RunFolder:
         """Go on with the run in `path` if it holds one, else start it there.
 
-        What a second start of the same command does; raises what `create` and `resume` raise.
+        A second start of the same command does this; raises the errors of `create` and `resume`.
         """
         if not (path / "run.json").exists():
             return cls.create(path, info, tasks, redactor=redactor, now=now)
@@ -281,16 +281,16 @@ class RunFolder:
         return ResultsByTrial(found.latest(), found.standings)
 
     def verify(self) -> None:
-        """Refuse results that are no longer what was written.
+        """Refuse results that have changed since they were written.
 
         Raises:
-            RunFolderError: Names the first such line and what to do.
+            RunFolderError: Names the first such line and the remedy.
         """
         # reading them as records would take five times as long, for each run at its end
         with self._results.path.open("rb") as lines:
             if all(checksum_holds(line.removesuffix(b"\n")) for line in lines):
                 return
-        self.results()  # says what is wrong; lines of other programs have no checksum
+        self.results()  # raises if a line is bad; lines of other programs have no checksum
 
     def remaining(self) -> list[TrialKey]:
         """Return the planned trials that are not done, in plan order.
@@ -305,8 +305,8 @@ class RunFolder:
         """Count `trials` as not done until each has a new result, in later sessions, too.
 
         Args:
-            asked: What for, as the user put it.
-            trials: Those that have results; what they left is kept.
+            asked: The purpose, as the user put it.
+            trials: Those that have results; their files are kept.
         """
         rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._results.end.lines)
         session = self.info.sessions[-1].model_copy(update={"rerun": rerun})
@@ -322,7 +322,7 @@ class RunFolder:
     def new_attempt(self, key: TrialKey) -> Path:
         """Return an empty folder for the next attempt at a trial.
 
-        What an earlier attempt left moves to `attempts/<trial>/<task>/` (see `kept_attempts`), so that
+        Files of an earlier attempt move to `attempts/<trial>/<task>/` (see `kept_attempts`), so that
         nothing stale is scored.
 
         Raises:
@@ -404,7 +404,7 @@ class RunFolder:
             self._abort()
 
     def _abort(self) -> None:
-        """End the session after an error, which is what counts where the end cannot be written down."""
+        """End the session after an error, which takes precedence if the end cannot be written down."""
         with contextlib.suppress(OSError, RunFolderError):
             self.finish("aborted")
         with contextlib.suppress(OSError, RunFolderError):
@@ -415,7 +415,7 @@ class RunFolder:
         write_info(self.path, self.info, self.redactor)
 
     def _refuse_another_place(self) -> None:
-        """Stop where the folder was moved or deleted: what is written would go elsewhere, or nowhere.
+        """Stop if the folder was moved or deleted: writes would go elsewhere, or nowhere.
 
         Raises:
             RunFolderError: It was.
@@ -431,7 +431,7 @@ class RunFolder:
 
 
 def _place_of(path: Path) -> tuple[int, int] | None:
-    """Return what identifies a folder, wherever it is moved; None where it is missing."""
+    """Return the identity of a folder, which survives moves; None if it is missing."""
     try:
         found = path.stat()
     except FileNotFoundError:

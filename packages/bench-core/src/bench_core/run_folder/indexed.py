@@ -1,4 +1,4 @@
-"""Results and events that stay in their files: what is kept of each is where its line begins.
+"""Results and events that stay in their files: only the start of each line is kept in memory.
 
 A line takes some hundred bytes on the disk and twenty times as much as records in memory; a run has
 millions of them. So reading a run goes over its files once, checks every line and keeps a few numbers of
@@ -31,7 +31,7 @@ R = TypeVar("R", bound=Record)
 Q = TypeVar("Q")
 
 CountPart = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
-"""What `Count` is."""
+"""The JSON type of `Count`, with its limits."""
 
 _KEPT = 2_000
 """Up to so many records of a file stay in memory once they were read: reports go over them many times."""
@@ -78,7 +78,7 @@ class StoredRecords(Sequence[R], Generic[R]):
         return iter(self._kept)
 
     def in_memory(self) -> list[R]:
-        """Return all records at once, for who goes over them many times and has the memory: some kilobytes each."""
+        """Return all records at once, for callers that read them many times; some kilobytes of memory each."""
         with collector_paused():
             records = list(map(self._record, self._lines(self._starts)))
             for each in records:
@@ -94,15 +94,15 @@ class StoredRecords(Sequence[R], Generic[R]):
         return self._record(next(self._lines([start])))
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the line of each record, without its line feed, for who reads a part of it or with other means.
+        """Yield the line of each record, without its line feed, for callers with their own decoder.
 
         Raises:
-            RunFolderError: The file is no longer what it was.
+            RunFolderError: The file has changed since it was indexed.
         """
         return self._lines(self._starts)
 
     def parts(self, read: Callable[[bytes], Q]) -> Iterator[Q | R]:
-        """Yield what `read` takes from each line, or the whole record if that raises a `DecodeError`."""
+        """Yield the value of `read` for each line, or the whole record if that raises a `DecodeError`."""
 
         def part(line: bytes) -> Q | R:
             try:
@@ -143,15 +143,15 @@ class StoredEvents(StoredRecords[Event]):
     """The events of a run, in order.
 
     Attributes:
-        log: What in the file is not as it was written, and where it ends.
-        bad: Lines that are no events.
+        log: Changes to the file since it was written, and its end.
+        bad: Lines that are not events.
     """
 
     def __init__(self, path: Path, seals: Sequence[Seal] = ()) -> None:
         """Go over the file, which was closed with `seals`, once; a missing one has none.
 
         Raises:
-            RunFolderError: More than 10,000 lines are no events.
+            RunFolderError: More than 10,000 lines are not events.
         """
         super().__init__(path, Event, array("q"))
         self.log = CheckedLines(path, Event, seals)
@@ -188,7 +188,7 @@ class StoredEvents(StoredRecords[Event]):
 class ResultsByTrial(Mapping[TrialKey, TrialResult]):
     """The last result of each trial that had one when the file was gone over, read when it is asked for.
 
-    The standings may go on with what a run appends: a trial that got another result by that is no longer here.
+    The standings may go on with the lines a run appends: a trial that got another result is no longer here.
     """
 
     def __init__(self, latest: StoredRecords[TrialResult], standings: TrialStandings) -> None:
@@ -220,7 +220,7 @@ class ResultsByTrial(Mapping[TrialKey, TrialResult]):
 
 
 class _Values(ValuesView[TrialResult]):
-    """Reads the file once, where asking for each key would open it each time."""
+    """Reads the file once, as a look-up of each key would open it each time."""
 
     _mapping: ResultsByTrial
 
@@ -251,7 +251,7 @@ class UsagePart(msgspec.Struct, gc=False):
 
 
 class _EventPart(msgspec.Struct, gc=False):
-    """What is kept of an event, of the types that `Event` asks for."""
+    """The parts of an event that are kept, of the types that `Event` asks for."""
 
     time: datetime
     kind: Annotated[str, msgspec.Meta(min_length=1)]

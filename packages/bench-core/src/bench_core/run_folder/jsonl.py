@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Record)
 Q = TypeVar("Q")
 
 MAX_LINE_BYTES = 64 << 20
-"""The most that a line may hold to be read; what is longer counts as several lines, which are damaged."""
+"""Most bytes of a line that is read; a longer one counts as several damaged lines."""
 _TOO_LONG = f"it has more than {MAX_LINE_BYTES >> 20} MB"
 _MOST_BAD = 10_000
 """From here on a file is refused: each damaged line is remembered."""
@@ -84,7 +84,7 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
         RefusedFileError: It is a link, a pipe, a device or of a size that no run has.
-        RunFolderError: More than 10,000 lines are no records.
+        RunFolderError: More than 10,000 lines are not records.
     """
     lines: Lines[R] = Lines(path)
     read = model.__pydantic_validator__.validate_json
@@ -106,21 +106,21 @@ def walk_lines(
 ) -> Iterator[tuple[int, int, Q | R]]:
     """Yield number (from 1), first byte and content of each line of `path` that is a record.
 
-    One line is in memory at a time. Once all have been asked for, those that are no records are in `bad`.
+    One line is in memory at a time. Once all have been asked for, `bad` holds those that are not records.
 
     Args:
         path: The file; a missing one holds none.
-        model: What its lines are.
-        read: Reads a line, or the part of it that is asked for. Where it raises that a line does not fit, the
-            line is read as a whole record, which says why, or migrates it.
-        bad: To be given the lines that are no records.
-        written_by: The version of bench-core that wrote them, where known.
+        model: The record type of its lines.
+        read: Reads a line, or the needed part of it. If it raises that a line does not fit, the
+            line is read as a whole record, which gives the reason, or migrates it.
+        bad: Receives the lines that are not records.
+        written_by: The version of bench-core that wrote them, if known.
         trusted: Of so many lines, from the first on, it is known that they are as they were written.
 
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
         RefusedFileError: It is a link, a pipe, a device or of a size that no run has.
-        RunFolderError: More than 10,000 lines are no records.
+        RunFolderError: More than 10,000 lines are not records.
     """
     sealed, unread = "checksum" in model.model_fields, 0
     for number, start, line in _numbered(path):
@@ -130,7 +130,7 @@ def walk_lines(
                 yield number, start, found
                 continue
             bad.append(_changed(path, number, start, line))
-        # a byte that is no UTF-8 is told otherwise in a name than in a value
+        # an invalid UTF-8 byte gives another error in a name than in a value
         except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Lines of older versions take the slow way, through `decode`.
             record = _record_or_problem(path, model, (number, start, line), written_by, bad)
@@ -153,7 +153,7 @@ def _record_or_problem(
     written_by: str | None,
     bad: list[BadLine],
 ) -> R | None:
-    """Return the record of a line that an older bench-core wrote; note why any other is no record."""
+    """Return the record of a line of an older bench-core; note why any other line is not a record."""
     number, start, line = numbered
     if len(line) > MAX_LINE_BYTES:
         bad.append(BadLine(path, number, start, start + len(line), _TOO_LONG))
@@ -174,10 +174,10 @@ def _record_or_problem(
 
 
 def is_intact(record: object, line: bytes) -> bool:
-    """Whether a line is still what was written; those of other programs, which have no checksum, count as such.
+    """Whether a line is as it was written; lines of other programs, which have no checksum, count as such.
 
     Args:
-        record: What was read of the line, by a model or a decoder.
+        record: The decoded line, by a model or a decoder.
         line: The line.
     """
     unsealed = (
@@ -209,7 +209,7 @@ def set_aside_torn(path: Path, bad: Iterable[BadLine]) -> Path | None:
 
 
 def set_aside_lines(path: Path, bad: Iterable[BadLine]) -> Path | None:
-    """Move the `bad` lines of `path` to a file beside it; return that file, if there were any."""
+    """Move the `bad` lines of `path` to a file next to it; return that file, if there were any."""
     spans = [(line.start, line.end) for line in bad]
     if not spans:
         return None

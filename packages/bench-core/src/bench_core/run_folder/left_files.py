@@ -1,4 +1,4 @@
-"""What of the files that an agent leaves is kept: so many, so much, each of them complete, and what is not, told.
+"""Keep an agent's files within limits of number and size, each complete, and report the others.
 
 The one place that decides it, for agents in a process of their own, whose files are moved into the
 trial's folder, and for those in the process of the run, which write there themselves.
@@ -42,7 +42,7 @@ _SUFFIXES = (
 )
 _NAMES_OF_FILES = (*_SUFFIXES, ".gz", ".png", ".zip")
 LOG = "log.txt"
-"""What a trial's own lines of log are written to while it runs."""
+"""File of a trial's own log lines while it runs."""
 _FIRST = frozenset({TRAJECTORY, OBSERVATIONS, LOG})
 OF_AGENT = "agent"
 """The subfolder of a trial for its agent's files; nothing there is scored from."""
@@ -57,14 +57,14 @@ _AS_THEY_ARE = {
     "utf-8": "surrogateescape", "latin-1": "strict", "utf-16-le": "surrogatepass",
     "utf-16-be": "surrogatepass",
 }  # fmt: skip
-"""How bytes that an encoding does not have stay what they are."""
+"""The error handler by encoding that keeps bytes which the encoding does not have."""
 _UNSTEADY = "grew, or was not read in time, while it was taken over"
 _counter = itertools.count()
 
 
 @dataclass(frozen=True)
 class FileLimits:
-    """How much of what an agent leaves is kept.
+    """Limits on the files that are kept of an agent.
 
     Attributes:
         files: How many.
@@ -82,9 +82,9 @@ class FileLimits:
 
 
 AGENT_LIMITS = FileLimits()
-"""Of what an agent leaves in a folder of its own."""
+"""Limits for an agent's own folder."""
 TRIAL_LIMITS = FileLimits(files=20_000, file_bytes=(2 << 30) - 1, total_bytes=4 << 30, deepest=33)
-"""Of what is in a trial's folder at the end of its agent's part: the agent's, and what the run wrote meanwhile."""
+"""Limits for a trial's folder at the end of its agent's part: the agent's files and those of the run."""
 
 
 def keep_files(
@@ -93,14 +93,14 @@ def keep_files(
     limits: FileLimits = AGENT_LIMITS,
     redactor: Redactor | None = None,
 ) -> tuple[LeftOut, ...]:
-    """Move what an agent left in `source` into the folder of its trial, and return what is left out.
+    """Move an agent's files from `source` into the folder of its trial, and return those left out.
 
     An agent's own account (steps, pictures, model calls) keeps its names; all else of `source` goes into a
-    subfolder, so that it is never read as the run's. Names that the trial's folder has are the run's. What is left out of `source` is still there, unless it
-    is the trial's folder itself: then it is removed.
+    subfolder, so that it is never read as the run's. A name the trial's folder has stays the run's. Left-out
+    files stay in `source`, unless it is the trial's folder itself: then they are removed.
 
     Args:
-        source: Where the agent has written; nothing of it may run any more.
+        source: The folder the agent wrote to; none of its processes may still run.
         trial: The trial's folder, perhaps the same.
         limits: How much is kept.
         redactor: Takes the run's secrets out of the texts that are moved.
@@ -109,7 +109,7 @@ def keep_files(
 
 
 def _encoding_of(head: bytes) -> str:
-    """Return as what a file is searched for secrets, by how it begins; anything can be read as it."""
+    """Guess from its first bytes the encoding in which to search a file; latin-1 reads any bytes."""
     if len(head) > 1:
         for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
             if head.startswith(_MARKS[encoding]) or zeros.count(0) * 2 > len(zeros):
@@ -128,9 +128,7 @@ class _Taking:
     fitting: int = 0
 
     def keep(self) -> tuple[LeftOut, ...]:
-        if (
-            self.source.is_symlink()
-        ):  # in the place of the folder: what it leads to is not the agent's
+        if self.source.is_symlink():  # replaced the folder: its target is not the agent's
             return (LeftOut(why="is a link", first="."),)
         # looking at a million files must leave the time to take some of them
         self.until = time.monotonic() + self.limits.within_s / 2
@@ -215,7 +213,7 @@ class _Taking:
             yield "says to be large, and hardly any of it is there"
 
     def _placed(self, name: str) -> str:
-        """Return the name in the trial's folder of what has `name` where it was left."""
+        """Return the name in the trial's folder of the file `name` of the source."""
         name = self._without_secrets(name)
         in_place = self.source == self.trial
         return name if in_place or _ACCOUNT.fullmatch(name) else f"{OF_AGENT}/{name}"
@@ -242,7 +240,7 @@ class _Taking:
         same = source == target
         with open_inside(self.source, name) as file:
             found = os.fstat(file.fileno())
-            # what has another name elsewhere is not the trial's alone, and may change with it
+            # a file with a second link elsewhere belongs not only to the trial, and may change through it
             linked = found.st_nlink > 1
             # the trial's log is open, and has no secrets
             clean = None if same and name == LOG else self._cleaned(file)
@@ -267,7 +265,7 @@ class _Taking:
         return placed
 
     def _cleaned(self, file: BinaryIO) -> Iterator[bytes] | None:
-        """Return what a file holds in pieces without the run's secrets; None where it has none."""
+        """Return a file's content in pieces without the run's secrets; None if it has none."""
         if self.redactor is None:
             return None
         redacted = self.redactor.redact_stream
@@ -275,7 +273,7 @@ class _Taking:
         try:
             file.seek(0)
             changed = any(old != new for old, new in redacted(self._texts(file, encoding)))
-        except UnicodeDecodeError:  # it is no UTF-16, or none to its end
+        except UnicodeDecodeError:  # not UTF-16, or not to its end
             encoding = "latin-1"
             file.seek(0)
             changed = any(old != new for old, new in redacted(self._texts(file, encoding)))
@@ -288,10 +286,10 @@ class _Taking:
         )
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield what a file holds, which may be written to meanwhile.
+        """Yield a file's content, which may be written to meanwhile.
 
         Raises:
-            RefusedFileError: There is no end to it.
+            RefusedFileError: The file is endless.
         """
         done = 0
         while piece := file.read(_PIECE):
@@ -301,7 +299,7 @@ class _Taking:
             yield piece
 
     def _texts(self, file: BinaryIO, encoding: str) -> Iterator[str]:
-        """Yield a file as text in pieces; bytes that `encoding` does not have stay what they are."""
+        """Yield a file as text in pieces; bytes that `encoding` does not have are kept."""
         decoder = codecs.getincrementaldecoder(encoding)(_AS_THEY_ARE[encoding])
         for piece in self._pieces(file):
             yield decoder.decode(piece)
@@ -336,7 +334,7 @@ class _Taking:
         return written
 
     def _remove_others(self, kept: set[str]) -> None:
-        """Remove what is not kept from the trial's folder, which nothing else is to find."""
+        """Remove the other files from the trial's folder, so that no reader finds them."""
         left = [self.trial]
         while left and time.monotonic() < self.until + self.limits.within_s / 2:
             place = left.pop()

@@ -1,4 +1,4 @@
-"""Removal of what killed writers left half-written in a run folder."""
+"""Removal of files that killed writers left half-written in a run folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sweep_killed(view: RunView) -> None:
         if folder.is_dir():
             sweep_temporary_below(folder)
     for folder in (view.path / "rescores").glob("*/"):
-        if folder.is_symlink():  # of a received folder: what it leads to is not the run's
+        if folder.is_symlink():  # of a received folder: its target is not the run's
             continue
         try:
             lock = lock_for_writing(folder)

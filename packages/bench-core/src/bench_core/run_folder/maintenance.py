@@ -1,4 +1,4 @@
-"""Checking run folders, sealing them, and setting aside what makes them unreadable."""
+"""Checking run folders, sealing them, and setting aside lines that make them unreadable."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _ASTRAY = "it does not fit the lines around it: it was doubled, moved or exchang
 
 @dataclass(frozen=True)
 class RunCheck:
-    """What `check_run` found.
+    """The findings of `check_run`.
 
     Attributes:
         path: The run folder.
         run_id: The run's name.
         planned: Trials in the plan.
         statuses: Trials by status of their last result.
-        problems: What is wrong, one sentence each; empty when nothing is.
+        problems: The problems found, one sentence each; empty if there are none.
     """
 
     path: Path
@@ -54,24 +54,24 @@ class RunCheck:
 
 @dataclass(frozen=True)
 class SetAside:
-    """Lines that `repair_run` moved from a file to another beside it."""
+    """Lines that `repair_run` moved from a file to another next to it."""
 
     lines: tuple[BadLine, ...]
     moved_to: Path
 
 
 def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> RunCheck:
-    """Read everything in the run folder `path` and return what is wrong, changing nothing.
+    """Read everything in the run folder `path` and return the problems, changing nothing.
 
     Args:
         path: The run folder.
         told: Called with how many results were compared with their files, and how many there are.
 
     Raises:
-        RunFolderError: There is no run at all.
+        RunFolderError: The folder does not hold a run.
         SchemaVersionError: A newer bench-core wrote it.
         EnvironmentFaultError: The object store that has files of its trials cannot be read.
-        MissingExtraError: What reads it is not installed.
+        MissingExtraError: The package that reads it is not installed.
     """
     view = survey_run(path)
     problems = [each.reason for each in view.damaged_records]
@@ -84,7 +84,7 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
             problems += _changed_in(path, result, current=start == standings.start(result.key))
         if told is not None:
             told(done, view.logs[0].count)
-    # a checksum that was computed elsewhere, of what is no result
+    # a checksum computed elsewhere, of a line that is not a result
     problems += [str(line) for line in bad if line not in known]
     problems += rescore_problems(path)
     problems += note_problems(path, view.info.run_id, (each.task_id for each in view.tasks))
@@ -93,14 +93,14 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
 
 
 def repair_run(path: Path) -> list[SetAside]:
-    """Move every line of results and events that is damaged, torn or astray to a file beside them.
+    """Move every line of results and events that is damaged, torn or astray to a file next to them.
 
-    The trials of lost results run again when the run is resumed. What closed sessions knew of the
-    file's digest no longer holds and is taken out of `run.json`; the next session seals it again.
+    The trials of lost results run again when the run is resumed. Closed sessions' digests of the
+    file no longer hold and are taken out of `run.json`; the next session seals it again.
 
     Raises:
         RunFolderBusyError: The run is being written.
-        RunFolderError: There is no run, or its tasks are missing or damaged, which only a copy can
+        RunFolderError: The run is missing, or its tasks are missing or damaged, which only a copy can
             repair.
     """
     info = read_info(path)
@@ -169,7 +169,7 @@ def _astray(lines: CheckedLines[Any]) -> Iterator[BadLine]:
 
 
 def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:
-    """Yield which files of a result are not what it left; others may have come to them since."""
+    """Yield the files of a result that changed since; others may have been added."""
     kept = kept_of_result(path, result.key, result.sequence)
     if not current and result.sequence is None:
         return

@@ -28,7 +28,7 @@ def read_notes(run: Path) -> Lines[Note]:
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
         RefusedFileError: The file is a link, a pipe, a device or of a size that no run has.
-        RunFolderError: More than 10,000 lines are no notes.
+        RunFolderError: More than 10,000 lines are not notes.
     """
     return read_lines(run / NOTES, Note)
 
@@ -46,7 +46,7 @@ def add_notes(
 
     Raises:
         InputError: A note is of another run.
-        RunFolderError: There is no run, or the disk is full: what is in the file are whole lines.
+        RunFolderError: The run is missing, or the disk is full: only whole lines are in the file.
     """
     info = read_info(run)  # which refuses links, too
     new = [each.model_copy(update={"checksum": None}) for each in notes]
@@ -76,7 +76,7 @@ def add_notes(
 
 
 def note_problems(run: Path, run_id: str, tasks: Iterable[str]) -> list[str]:
-    """Return what in `notes.jsonl` is no note, or is of no task of the run."""
+    """Return the problems of `notes.jsonl`: lines that are not notes, or of tasks outside the run."""
     found = read_notes(run)
     known = frozenset(tasks)
     astray = sum(each.run_id != run_id or each.task_id not in known for each in found.records)
@@ -87,14 +87,14 @@ def note_problems(run: Path, run_id: str, tasks: Iterable[str]) -> list[str]:
 
 
 def repair_notes(run: Path) -> tuple[Lines[Note], Path | None]:
-    """Move the lines that are no notes to a file beside `notes.jsonl`."""
+    """Move the lines that are not notes to a file next to `notes.jsonl`."""
     with _lock(run):
         found = read_notes(run)
         return found, set_aside_lines(run / NOTES, found.bad)
 
 
 def _lock(run: Path) -> FileLock:
-    # not the lock of the run's writer, who may be at work all night
+    # not the lock of the run's writer, which may hold it all night
     return FileLock(run / ".notes.lock", queue=False)
 
 

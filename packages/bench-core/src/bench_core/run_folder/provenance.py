@@ -1,4 +1,4 @@
-"""What a run was made with: versions, commit, host, and hashes that identify it."""
+"""The origin of a run: versions, commit, host, and hashes that identify it."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def describe_run(
         model: The model as asked for, `provider:name`.
         trials: Trials per task.
         seed: From which every trial's seed is derived.
-        config: The options that make this run what it is. No keys: they are redacted on disk.
+        config: The options that define this run. No keys: they are redacted on disk.
         world: Whether the systems are the benchmark's real ones.
         profile: Which rules score it.
-        timing: How fast the harness acts, where the benchmark has a choice.
+        timing: How fast the harness acts, if the benchmark has a choice.
         benchmark_version: The version of the benchmark or its evaluator.
-        packages: Distributions to record beside Proctor's own, e.g. `browser-use`.
+        packages: Distributions to record in addition to Proctor's own, e.g. `browser-use`.
         prices: The prices that turn tokens into dollars.
         prices_as_of: Their date.
         run_id: By default the benchmark, the time and six digits of the configuration's hash.
-        folder: Where to look for a git commit; the working directory by default.
+        folder: The folder in which to look for a git commit; the working directory by default.
         started: Now by default.
     """
     identity = {
@@ -120,7 +120,7 @@ def current_session(info: RunInfo, started: datetime) -> Session:
 
 
 def package_versions(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Return the versions of Proctor's distributions and of `packages`, where installed."""
+    """Return the versions of Proctor's distributions and of `packages`, if installed."""
     names = dict.fromkeys((*PROCTOR_DISTRIBUTIONS, "pydantic", *packages))
     versions = ((name, _version(name)) for name in names)
     return {name: version for name, version in versions if version is not None}
@@ -132,9 +132,9 @@ def git_state(folder: Path, *, tracked: Path | None = None) -> GitState | None:
     Dirty means changed tracked files; a new file, such as the run folder, is not a change.
 
     Args:
-        folder: Where to look.
-        tracked: None, too, where git does not track this file: an installed package says nothing by the
-            repository around its environment.
+        folder: The folder in which to look.
+        tracked: Also return None if git does not track this file: the repository around its environment says
+            nothing of an installed package.
     """
     if (
         tracked is not None

@@ -1,11 +1,11 @@
-"""Later evaluations of a run, stored beside its first results and never over them.
+"""Later evaluations of a run, stored next to its first results and never over them.
 
 ::
 
     <run>/rescores/<id>/
-      rescore.json               with what the trials were evaluated again
+      rescore.json               the settings of the later evaluation
       results.jsonl              one result per line, the last line of a trial wins
-      trials/<trial>/<task>/     what the evaluation left
+      trials/<trial>/<task>/     the files of the evaluation
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHANGES = "changes.json"
 
 
 class RescoreInfo(Record):
-    """`rescore.json`: with what a run was evaluated again.
+    """`rescore.json`: the settings with which a run was evaluated again.
 
     Attributes:
         rescore_id: The name of this evaluation, the folder's.
@@ -51,7 +51,7 @@ class RescoreInfo(Record):
         versions: The distributions that did it.
         finished: When every trial had been evaluated; None until then.
         results: How many lines `results.jsonl` had when it was closed; `results_sha256` is their digest.
-        changes_sha256: The digest of `changes.json`, which says what differs from the first results.
+        changes_sha256: The digest of `changes.json`, which lists the differences from the first results.
     """
 
     schema_version: Literal[1] = 1
@@ -137,7 +137,7 @@ class RescoreFolder(Closing):
         ]
 
     def trial_folder(self, key: TrialKey) -> Path:
-        """Return the folder for what the new evaluation of a trial leaves, made when missing."""
+        """Return the folder for the files of a trial's new evaluation, made if missing."""
         folder = trial_path(self.path, key)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -191,13 +191,13 @@ class RescoreFolder(Closing):
 
 
 class RescoreView:
-    """What a later evaluation holds.
+    """The content of a later evaluation.
 
     Attributes:
         info: `rescore.json`.
         results: The last result of each trial.
-        problems: What is not as it was written, a sentence each.
-        lines: What reading `results.jsonl` found.
+        problems: The changes since it was written, a sentence each.
+        lines: The findings of reading `results.jsonl`.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ def read_rescore(run: Path, rescore_id: str) -> RescoreView:
 def scored_later(run: RunView) -> tuple[Path | None, int]:
     """Return the newest later evaluation of a run, and how many trials without a score it gave one.
 
-    One that did not finish, or is not as it was written, is passed over, and so is what it found of
+    One that did not finish, or has changed since, is skipped, and so are its findings on
     trials that ran again since.
     """
     found = []
@@ -249,7 +249,7 @@ def scored_later(run: RunView) -> tuple[Path | None, int]:
 
 
 def rescore_problems(run: Path) -> Iterator[str]:
-    """Yield what in the later evaluations of a run is not as it was written, a sentence each."""
+    """Yield the changes to the later evaluations of a run since they were written, a sentence each."""
     for folder in sorted((run / "rescores").glob("*/")):
         name = folder.relative_to(run).as_posix()
         try:

@@ -21,7 +21,7 @@ _OPTIONS = {
     "limits.time_limit_s": "--time-limit",
     "site_locks": "--site-locks",
 }
-"""What settings are called on the command line, where it has them under another name."""
+"""Names of settings on the command line, if they differ there."""
 _SHOWN_TASKS = 5
 _SHOWN_CHARS = 60
 
@@ -29,7 +29,7 @@ _SHOWN_CHARS = 60
 def refuse_unusable_folder(
     path: Path, wanted: RunInfo, tasks: Sequence[Task], *, redactor: Redactor | None = None
 ) -> None:
-    """Raise what `RunFolder.open` would raise before it writes, but for another process that writes there.
+    """Raise the errors that `RunFolder.open` raises before it writes, except that of another writer.
 
     Args:
         path: The run folder, which may not exist yet.
@@ -59,10 +59,10 @@ def refuse_to_continue(
     trials: int | None,
     redactor: Redactor | None,
 ) -> None:
-    """Raise where the run in `path` cannot go on with what `RunFolder.resume` is given.
+    """Raise if the run in `path` cannot go on with the arguments of `RunFolder.resume`.
 
     Raises:
-        RunFolderError: There is no run, it is another one, or has more trials.
+        RunFolderError: The run is missing, is another one, or has more trials.
     """
     info = read_info(path)
     if wanted is not None:
@@ -76,7 +76,7 @@ def refuse_to_continue(
 
 
 def refuse_results_alone(path: Path, info: str = "run.json") -> None:
-    """Raise where a folder holds results and does not say of what: the document `info` is missing.
+    """Raise if a folder holds results but lacks the document `info`, which names their run.
 
     Raises:
         RunFolderError: It does.
@@ -117,7 +117,7 @@ def _other_options(stored: RunInfo, wanted: RunInfo, redactor: Redactor) -> Iter
 def other_settings(
     stored: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue], redactor: Redactor
 ) -> Iterator[str]:
-    """Yield each setting of a run in which `run.json` and what is asked for differ, with both values."""
+    """Yield each setting in which `run.json` differs from the request, with both values."""
     # run.json holds settings without secrets: both sides must have lost them.
     before, now = _flat(stored), _flat(redactor.redact_json(dict(wanted)))
     for name in sorted({*before, *now}):
@@ -156,7 +156,7 @@ def _other_tasks(planned: Sequence[Task], tasks: Sequence[Task]) -> Iterator[str
     common = before.keys() & now.keys()
     changed = [each for each in common if before[each] != now[each]]
     yield from _some("is defined otherwise now", "are defined otherwise now", changed)
-    if now.keys() == before.keys() and not changed:  # what no record shows
+    if now.keys() == before.keys() and not changed:  # no record shows this change
         yield "its tasks are defined otherwise now"
 
 

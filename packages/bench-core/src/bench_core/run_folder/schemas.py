@@ -37,7 +37,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_text(record: type[Record], *, by_hand: bool = False) -> str:
-    """Return the JSON Schema of `record` as it is written: what files hold, or what people write `by_hand`."""
+    """Return the JSON Schema of `record` as it is written: in files, or by people (`by_hand`)."""
     schema = _plain(record.model_json_schema(mode="validation" if by_hand else "serialization"))
     return json.dumps({"$schema": _DIALECT, **schema}, indent=2, sort_keys=True) + "\n"
 

@@ -44,14 +44,14 @@ _RESULT = msgspec.json.Decoder(ResultPart)
 
 
 def result_part(line: bytes, read: Callable[[bytes], P] = _RESULT.decode) -> P:  # type: ignore[assignment]  # a part by default
-    """Return what is kept of a result's line that has a checksum, which says that it is a result that we wrote.
+    """Return the needed parts of a result's line whose checksum proves that it is a result we wrote.
 
     Args:
         line: The line.
         read: Reads it, or more of it than is kept.
 
     Raises:
-        msgspec.DecodeError: It has none, or is no such line: all of it has to be looked at.
+        msgspec.DecodeError: It has none, or is another line: all of it has to be decoded.
     """
     part = read(line)
     success = None if part.score is None else part.score >= SUCCESS_SCORE
@@ -74,7 +74,7 @@ class TrialStandings:
     """
 
     def __init__(self, task_ids: Sequence[str], trials: int) -> None:
-        """Begin without results; raises what `extend` raises."""
+        """Begin without results; raises the errors of `extend`."""
         self._task_ids = task_ids
         self._place_of = {task_id: place for place, task_id in enumerate(task_ids)}
         self.planned = 0
@@ -113,7 +113,7 @@ class TrialStandings:
                 numbers.frombytes(bytes(more * numbers.itemsize))
 
     def note(self, result: ResultPart | TrialResult, start: int = 0) -> bool:
-        """Count `result`, whose line begins at byte `start`, as the trial's last one; False where it is not planned."""
+        """Count `result`, whose line begins at byte `start`, as its trial's last; False if not planned."""
         place = self.place(result.task_id, result.trial)
         if place is None:
             return False
@@ -127,7 +127,7 @@ class TrialStandings:
         return True
 
     def get(self, key: TrialKey) -> Standing | None:
-        """Return how a trial stands; None where it has no result."""
+        """Return how a trial stands; None if it has no result."""
         place = self.place(key.task_id, key.trial)
         return None if place is None else _STANDINGS.get(self._states[place])
 
@@ -180,18 +180,18 @@ class TrialStandings:
         return frozenset(map(self._key, self._to_rerun))
 
     def sequence(self, key: TrialKey) -> int | None:
-        """Return the number of the line whose result left what lies in a trial's folder."""
+        """Return the line number of the result to which the files in a trial's folder belong."""
         place = self.place(key.task_id, key.trial)
         return None if place is None else self._sequences[place] or None
 
     def begin_attempt(self, key: TrialKey) -> None:
-        """Note that what lies in the trial's folder from now on is no result's."""
+        """Note that the files in the trial's folder belong to no result from now on."""
         place = self.place(key.task_id, key.trial)
         if place is not None:
             self._sequences[place] = 0
 
     def place(self, task_id: str, trial: int) -> int | None:
-        """Return a trial's place in the plan; None where it is not planned."""
+        """Return a trial's place in the plan; None if it is not planned."""
         place = self._place_of.get(task_id)
         if place is None:
             return None

@@ -1,4 +1,4 @@
-"""What a run folder has to be before a session writes it; called by the one who holds its lock."""
+"""The checks and repairs of a run folder before a session writes to it; the caller holds its lock."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bench_core.run_folder.times import ForwardTime
 from bench_core.run_folder.view import RunView, read_info, read_run
 
 _SET_BACK = timedelta(seconds=1)
-"""From when on a clock that was set back is written down; less is what clocks are corrected by."""
+"""A clock set back by at least this is written down; smaller steps are ordinary corrections of clocks."""
 
 
 class StoredSessions(NamedTuple):
-    """What earlier sessions left, in order, with the torn lines that were set aside for it, and what is lost."""
+    """The records of earlier sessions, in order, with the torn lines that were set aside, and the losses."""
 
     view: RunView
     info: RunInfo
@@ -37,7 +37,7 @@ class StoredSessions(NamedTuple):
     lost: tuple[str, ...]
 
     def events(self) -> Iterator[tuple[str, dict[str, JsonValue]]]:
-        """Return what the next session writes down once it has begun: only then the clock was read."""
+        """Return the events that the next session writes once it has begun: only then the clock was read."""
         yield from (("set_aside", each) for each in self.moved)
         for each in self.lost:
             yield "lines_lost", {"problem": each}
@@ -84,7 +84,7 @@ def prepare_to_resume(
     now: Callable[[], datetime],
     known: RunView | None,
 ) -> StoredSessions:
-    """Put a run folder in order and return what it holds; the arguments are those of `RunFolder.resume`.
+    """Put a run folder in order and return its content; the arguments are those of `RunFolder.resume`.
 
     Raises:
         RunFolderError: It is damaged, or was changed.
@@ -95,7 +95,7 @@ def prepare_to_resume(
     view = known if known is not None and known.is_current() else read_run(path)
     _refuse_shared_folders(path, view.tasks)
     time = ForwardTime(now, view.last_date())
-    refuse_damage(path, view.bad_lines("events.jsonl"))  # what calls cost would be another number
+    refuse_damage(path, view.bad_lines("events.jsonl"))  # the cost of calls would be another number
     if view.changed:
         raise RunFolderError(
             f"{view.changed[0]}, or let `bench-core repair {path}` set aside what can be; nothing goes on in "

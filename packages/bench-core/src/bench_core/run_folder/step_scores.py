@@ -19,14 +19,14 @@ STEP_SCORES = "step_scores.jsonl"
 
 
 class StepScores(Record):
-    """What the state after each step of a trial was worth.
+    """The score of the state after each step of a trial.
 
     Attributes:
         result: The checksum of the result it belongs to; a trial that ran again has another.
-        rules: What scored it, with its version.
+        rules: The name and version of the rules that scored it.
         steps: The numbers of the steps, in order.
-        passed: Whether the state after that step passes; None where it cannot be said.
-        tokens: What each step used; None where the agent did not say.
+        passed: Whether the state after that step passes; None if unknown.
+        tokens: The tokens each step used; None if the agent did not say.
         why_unknown: Why nothing can be said of this trial.
     """
 
@@ -65,7 +65,7 @@ class StepScores(Record):
 
 
 def read_step_scores(run: Path) -> dict[TrialKey, StepScores]:
-    """Return what is known of a run's steps; lines that are no record are left out."""
+    """Return the known scores of a run's steps; lines that are not records are left out."""
     return {each.key: each for each in read_lines(run / STEP_SCORES, StepScores).records}
 
 

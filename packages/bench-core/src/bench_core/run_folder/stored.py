@@ -3,10 +3,10 @@
 ::
 
     <url>/<run>/<task>/<trial>/<token>/
-      files/...        what an attempt left
+      files/...        the files of an attempt
       manifest.json    names, sizes and digests of these; written last
 
-Everything that comes from a store is compared with what `results.jsonl` says of it.
+Everything that comes from a store is compared with its record in `results.jsonl`.
 """
 
 from __future__ import annotations
@@ -69,22 +69,22 @@ def checked_url(url: str) -> str:
 
 
 def attempt_url(run_url: str, task_id: str, trial: int, token: str) -> str:
-    """Return where an attempt puts what it leaves; no other attempt does."""
+    """Return the address for an attempt's files, which no other attempt shares."""
     return "/".join((run_url, *map(folder_name, (task_id, str(trial), token))))
 
 
 def write_probe(run_url: str, name: str) -> None:
-    """Write an object beside those of a run, to find out whether this process may.
+    """Write an object next to those of a run, to find out whether this process may.
 
     Raises:
-        MissingExtraError: What writes it is not installed.
+        MissingExtraError: The package that writes it is not installed.
         EnvironmentFaultError: The store does not take it.
     """
     _opened(run_url).write(f"{_PROBES}/{name}", b"")
 
 
 def refuse_other_store(run_url: str, probe: str) -> None:
-    """Raise where this process does not see what workers have written.
+    """Raise if this process does not see the objects that workers have written.
 
     Raises:
         InputError: It reads another store than they write to.
@@ -117,12 +117,12 @@ def store_folder(folder: Path, url: str) -> StoredFolder:
 
 
 def stored_folder(url: str, claimed: object, artifacts: Iterable[ArtifactFile]) -> StoredFolder:
-    """Return what an attempt stored, if all of it is there.
+    """Return the files an attempt stored, if all are there.
 
     Args:
-        url: Where this attempt was to store it.
-        claimed: What its worker says of it.
-        artifacts: What its result says that it left.
+        url: The address where this attempt was to store them.
+        claimed: The address that its worker reports.
+        artifacts: The files that its result lists.
 
     Raises:
         EnvironmentFaultError: It is not whole, or elsewhere.
@@ -149,19 +149,19 @@ def stored_folder(url: str, claimed: object, artifacts: Iterable[ArtifactFile]) 
 def trial_files(
     run: RunView, result: TrialResult, wanted: Callable[[ArtifactFile], bool] | None = None
 ) -> Iterator[Path]:
-    """Provide the folder of a trial: its own or, while the block runs, a copy of what is in an object store.
+    """Provide a trial's folder: its own or, during the block, a copy of its files in an object store.
 
-    The run folder is not written to. What is missing in the store is missing in the copy.
+    The run folder is not written to. Files missing in the store are missing in the copy.
 
     Args:
         run: The run.
         result: The trial's last result, or an earlier one.
-        wanted: What is read of the trial's files; all by default.
+        wanted: The files of the trial to read; all by default.
 
     Raises:
-        RefusedFileError: A file is not what the trial left, or too large.
+        RefusedFileError: A file was changed after the trial, or is too large.
         EnvironmentFaultError: The store cannot be read.
-        MissingExtraError: What reads it is not installed.
+        MissingExtraError: The package that reads it is not installed.
     """
     folder = run.trial_folder(result.key)
     files = [each for each in result.artifacts if wanted is None or wanted(each)]
@@ -183,7 +183,7 @@ def trial_files(
 
 
 def read_stored(stored: StoredFolder, file: ArtifactFile) -> bytes:
-    """Return what a file in the store holds.
+    """Return the content of a file in the store.
 
     Raises:
         FileNotFoundError: It is missing.
@@ -194,7 +194,7 @@ def read_stored(stored: StoredFolder, file: ArtifactFile) -> bytes:
 
 
 def changed_objects(stored: StoredFolder, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
-    """Yield what in the store is not what the trial left; all of it is read.
+    """Yield the changes to the trial's files in the store; all of them are read.
 
     Raises:
         EnvironmentFaultError: The store cannot be read.
@@ -257,7 +257,7 @@ class _Source:
         self.objects = _opened(url)
 
     def pieces(self, file: ArtifactFile, most: int = MAX_FILE_BYTES) -> Iterator[bytes]:
-        """Yield what a file holds; the last piece comes only where all of it is what the trial left."""
+        """Yield a file's content; the last piece comes only if the whole is as the trial left it."""
         if file.size is None or file.size > most:
             raise RefusedFileError(
                 Path(file.path), f"in {self.stored.url} is too large to be read: {file.size} bytes"

@@ -50,12 +50,12 @@ _CHANGED = "was changed after it was written: restore it from a copy"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a run folder that is not as it was written, or was left out of what was read.
+    """Something in a run folder that has changed since it was written, or was not read.
 
     Attributes:
         file: The file's name, or the trial's folder.
-        line: The number of the line, from 1; None where it is no single one.
-        reason: What is wrong with it.
+        line: The number of the line, from 1; None unless it is a single line.
+        reason: The fault in it.
         usual: Whether it takes nothing from the run's numbers: a line that a kill cut short, whose trial runs
             again, and lines that were set aside.
     """
@@ -67,7 +67,7 @@ class Problem:
 
 
 class RunView:
-    """What a run folder holds.
+    """The content of a run folder.
 
     Attributes:
         path: The folder.
@@ -77,7 +77,7 @@ class RunView:
             file each time, one after another.
         results: The same by trial.
         standings: How each trial stands.
-        end: Where `results.jsonl` ends.
+        end: The end of `results.jsonl`.
     """
 
     def __init__(
@@ -108,17 +108,17 @@ class RunView:
 
     @property
     def logs(self) -> tuple[CheckedLines[TrialResult], CheckedLines[Event]]:
-        """What reading `results.jsonl` and `events.jsonl` found."""
+        """The findings of reading `results.jsonl` and `events.jsonl`."""
         return self._stored.log, self.events.log
 
     @cached_property
     def events(self) -> StoredEvents:
-        """What happened, in order; found when first asked for, and read each time."""
+        """The events of the run, in order; found when first asked for, and read each time."""
         return StoredEvents(self.path / "events.jsonl", seals_of(self.info, "events.jsonl"))
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What was changed after it was written and can be read all the same, a sentence each."""
+        """Changes since the files were written that still let them be read, a sentence each."""
         return (*self._changed_files, *(each for log in self.logs for each in log.changed))
 
     @cached_property
@@ -139,7 +139,7 @@ class RunView:
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """What is not as the run wrote it, as far as lines, and the sizes of its trials' files, tell.
+        """Differences from the run as written, as far as lines, and the sizes of its trials' files, tell.
 
         The contents of these files are not read: no number of the run is taken from them, and there may be
         many gigabytes. `check_run` reads them, too. Files to which lines were moved earlier are named.
@@ -159,7 +159,7 @@ class RunView:
         return tuple(each.reason for each in self.problems if not each.usual)
 
     def tell_damage(self) -> None:
-        """Log the `damage`, for who makes something of the run that has no place for it."""
+        """Log the `damage`, for callers whose output has no place for it."""
         for each in self.damage:
             _log.warning("%s is not as it was written: %s", self.path, each)
 
@@ -170,7 +170,7 @@ class RunView:
         found = [Problem(line.path.name, line.number, str(line), line.torn) for line in bad]
         sentences = [*self.changed, *self.lost]
         if not self._stored.log.bad:  # else these say no more
-            # what a foreign line is says more than that there is one
+            # the reason for a foreign line tells more than its presence
             sentences += list(self._misfits()) or self._lines_of_no_session()
         return (*found, *(Problem(each.split()[0], None, each) for each in sentences))
 
@@ -232,7 +232,7 @@ class RunView:
         ]
 
     def _misfits(self) -> Iterator[str]:
-        """Yield what this run cannot have written, and what it lacks where it says that it has all."""
+        """Yield lines that this run cannot have written, and gaps in a run that claims to be complete."""
         for name, count in sorted(self._stored.benchmarks.items()):
             if name != self.info.benchmark:
                 yield (
@@ -262,10 +262,10 @@ def read_run(path: Path, *, part: Callable[[bytes], ResultPart] = result_part) -
 
     Args:
         path: The folder.
-        part: Takes from the line of each result what is looked at, for who wants more of it on the way.
+        part: Takes the needed part from the line of each result, for callers that want more of it on the way.
 
     Raises:
-        RunFolderError: There is no run, its tasks or results are damaged, or it holds a result of a
+        RunFolderError: The run is missing, its tasks or results are damaged, or it holds a result of a
             trial that was never planned.
         SchemaVersionError: A newer bench-core wrote it.
     """
@@ -278,7 +278,7 @@ def survey_run(path: Path, part: Callable[[bytes], ResultPart] = result_part) ->
     """Read the run folder `path` as `read_run` does, also where tasks or results of it are damaged.
 
     Raises:
-        RunFolderError: There is no run, or nearly no line of it can be read.
+        RunFolderError: The run is missing, or nearly all of its lines are unreadable.
         SchemaVersionError: A newer bench-core wrote it.
     """
     files = _identities(path)
@@ -293,13 +293,13 @@ def survey_run(path: Path, part: Callable[[bytes], ResultPart] = result_part) ->
 
 
 class StoredResults:
-    """What one pass over the lines of `results.jsonl` finds; none is kept.
+    """The findings of one pass over the lines of `results.jsonl`; no line is kept.
 
     Attributes:
         standings: How each planned trial stands.
-        log: What in the file is not as it was written, and where it ends.
+        log: Changes to the file since it was written, and its end.
         unplanned: Trials that are not planned, with the number of their lines.
-        benchmarks: How many lines are of which benchmark.
+        benchmarks: Number of lines by benchmark.
     """
 
     def __init__(
@@ -312,7 +312,7 @@ class StoredResults:
         """Go over the results of the run in `path`.
 
         Raises:
-            RunFolderError: More trials are planned than can be handled, or more than 10,000 lines are no results.
+            RunFolderError: More trials are planned than can be handled, or more than 10,000 lines are not results.
             SchemaVersionError: A newer bench-core wrote one of them.
         """
         self.standings = TrialStandings([task.task_id for task in tasks], info.trials)
@@ -360,7 +360,7 @@ def _refuse_bad_tasks(path: Path, bad: Sequence[BadLine]) -> None:
 
 
 def changed_files(path: Path, info: RunInfo) -> list[str]:
-    """Return which of `run.json` and `tasks.jsonl` were changed after they were written, and what to do."""
+    """Return a message, with the remedy, if `run.json` or `tasks.jsonl` changed since it was written."""
     found = []
     if info.checksum is not None and not checksum_holds((path / "run.json").read_bytes()):
         found.append(f"run.json {_CHANGED}")
@@ -423,19 +423,19 @@ def trial_path(run: Path, key: TrialKey) -> Path:
 def kept_attempts(run: Path, key: TrialKey) -> Path:
     """Return where a trial's earlier attempts are kept.
 
-    `result-<sequence>` there is what the result of that `sequence` left, `unfinished-<n>` what was left
-    by attempts that no result mentions.
+    `result-<sequence>` there holds the files of the result of that `sequence`, `unfinished-<n>` those
+    of attempts that no result mentions.
     """
     return run / "attempts" / str(key.trial) / folder_name(key.task_id)
 
 
 def kept_of_result(run: Path, key: TrialKey, sequence: int | None) -> Path:
-    """Return where what the result of that `sequence` left is, or will be, once another attempt has begun."""
+    """Return the folder to which the files of result `sequence` move once another attempt begins."""
     return kept_attempts(run, key) / f"result-{sequence}"
 
 
 def place_to_keep(run: Path, key: TrialKey, sequence: int | None) -> Path:
-    """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
+    """Return the folder in which to keep a trial's files: named by its result, if it has one."""
     if sequence is not None and not (kept := kept_of_result(run, key, sequence)).exists():
         return kept
     names = (f"unfinished-{n}" for n in itertools.count(1))
@@ -477,7 +477,7 @@ def missing_files(run: RunView) -> Iterator[str]:
 
 
 def _problem_of(run: Path, left: _Left | TrialResult) -> str | None:
-    """Return what is wrong with the files of a result, in its own folder or where they were moved to."""
+    """Return the problem with a result's files, in its own folder or the one they were moved to."""
     key = TrialKey(task_id=left.task_id, trial=left.trial)
     folder = trial_path(run, key)
     problem = _problem_in(folder, left.artifacts)

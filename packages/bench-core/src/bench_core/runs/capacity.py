@@ -20,11 +20,11 @@ _HOUR_S = 3600.0
 
 
 class Machines(Record):
-    """What a run is planned for.
+    """The number, price and start time of a run's machines.
 
     Attributes:
-        price: Dollars per hour of one machine; None where that is not asked.
-        start_s: What each needs before its first trial, in seconds.
+        price: Dollars per hour of one machine; None if not asked for.
+        start_s: Seconds that each needs before its first trial.
     """
 
     price: PositiveFloat | None = None
@@ -32,13 +32,13 @@ class Machines(Record):
 
 
 class Capacity(Record):
-    """What a number of machines, each for one trial at a time, makes of a run.
+    """Duration and cost of a run on a number of machines, each for one trial at a time.
 
     Attributes:
         workers: How many.
-        speed_up: How many times faster than one, where all trials take equally long.
-        expected_s: From what a trial is expected to take; None where no one knows.
-        at_most_s: From the trials' time limits; None where one has none.
+        speed_up: How many times faster than one machine, if all trials take equally long.
+        expected_s: Derived from the expected duration of a trial; None if that is unknown.
+        at_most_s: Derived from the trials' time limits; None if one has none.
         expected_dollars: All machines for `expected_s`; None without a price.
         at_most_dollars: All machines for `at_most_s`.
     """
@@ -61,15 +61,15 @@ def capacities(
     machines: Machines,
     most: int,
 ) -> tuple[Capacity, ...]:
-    """Return what 1, 2, 4, ... machines, and the planned number of them, would make of the run.
+    """Return the capacity of 1, 2, 4, ... machines, and of the planned number of them.
 
     Args:
         trials: Those to run.
         workers: The planned number.
         span: How long they take on a number of machines where each takes one second.
-        trial_s: What one is expected to take.
+        trial_s: The expected seconds of a trial.
         at_most_s: How long they take on a number of machines at their time limits.
-        machines: What a machine costs, and needs before its first trial.
+        machines: The cost of a machine, and its start time before the first trial.
         most: How many machines there can be.
     """
     if not trials:

@@ -1,4 +1,4 @@
-"""What a run would do: `--dry-run`."""
+"""The plan of a run, without running it: `--dry-run`."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class PlannedResource(Record):
 
 
 class RunPlan(Record):
-    """What a run would do.
+    """The plan of a run.
 
     Attributes:
         continues: Whether the folder holds a run that would be continued.
         speed_up: How many times faster the workers are than one if all trials take equally long:
             what the resources allow.
-        expected_s: From what the trials done so far took, None without any.
+        expected_s: From the durations of the trials done so far, None without any.
         at_most_s: From the trials' time limits, None when one has none.
-        capacities: What other numbers of workers would make of it, each on a machine of its own.
-        enough_workers: After how many of them more help by less than 2 percent; None where nothing is to run.
+        capacities: The same run with other numbers of workers, each on a machine of its own.
+        enough_workers: Beyond this number, more help by less than 2 percent; None if nothing is to run.
     """
 
     benchmark: str
@@ -81,14 +81,14 @@ def plan_run(
     trial_s: float | None = None,
     placing: Placing | None = None,
 ) -> RunPlan:
-    """Return what `run_benchmark` would do; nothing is written or started.
+    """Return the plan of `run_benchmark`; nothing is written or started.
 
     Args:
         benchmark: Has the tasks.
-        spec: What is to run.
+        spec: The run to plan.
         out: The run folder.
-        machines: What each worker's machine costs, and needs before its first trial.
-        trial_s: What a trial is expected to take; by default what those done so far took.
+        machines: The cost of each worker's machine, and its start time before the first trial.
+        trial_s: The expected seconds of a trial; by default those of the trials done so far.
         placing: Says which nodes may run which trials; by default all may run all.
 
     Raises:
@@ -112,7 +112,7 @@ def plan_run(
 
     @cache
     def spans(workers: int) -> float:
-        """Return how long the trials take where each takes one second; for ever, where no one could run some."""
+        """Return the duration if each trial takes one second; infinite if some could never run."""
         if trials and places(workers) is None:
             return math.inf
         return makespan_s(trials, workers, lambda _: 1.0, places(workers))
@@ -164,10 +164,10 @@ def makespan_s(
     The order is the scheduler's own; retries and waiting for other processes are left out.
 
     Args:
-        trials: What is to run.
+        trials: The trials to run.
         workers: How many there are.
         duration_s: How long each trial takes.
-        placement: Where they are; by default all may run all trials.
+        placement: The workers' places; by default all may run all trials.
     """
     places = FreePlaces(placement or Placement.anywhere(workers))
     queue: ResourceQueue[PlannedTrial] = ResourceQueue()

@@ -1,4 +1,4 @@
-"""Scores the state after each step of a run's trials from what it stored: `rescore --each-step`."""
+"""Scores the state after each step of a run's trials from the stored files: `rescore --each-step`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from bench_core.runs.rescore import refuse_changed
 from bench_core.trial import Benchmark, close_benchmark
 
 _AT_ONCE = 50
-"""After so many trials what was found is written."""
+"""Scores are written after this many trials."""
 
 
 @runtime_checkable
 class StepScorer(Protocol):
-    """What a benchmark has besides whose recordings show the state after each step.
+    """The extra methods of a benchmark whose recordings show the state after each step.
 
     Attributes:
-        step_rules: What scores, with its version: what it found under another name is found again.
+        step_rules: Name and version of the rules; scores under another name are computed again.
         step_files: The files of a trial that it reads.
     """
 
@@ -40,7 +40,7 @@ class StepScorer(Protocol):
     def passed_after(
         self, task: Task, result: TrialResult, folder: Path, steps: Sequence[Step]
     ) -> Sequence[bool | None]:
-        """Return for each step whether the state after it passes; None where it cannot be said.
+        """Return for each step whether the state after it passes; None if unknown.
 
         Raises:
             EvaluationError: A file is missing or cannot be read.
@@ -49,12 +49,12 @@ class StepScorer(Protocol):
 
 
 class EachStepOutcome(Record):
-    """What scoring each step gave.
+    """The outcome of scoring each step.
 
     Attributes:
-        file: Where it is written.
-        trials: Trials with steps of which it is known whether the state after them passes.
-        unknown: Trials of which it is not, and `why_unknown` the first reason.
+        file: The file it is written to.
+        trials: Trials with steps for which it is known whether the state after them passes.
+        unknown: Trials without such a step, and `why_unknown` the first reason.
         evaluated: Trials that were scored now and not before.
         passed: Trials with a state that passes.
         undone: Those of them whose last state does not.

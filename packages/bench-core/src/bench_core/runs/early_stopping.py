@@ -1,7 +1,7 @@
 """Runs that may stop early: batch by batch, by a rule that was stored before the first trial.
 
-What a rule computes is its own affair (`bench_core.statistics.looks` has the one that comes with bench-core);
-here is only when it is asked. A look happens when a batch is complete; what was decided follows from stored
+A rule computes as it likes (`bench_core.statistics.looks` has the one that comes with bench-core);
+here it is only asked. A look happens when a batch is complete; the decision follows from stored
 results alone, so that a killed run decides the same when it goes on.
 """
 
@@ -26,7 +26,7 @@ _KIND = "kind"
 
 
 class Decision(Protocol):
-    """What a look found; a record with these."""
+    """The decision of a look; a record with these fields."""
 
     reason: str
 
@@ -37,12 +37,12 @@ class Decision(Protocol):
 
 
 class StoppingRule(Protocol):
-    """Decides at looks whether a run stops; knows nothing but what was stored."""
+    """Decides at looks whether a run stops; knows only the stored results."""
 
     def plan(
         self, tasks: Sequence[Task], info: RunInfo, against: Path, settings: Mapping[str, JsonValue]
     ) -> dict[str, JsonValue]:
-        """Return what to store; `kind` in it is the name of the rule."""
+        """Return the record to store; its `kind` is the name of the rule."""
         ...
 
     def batches(self, rule: Mapping[str, JsonValue]) -> list[frozenset[str]]:
@@ -66,8 +66,8 @@ def with_rule(
     """Return `info` with the stopping rule that was stored, or else with the one asked for.
 
     Args:
-        info: What the run is described by.
-        asked: What this command asks for.
+        info: The description of the run.
+        asked: The rule that this command asks for.
         tasks: The run's tasks.
         before: The run that is continued, if it is.
 

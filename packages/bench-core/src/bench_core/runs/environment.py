@@ -1,4 +1,4 @@
-"""What a run works with beside benchmark, spec and folder."""
+"""The surroundings of a run, in addition to benchmark, spec and folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What `run.json` says beside the spec.
+    """Entries of `run.json` that do not come from the spec.
 
     Attributes:
         benchmark_version: The version of the benchmark or its evaluator.
@@ -49,11 +49,11 @@ class Provenance:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """What a run works with beside benchmark, spec and folder; the defaults are for real runs.
+    """The surroundings of a run besides benchmark, spec and folder; the defaults are for real runs.
 
     Attributes:
-        progress: Receives what happens.
-        provenance: What `run.json` says beside the spec.
+        progress: Receives the events of the run.
+        provenance: Entries of `run.json` that do not come from the spec.
         price_of: Returns the price of a model or None; a budget in dollars needs it. A row of a
             table (`bench_core.models.price_row`) is kept in `run.json`.
         redactor: Knows the keys that must not be written; by default those in the environment.
@@ -62,13 +62,13 @@ class RunEnvironment:
         policy: Overrides how trials are scheduled; by default it follows the spec.
         agent_for: Makes the agent of each trial; by default the installed one of the run's name.
         open_model: Opens the model of each trial where its name is not enough.
-        upstream: Where the model proxy passes calls on to, where that is not the provider's own address
+        upstream: Where the model proxy passes calls on to, if not to the provider's own address
             with the usual key.
         agent_limits: How patient trials are with their agents.
-        recipe: What worker processes build the benchmark from; None where only this process can.
+        recipe: Tells worker processes how to build the benchmark; None if only this process can.
         transport: Starts the workers, instead of the spec's executor.
-        event_sources: What has events of its own for `events.jsonl`, such as a pool of VMs.
-        turns: What the run shares with others that run at the same time.
+        event_sources: Parts with events of their own for `events.jsonl`, such as a pool of VMs.
+        turns: The turns that the run takes with others that run at the same time.
     """
 
     progress: Progress = field(default_factory=NoProgress)

@@ -1,4 +1,4 @@
-"""Events of a run that come from beside its trials, such as from the pool of its VMs."""
+"""Events of a run that come from outside its trials, such as from the pool of its VMs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KeepEvent = Callable[[str, "Mapping[str, JsonValue]"], None]
 """Keeps an event of a kind with its data in `events.jsonl`."""
 
 EventSource = Callable[["KeepEvent | None"], None]
-"""Gets what keeps its events, and None once none is kept any more."""
+"""Gets the function that keeps its events, and None once they are no longer kept."""
 
 
 @contextmanager

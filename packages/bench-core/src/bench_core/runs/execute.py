@@ -1,4 +1,4 @@
-"""Runs a benchmark into a run folder: what the `run` commands do, in one call."""
+"""Runs a benchmark into a run folder: the work of the `run` commands, in one call."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RunOutcome(Record):
     Attributes:
         outcome: `finished`, or why the session stopped early.
         planned: Trials of the whole run.
-        remaining: Trials without a lasting result; running again tries them again. None where a
+        remaining: Trials without a lasting result; running again tries them again. None if a
             stopping rule ended the run.
         suspects: Scored trials whose score may not be the agent's own doing.
         suspects_succeeded: Successes among them.
@@ -111,13 +111,13 @@ async def run_benchmark(
     run_environment: RunEnvironment | None = None,
     guard: bool = False,
 ) -> RunOutcome:
-    """Run what `spec` asks for into the run folder `out`, or continue the run that is there.
+    """Run `spec` into the run folder `out`, or continue the run that is there.
 
     Args:
         benchmark: Runs and scores single trials.
-        spec: What to run.
+        spec: The run.
         out: The run folder, made when missing.
-        run_environment: What the run works with.
+        run_environment: The surroundings of the run.
         guard: Own this process: Ctrl-C, SIGTERM and SIGHUP end the run in order, a second one ends the
             process at once, a trial that blocks the event loop makes it exit with code 75, and all
             temporary files go into one folder. Needs the main thread.
@@ -220,7 +220,7 @@ def run_benchmark_sync(
     run_environment: RunEnvironment | None = None,
     guard: bool = False,
 ) -> RunOutcome:
-    """Do what `run_benchmark` does, on an event loop of its own, and close the benchmark.
+    """Call `run_benchmark` on an event loop of its own, and close the benchmark.
 
     Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
     """
@@ -231,7 +231,7 @@ def run_benchmark_sync(
 
 @contextlib.contextmanager
 def bounded_loop(*benchmarks: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
-    """Open an event loop for runs; at the end close the benchmarks and wait only so long for what does not end.
+    """Open an event loop for runs; at the end close the benchmarks, with limited waits for their tasks.
 
     `asyncio.run` would wait for every task, abandoned trials included.
     """
@@ -254,7 +254,7 @@ def bounded_loop(*benchmarks: Benchmark) -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def _note_changes(folder: RunFolder, spec: RunSpec, run: OpenedRun, code: AgentCode) -> None:
-    """Write down what this session has otherwise than the ones before."""
+    """Write down the differences of this session from earlier ones."""
     note_budget(folder, spec.budget)
     if run.changed:
         old = cast("RunView", run.known).info.agent_code
@@ -304,7 +304,7 @@ class _Crashed:
             key
             for key, each in found.items()
             if key not in again
-            and each.exhausts(spec.attempts)  # who asks for it, gets another try
+            and each.exhausts(spec.attempts)  # an explicit request gets another try
         }
         if not self._given_up:
             return
@@ -355,7 +355,7 @@ def _context(
 def _budget(
     spec: RunSpec, before: RunView | None, clock: Clock, shared: Sequence[RunBudget]
 ) -> RunBudget:
-    """Return the run's budget with what earlier sessions have spent of it."""
+    """Return the run's budget, less the spending of earlier sessions."""
     spent = spent_before(before) if before is not None else Spent()
     seconds = RUNNING_TIME.seconds if isinstance(clock, SystemClock) else clock.monotonic
     began = seconds()
@@ -379,7 +379,7 @@ def _start_of(folder: RunFolder, left: Sequence[TrialKey], workers: int) -> RunS
 def _look(
     folder: RunFolder, number: int, batches: Sequence[Collection[str]], progress: Progress
 ) -> Record | None:
-    """Look at the batches that are complete, write down what was found, return it if the run stops here."""
+    """Look at the complete batches, write down the decision, and return it if the run stops here."""
     seen = set().union(*batches[:number])
     found = decide(folder, number, [key for key in folder.remaining() if key.task_id in seen])
     decision = cast("Decision", found)
@@ -424,7 +424,7 @@ def _outcome(
 def _note_foreign(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Keep tracebacks of tasks that foreign code left behind off the user's terminal.
 
-    A trial's own errors are in its record; what an agent's library forgot to await, above all while
-    it is cancelled, says nothing about the run.
+    A trial's own errors are in its record; coroutines that an agent's library forgot to await, above all
+    while it is cancelled, say nothing about the run.
     """
     _log.debug("%s", context["message"], exc_info=context.get("exception"))

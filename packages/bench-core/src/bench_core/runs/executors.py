@@ -1,4 +1,4 @@
-"""Where the attempts of a run are carried out: in this process, or by workers."""
+"""The executors of a run's attempts: this process, or workers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from bench_core.workers.files import keep_late
 
 _BUILDER = "bench_core.runs.in_worker:opened_trials"
 _CANCEL_SHARE = 0.7
-"""Of the grace of a cancelled trial, what its worker has before it is ended: the rest is for its end."""
+"""Share of a cancelled trial's grace that its worker has before it is ended: the rest is for its end."""
 
 
 class Executor(Protocol):
     """Carries out attempts for a scheduler, which alone decides about them and writes them down.
 
     Attributes:
-        locks: Hold what attempts use against all others that could.
+        locks: Hold the resources of attempts against all others that could use them.
     """
 
     locks: MachineLocks
 
     @property
     def places(self) -> Places | None:
-        """Where attempts are carried out; None is this process."""
+        """The places of the workers; None if attempts run in this process."""
         ...
 
     def kept(self, token: str) -> None:
@@ -64,7 +64,7 @@ async def opened_executor(
     folder: RunFolder,
     workers: int,
 ) -> AsyncIterator[Executor]:
-    """Open what the spec asks for, for so many attempts at once; without any this process does.
+    """Open the executor of the spec for so many attempts at once; by default this process.
 
     Raises:
         InputError: Only this process can run the benchmark, an extra is missing, or a worker would run

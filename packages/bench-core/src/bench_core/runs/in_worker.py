@@ -1,4 +1,4 @@
-"""What a worker runs attempts with: the benchmark and the agent of a run, built in its own environment."""
+"""The benchmark and the agent of a run, built in a worker's own environment to run attempts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bench_core.workers.recipe import Recipe, load_reference
 
 @contextlib.contextmanager
 def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
-    """Build what the run's `build` message orders.
+    """Build the trials that the run's `build` message orders.
 
     Raises:
-        InputError: The recipe's options do not fit what is here, or the agent is not.
+        InputError: The recipe's options do not fit this machine, or the agent does not.
     """
     remember_secrets(order["redact"])
     spec = RunSpec.model_validate(order["spec"])
@@ -51,13 +51,13 @@ def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
 
 
 def _hidden_beside(order: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what is hidden where the run is, as far as this machine has it."""
+    """Return the run's hidden paths that exist on this machine."""
     folder = Path(order["run_folder"])
     return sealed_files(folder).hidden if folder.is_dir() else ()
 
 
 class _Trials:
-    """What a worker runs attempts with; see `bench_core.workers.program.Trials`."""
+    """The benchmark and agent of a worker; see `bench_core.workers.program.Trials`."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class _Trials:
         self._sealed = sealed
 
     def context(self, context: TrialContext) -> TrialContext:
-        """Return the context of an attempt with what is hidden here, and with what opens the model here."""
+        """Return an attempt's context with this machine's hidden paths and its way to open the model."""
         files = self._sealed.files
         here = {"hidden": () if files is None else files.hidden, "unsealed": self._sealed.reason}
         return context.model_copy(update=here).with_model_opener(self._open_model)
 
     async def close(self) -> None:
-        """End what the benchmark keeps between trials."""
+        """End the benchmark's resources that outlive a trial."""
         await close_benchmark(self._benchmark)

@@ -1,4 +1,4 @@
-"""The model proxy of a run, where its agent's own client is to be counted and bounded."""
+"""The model proxy of a run, if calls of its agent's own client are to be counted and bounded."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PROXY = "bench_core.models.proxy"
 def opened_proxy(
     spec: RunSpec, upstream: Callable[[], Upstream] | None = None
 ) -> Iterator[ModelProxy | None]:
-    """Open the proxy that a run asks for; yields None where it asks for none.
+    """Open the proxy that a run asks for; yield None if it asks for none.
 
     Raises:
-        InputError: There is no key to pass calls on with, or httpx is not installed.
+        InputError: The key to pass calls on with is missing, or httpx is not installed.
     """
     if not spec.agent_process.model_proxy:
         yield None
         return
-    from bench_core.agent_process.model_calls import Upstream  # as what follows
+    from bench_core.agent_process.model_calls import Upstream  # imports httpx, as the next lines do
 
     where = upstream() if upstream is not None else Upstream(base_url=_server_of(spec))
     with importlib.import_module(_PROXY).open_model_proxy(spec.model, where) as proxy:

@@ -19,7 +19,7 @@ _CHECKING = "bench_core.models.checking"
 
 
 async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: Any = None) -> None:
-    """Let an agent that calls the run's model (`check_model`) say whether it can, where trials are left.
+    """If trials are left, ask an agent that calls the run's model whether it can (`check_model`).
 
     Args:
         agent: The run's; of one without the method the provider of its model is asked whether it takes the key.
@@ -66,7 +66,7 @@ async def refuse_environment(benchmark: Any, agent: Any, spec: RunSpec, out: Pat
     """Let an agent that works elsewhere with another model (`check_environment`) say whether it can here.
 
     Args:
-        benchmark: What it opens is its `environment`; without that, nothing is asked.
+        benchmark: Opens the `environment`; without it, the question is not asked.
         agent: The run's; one without the method is not asked.
         spec: The run.
         out: Its folder, which may not exist yet.

@@ -1,4 +1,4 @@
-"""What a run opens and reads before its first trial, and refuses there: the same for `--dry-run`."""
+"""Opens and checks all parts of a run before its first trial: the same for `--dry-run`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OpenedRun:
 
     Attributes:
         known: The run that is in the folder, if one is.
-        info: What `run.json` will say.
+        info: The future content of `run.json`.
         tasks: Those of the run.
         skipped: Ids of those that this session leaves out.
         again: Trials that have a result and run again.
@@ -60,7 +60,7 @@ class OpenedRun:
 def check_run(
     benchmark: Benchmark, spec: RunSpec, out: Path, run_environment: RunEnvironment | None = None
 ) -> RunInfo:
-    """Return what `run.json` would say, or raise what `run_benchmark` would raise before the first trial.
+    """Return the future `run.json`, or raise the errors of `run_benchmark` before the first trial.
 
     Nothing is written into `out`. The agent is opened, and asks whether its model can be used, which costs nothing.
 
@@ -116,7 +116,7 @@ def opened_run(
     name: str,
     code: AgentCode,
 ) -> OpenedRun:
-    """Return the run that `spec` asks for, with what is in its folder; nothing is written.
+    """Return the run of `spec`, with the content of its folder; nothing is written.
 
     Raises:
         InputError: The spec does not fit the benchmark, the folder or the budget.
@@ -156,7 +156,7 @@ def opened_run(
 def opened_agents(
     spec: RunSpec, with_: RunEnvironment, sealed: SealedRun
 ) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
-    """Open what makes the agent of each trial; objects of the caller's stay in this process."""
+    """Open the maker of each trial's agent; objects of the caller's stay in this process."""
     if with_.agent_for is not None:
         if spec.agent_process.model_proxy:
             raise InputError(

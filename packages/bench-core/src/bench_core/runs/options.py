@@ -1,4 +1,4 @@
-"""What a `run` command asks for, as one typed record: the command fills it, and so may a program."""
+"""The options of a `run` command as one typed record: the command fills it, and so may a program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TaskOptions(Record):
 
 
 class RunOptions(TaskOptions):
-    """What every runner's `run` takes; a runner adds fields of its own.
+    """The options of every runner's `run`; a runner adds fields of its own.
 
     Attributes:
         agent: Who works on the tasks.
@@ -63,21 +63,21 @@ class RunOptions(TaskOptions):
         time_limit: Seconds a trial may take.
         max_cost: US dollars the run may cost.
         looks: How often to see whether the run may stop early; the rest is in `LookSpec`.
-        against: The run folder or baseline file that looks compare with; by default the `baseline.json` beside
+        against: The run folder or baseline file that looks compare with; by default the `baseline.json` next to
             `out` or in the working directory.
-        looks_for: What looks test for.
+        looks_for: The hypothesis that looks test.
         planned_drop: In points: stop where such a drop would hardly be found any more.
         unscored: Whether looks wait for trials without a score that may run again.
         agent_process: Whether the agent works in a process of its own or in that of the run.
         agent_memory: Gigabytes that a process of its own may write to.
         model_proxy: Whether its model calls go by a proxy of the run's; see `AgentProcessSpec`.
-        agent_variables: Names of environment variables it gets beside the system's and its model provider's.
-        agent_env: What uv makes an environment of for it, `uv:REQUIREMENT`.
+        agent_variables: Environment variables it gets in addition to the system's and its model provider's.
+        agent_env: The requirement of which uv makes its environment, `uv:REQUIREMENT`.
         agent_python: The interpreter it runs in, or that its environment is made on.
         agent_command: A program in any language that is the agent; its script's name is the agent's by default.
         executor: Where trials run; see `ExecutorSpec`.
         address: The Ray cluster's address.
-        artifacts: Where workers put what trials leave; see `ExecutorSpec`.
+        artifacts: Where workers put the files of trials; see `ExecutorSpec`.
         bind: Which sites and VMs need nodes with which label, `NAME=LABEL` each; see `ExecutorSpec`.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         without_scores: Whether trials may run that nothing could score.
@@ -85,8 +85,8 @@ class RunOptions(TaskOptions):
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
         machine_price: Dollars per hour of each worker's machine, for the plan.
-        machine_start_minutes: What each machine needs before its first trial, for the plan.
-        trial_minutes: What a trial is expected to take, for the plan; by default what those done so far took.
+        machine_start_minutes: Minutes that each machine needs before its first trial, for the plan.
+        trial_minutes: Expected minutes of a trial, for the plan; by default those of the trials done so far.
     """
 
     agent: str | None = None
@@ -156,8 +156,8 @@ class RunOptions(TaskOptions):
         Args:
             world: Whether the systems are the benchmark's real ones.
             profile: Which rules score the run.
-            timing: How fast the harness acts, where the benchmark has a choice.
-            config: The runner's own settings that make the run what it is.
+            timing: How fast the harness acts, if the benchmark has a choice.
+            config: The runner's own settings that define the run.
 
         Raises:
             InputError: No agent is named, or there is nothing for looks to compare with.
@@ -212,7 +212,7 @@ class RunOptions(TaskOptions):
         )
 
     def folder(self, benchmark: str, spec: RunSpec) -> Path:
-        """Return the run folder: what `out` says, or one named by all that makes the run another one.
+        """Return the run folder: `out`, or one named by all settings that define the run.
 
         So the same command continues its run.
         """

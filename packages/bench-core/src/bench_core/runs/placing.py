@@ -28,9 +28,9 @@ class Placing:
     """Places the workers of a run.
 
     Attributes:
-        bindings: What needs which labels.
+        bindings: The labels that each part needs.
         nodes: The cluster's, which are looked at where something is bound.
-        recipe: Has what each worker uses alone.
+        recipe: Lists the parts that each worker uses alone.
     """
 
     bindings: Bindings
@@ -48,7 +48,7 @@ class Placing:
             workers: How many.
 
         Raises:
-            InputError: What is bound is not used, or the cluster has not the nodes for it.
+            InputError: A bound part is not used, or the cluster lacks the nodes for it.
         """
         own = [self._own(number) for number in range(min(workers, self._most or workers))]
         if not self.bindings:
@@ -80,7 +80,7 @@ class Placing:
     def fits(
         self, tasks: Sequence[Task], trials: Sequence[PlannedTrial], workers: int
     ) -> Placement | None:
-        """Return what `place` does, None where it refuses."""
+        """Return the result of `place`, None if it refuses."""
         try:
             return self.place(tasks, trials, workers)
         except InputError:
@@ -88,7 +88,7 @@ class Placing:
 
     @property
     def _most(self) -> int:
-        """What each worker has alone, such as a VM, is not shared by two."""
+        """The parts each worker has alone, such as a VM, are not shared by two."""
         return len(self.recipe.slots) if self.recipe is not None else 0
 
     def _own(self, worker: int) -> list[str]:
@@ -97,7 +97,7 @@ class Placing:
 
 
 def opened_transport(spec: RunSpec, with_: RunEnvironment) -> tuple[Transport, Recipe]:
-    """Return what starts the workers, and what they build the benchmark from.
+    """Return the transport that starts the workers, and the recipe from which they build the benchmark.
 
     Raises:
         InputError: Only this process can run the benchmark or the agent.
@@ -122,10 +122,10 @@ def opened_transport(spec: RunSpec, with_: RunEnvironment) -> tuple[Transport, R
 
 
 async def placing_of(spec: RunSpec, with_: RunEnvironment, transport: Transport) -> Placing:
-    """Return what places the workers of a run; the nodes are asked for only where something is bound.
+    """Return the placing of a run's workers; asks for the nodes only if a part is bound.
 
     Raises:
-        InputError: There is no cluster.
+        InputError: The cluster is missing.
         EnvironmentFaultError: It does not answer.
     """
     bindings = Bindings(spec.executor.bind)
@@ -138,10 +138,10 @@ async def placing_of(spec: RunSpec, with_: RunEnvironment, transport: Transport)
 
 
 def placing_for(spec: RunSpec, with_: RunEnvironment) -> Placing:
-    """Return what `placing_of` does, for a plan: it joins the cluster and leaves it.
+    """Return the result of `placing_of`, for a plan: it joins the cluster and leaves it.
 
     Raises:
-        InputError: There is no cluster, or the extra is missing.
+        InputError: The cluster or the extra is missing.
         EnvironmentFaultError: It does not answer.
     """
     return asyncio.run(_placing_for(spec, with_))

@@ -1,4 +1,4 @@
-"""From options to a run: what a runner prepares, and the one call that carries it out."""
+"""From options to a run: a runner's preparation, and the one call that carries it out."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class Purpose(enum.Enum):
-    """What a run is prepared for.
+    """The purpose for which a run is prepared.
 
     Attributes:
-        PLAN: To say what it would do: it is checked as if it began, and changes nothing.
+        PLAN: To print the plan: it is checked as if it began, and changes nothing.
         RUN: To begin.
-        WORKER: To run some of its trials in another process; the run's own has checked it, and reset what it uses.
+        WORKER: To run some of its trials in another process; the run's own has checked it, and reset its resources.
         SESSION: To give its tasks to a client, one episode after another.
-        TASKS: To say which tasks a session would have; what they need may be missing.
+        TASKS: To list the tasks a session would have; the resources they need may be missing.
     """
 
     PLAN = "plan"
@@ -48,12 +48,12 @@ class Purpose(enum.Enum):
 
     @property
     def begins(self) -> bool:
-        """Whether trials follow for which this process is the first: what they use may be changed."""
+        """Whether trials follow for which this process is the first: it may change the resources they use."""
         return self in {Purpose.RUN, Purpose.SESSION}
 
     @property
     def checks(self) -> bool:
-        """Whether what would fail in every trial is refused."""
+        """Whether faults that would fail every trial are refused."""
         return self.begins or self is Purpose.PLAN
 
 
@@ -63,7 +63,7 @@ class PreparedRun:
 
     Attributes:
         out: The run folder.
-        warnings: What will go wrong in some of its trials.
+        warnings: Faults that will affect some of its trials.
     """
 
     benchmark: Benchmark
@@ -86,12 +86,12 @@ def run_prepared(
     guard: bool = False,
     on_warning: Callable[[str], None] = lambda _: None,
 ) -> RunOutcome:
-    """Run what `options` ask for, or continue the run that is there.
+    """Run the benchmark of `options`, or continue the run that is there.
 
     Args:
         prepare: The runner's part.
-        options: What its `run` command takes.
-        progress: Receives what happens.
+        options: The options of its `run` command.
+        progress: Receives the events of the run.
         guard: Own this process; see `run_benchmark`.
         on_warning: Receives each warning before the run begins.
 
@@ -119,12 +119,12 @@ def plan_prepared(
     *,
     on_warning: Callable[[str], None] = lambda _: None,
 ) -> RunPlan:
-    """Return what `run_prepared` would do; no trial is run and nothing is written into its folder.
+    """Return the plan of `run_prepared`; no trial is run and nothing is written into its folder.
 
     Args:
         prepare: The runner's part.
-        options: What its `run` command takes.
-        on_warning: Receives what the run would warn about.
+        options: The options of its `run` command.
+        on_warning: Receives the warnings of the run.
 
     Raises:
         InputError: The options do not fit each other or what is there, or the agent or its model cannot be
@@ -155,7 +155,7 @@ def plan_prepared(
 def scoring_warnings(
     ready: PreparedRun, *, allowed: bool, allow: str = "--without-scores"
 ) -> tuple[str, ...]:
-    """Say what the tasks' checkers are known to accept, and refuse trials that nothing could score.
+    """Return the known faults of the tasks' checkers, and refuse trials that nothing could score.
 
     Args:
         ready: The run; its benchmark is asked.
@@ -174,7 +174,7 @@ def scoring_warnings(
 
 
 def prepare_installed(name: str) -> Prepare:
-    """Return what prepares runs of any installed benchmark: its own `prepare`, or `prepare_plain`.
+    """Return the `prepare` of any installed benchmark: its own, or `prepare_plain`.
 
     Args:
         name: The benchmark's, or `module:Class`.
@@ -182,7 +182,7 @@ def prepare_installed(name: str) -> Prepare:
     Raises:
         UnknownPluginError: No installed distribution offers it.
         PluginImportError: It does not import.
-        InputError: It is no benchmark, or needs arguments.
+        InputError: It is not a benchmark, or needs arguments.
     """
     own: Prepare | None = getattr(load_benchmark(name), "prepare", None)
     return own or (

@@ -1,4 +1,4 @@
-"""Scores a run again from what it stored: what the `rescore` commands do, in one call."""
+"""Scores a run again from its stored files: the work of the `rescore` commands, in one call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Change(Record):
 
 
 class RescoreOutcome(Record):
-    """What scoring a run again gave.
+    """The outcome of scoring a run again.
 
     Attributes:
         rescored: Trials that were evaluated again.
@@ -69,7 +69,7 @@ async def rescore_run(
 ) -> RescoreOutcome:
     """Score every evaluated trial of a run again and write `rescores/<name>/` in its folder.
 
-    The first results stay as they are; `changes.json` lists what differs. A rescore that was
+    The first results stay as they are; `changes.json` lists the differences. A rescore that was
     interrupted goes on under the same name.
 
     Args:
@@ -127,7 +127,7 @@ def rescore_run_sync(
     reason: str | None = None,
     workers: int = 1,
 ) -> RescoreOutcome:
-    """Do what `rescore_run` does, on an event loop of its own, and close the benchmark."""
+    """Call `rescore_run` on an event loop of its own, and close the benchmark."""
 
     async def rescored() -> RescoreOutcome:
         try:
@@ -148,7 +148,7 @@ async def _rescore(
         seed = trial_seed(run.info.seed, key)
         with contextlib.ExitStack() as stack:
             folder = await asyncio.to_thread(stack.enter_context, trial_files(run, result))
-            # Evaluators open what they need by its path, and may be others' code.
+            # Evaluators open files by their paths, and may be others' code.
             refuse_unusual(folder, below=True)
             refuse_changed(result.artifacts, folder)
             return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
@@ -161,9 +161,9 @@ async def _rescore(
 
 
 def refuse_changed(artifacts: Iterable[ArtifactFile], folder: Path) -> None:
-    """Raise for an artifact that is not what the trial left.
+    """Raise for an artifact that changed since the trial.
 
-    What was removed, such as pictures, may not be needed; an evaluator reports what it misses.
+    Removed files, such as pictures, may not be needed; an evaluator reports those it misses.
 
     Raises:
         EvaluationError: There is one.

@@ -1,4 +1,4 @@
-"""What a command does with the run that is in its folder: which trials run again, and by whom."""
+"""A command's treatment of the run in its folder: which trials run again, and at whose request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RERUN_WORDS: dict[str, Callable[[Standing], bool]] = {
     "suspect": lambda trial: trial.suspect,
     "all": lambda _: True,
 }
-"""What `--rerun` takes beside ids of tasks, and of which results it holds."""
+"""The words that `--rerun` takes in addition to task ids, and the results each selects."""
 _DIGITS = 12
 _SHOWN_FILES = 5
 
@@ -31,7 +31,7 @@ def tasks_of_run(
 
     Args:
         tasks: All the benchmark has.
-        spec: What is asked for.
+        spec: The run asked for.
         before: The run that is in the folder, if one is.
 
     Raises:
@@ -50,11 +50,11 @@ def trials_to_rerun(
 ) -> tuple[TrialKey, ...]:
     """Return which trials that have a result `--rerun` wants to run again, none where it goes on with some.
 
-    Where an earlier session was asked for the same and ended before all of them had run, the same command
+    If an earlier session was asked for the same and ended before all of them had run, the same command
     runs the rest and looks for no others - unless the agent has changed since.
 
     Raises:
-        InputError: A word is none of `RERUN_WORDS` and no planned task's id, there is no run, or its
+        InputError: A word is neither in `RERUN_WORDS` nor a planned task's id, the run is missing, or its
             looks forbid it.
     """
     if not asked:
@@ -87,8 +87,8 @@ def agent_changed(
     """Return whether the agent is another program than in earlier sessions.
 
     Programs are distinguished by the digest of their files, and by their place in them: the same files at
-    another commit, or in another folder, are the same program. Results without a digest are those of an older bench-core, or of
-    agents that a program made itself; they are taken as they are.
+    another commit, or in another folder, are the same program. Results without a digest are from an older
+    bench-core, or of agents that a program made itself; they are taken as they are.
 
     Args:
         run: The run that is in the folder, if one is.
@@ -97,7 +97,7 @@ def agent_changed(
         accept: Let one rate mix the two.
 
     Raises:
-        RunFolderError: It is, and results of the former one would stay beside its own.
+        RunFolderError: It is another program, and the former one's results would stay among its own.
     """
     if run is None or not _differs(run.info.agent_code, code):
         return False
@@ -136,7 +136,7 @@ def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
 
 
 def _changed_files(before: AgentCode | None, now: AgentCode) -> str:
-    """Name the files and packages that differ, where those of both programs are known."""
+    """Name the files and packages that differ, if those of both programs are known."""
     if before is None:
         return ""
     names: list[str] = []
@@ -148,7 +148,7 @@ def _changed_files(before: AgentCode | None, now: AgentCode) -> str:
 
 
 def _changed_packages(before: AgentProgram | None, now: AgentProgram | None) -> list[str]:
-    """Name what an agent's environment was made of and is not any more, or the other way round."""
+    """Name the packages that an agent's environment gained or lost."""
     old, new = _parts(before), _parts(now)
     return [
         f"{name} {old.get(name, 'absent')} -> {new.get(name, 'absent')}"

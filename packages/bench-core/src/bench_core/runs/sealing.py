@@ -1,4 +1,4 @@
-"""What is hidden from the agents of a run, and whether the run may begin where nothing can be."""
+"""The files hidden from the agents of a run, and whether the run may begin if none can be hidden."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SealedRun:
-    """What is hidden from a run's agents.
+    """The files hidden from a run's agents.
 
     Attributes:
-        files: The files; None where they are not hidden.
+        files: The files; None if they are not hidden.
         reason: Why not.
         required: Whether trials must not run then.
     """
@@ -35,7 +35,7 @@ class SealedRun:
     required: bool = False
 
     def check(self, code: AgentCode) -> None:
-        """Refuse an agent from which nothing is hidden, where that is required.
+        """Refuse an agent from which nothing is hidden, if that is required.
 
         Raises:
             InputError: It works in the process of the run, and is not Proctor's own.
@@ -52,10 +52,10 @@ class SealedRun:
 def sealed_run(
     benchmark: Any, spec: RunSpec, out: Path, more: Iterable[Path | str] = ()
 ) -> Iterator[SealedRun]:
-    """Find out what is hidden from the agents of a run in `out`, which is made for that, and `more`.
+    """Find the files to hide from the agents of a run in `out`, which is made for that, and `more`.
 
     Raises:
-        InputError: What must be sealed cannot be.
+        InputError: Files that must be sealed cannot be.
     """
     if spec.sealing == "off":
         yield SealedRun(reason="--sealing off")

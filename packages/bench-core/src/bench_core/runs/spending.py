@@ -1,4 +1,4 @@
-"""What a run may spend, and has spent in the sessions before this one, as it writes it down."""
+"""The budget of a run, and the spending of earlier sessions, as its files record them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def note_budget(folder: RunFolder, budget: Budget) -> None:
-    """Write down what the run may spend from now on, for those who watch it; nothing without limits."""
+    """Write down the budget of the run from now on, for its watchers; nothing without limits."""
     if budget != Budget():
         folder.note("budget", budget.model_dump(mode="json", exclude_none=True))
 
@@ -29,12 +29,12 @@ def note_budget(folder: RunFolder, budget: Budget) -> None:
 def spent_before(run: RunView) -> Spent:
     """Return the model calls and the time of all sessions so far.
 
-    Of each trial the larger counts: the calls in its events, one each, or what the attempts in
-    its result cost. Events know of calls whose trial never got a result, results of calls whose event
+    Of each trial the larger counts: the calls in its events, one each, or the cost that the attempts in
+    its result state. Events know of calls whose trial never got a result, results of calls whose event
     a failing disk did not take. A session that was killed lasted until its last event.
 
     Raises:
-        RunFolderError: An event says of a call what no call can cost.
+        RunFolderError: An event states an impossible cost of a call.
     """
     total = _Total()
     by_events = _Sizes(run, _calls_of_events(run), total)
@@ -56,7 +56,7 @@ def spent_before(run: RunView) -> Spent:
 
 
 class _CallCost(msgspec.Struct, gc=False):
-    """What a call cost, as its event has it, or all calls of a source as an attempt of a result has them."""
+    """The cost of a call, as in its event, or of all calls of a source, as in an attempt of a result."""
 
     usage: UsagePart = msgspec.field(default_factory=UsagePart)
     cost_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
@@ -123,7 +123,7 @@ class _Total:
 
 
 class _Sizes:
-    """What two sums of the calls of each planned trial are compared by; prices may be unknown to one."""
+    """Compares two sums over the calls of each planned trial; one of them may lack prices."""
 
     def __init__(self, run: RunView, calls: _Calls, total: _Total | None = None) -> None:
         self._tokens = array("q", bytes(8 * run.standings.planned))

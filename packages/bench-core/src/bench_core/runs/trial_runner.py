@@ -1,4 +1,4 @@
-"""What runs single attempts in this process: the agent of a run, and the trial around it."""
+"""Runs single attempts in this process: the agent of a run, and the trial around it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def trial_runner(
     code: AgentCode,
     timeouts: Timeouts,
 ) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
-    """Return what runs one attempt of a run in this process."""
+    """Return the function that runs one attempt of a run in this process."""
     code = code.without_lists()
     limits = with_.agent_limits
     if limits.fallback_s is None:

@@ -1,6 +1,6 @@
 """Trials that were running when the process that ran them ended, from what the run wrote down.
 
-What ended the process is not written down: a segmentation fault or `os._exit` in an agent,
+The cause of the process's end is not written down: a segmentation fault or `os._exit` in an agent,
 a loop that was blocked, or `kill -9` from outside. So one such end gives no trial the blame. Such trials
 run last and one at a time from then on; one whose process ends while it runs alone, and not for the
 first time, is given up.
@@ -109,7 +109,7 @@ def _attempt(event: _Event, end: datetime) -> Attempt:
 def given_up(task: Task, context: TrialContext, attempts: Sequence[Attempt]) -> TrialResult:
     """Return the result of a trial that ended its process again and again.
 
-    It has no score: what it did to its process shows, but not whose code did it.
+    It has no score: its effect on its process shows, but not whose code caused it.
     """
     times = len(attempts)
     error = ErrorInfo(

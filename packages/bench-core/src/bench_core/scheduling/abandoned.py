@@ -1,4 +1,4 @@
-"""What attempts left running: they keep their resources until they can do no more harm."""
+"""Leftovers of attempts: they keep their resources until they can do no more harm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABANDONED_END_S = _TERM_GRACE_S + 2.0
 
 
 async def outlast(attempt: RunningAttempt, processes: ProcessGroups) -> None:
-    """End what an attempt left behind and return when it is dead.
+    """End the leftovers of an attempt and return when they are dead.
 
     Its process groups are asked to end, then killed. An attempt that was abandoned without any
     process group holds on until its own task ends; it is cancelled again and again meanwhile.

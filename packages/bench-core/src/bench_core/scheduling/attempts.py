@@ -30,7 +30,7 @@ class StopReason(enum.Enum):
 
 
 _RULES = frozenset({"profile", "timing"})
-"""What an evaluation may decide of a result's conditions."""
+"""Conditions of a result that an evaluation may decide."""
 
 
 class RunningAttempt:
@@ -99,7 +99,7 @@ def conclude(
 ) -> TrialResult:
     """Return the result of an attempt that has settled.
 
-    What an attempt returns after it was stopped, or after its meter refused a call because the budget is
+    The result of an attempt after it was stopped, or after its meter refused a call because the budget is
     gone (`out_of_budget`), does not count: that may have spoilt it.
     """
     reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
@@ -128,9 +128,9 @@ def conclude(
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:
-    """Refuse what is not a result of this very trial: it would be counted for another one."""
+    """Refuse any object but a result of this very trial: it would be counted for another one."""
     if not isinstance(result, TrialResult):
-        # Foreign benchmarks return what they like; a wrong type is their defect, not the agent's.
+        # Foreign benchmarks may return anything; a wrong type is their defect, not the agent's.
         problem = f"run_trial returned {type(result).__name__} instead of a TrialResult"
         return _harness_error(trial, context, TypeError(problem))
     wrong = [

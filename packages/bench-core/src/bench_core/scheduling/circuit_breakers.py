@@ -1,4 +1,4 @@
-"""Circuit breakers: what every trial fails for is tried once more, and then left alone.
+"""Circuit breakers: a thing for which every trial fails is tried once more, and then left alone.
 
 Several attempts in a row that end in the same fault of one thing - a site, a VM, the model, the
 evaluator - say that the thing is out of order, not the trials. Those that need it wait then; after a
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from bench_core.scheduling.resources import Claim
 
 _SHARED = ("the model", "the evaluator", "the harness", "the environment")
-"""What every trial needs beside what it claims; the last stands for that where it claims nothing."""
+"""Things every trial needs besides its claims; the last stands for the claims if there are none."""
 _NUMBERS = re.compile(r"\d+")
 _SIGNATURE = 120
 
 
 @dataclass
 class _Breaker:
-    """What is known of one thing: the fault its trials ended in, how often in a row, what follows.
+    """The state of one thing: the fault its trials ended in, how often in a row, what follows.
 
     Attributes:
         probe_at: When one trial may try it; None while trials may use it as they like.
         probing: Whether one does.
-        dead: Whether the one that tried it met the same fault.
+        dead: Whether the trial that tried it met the same fault.
     """
 
     fault: str = ""
@@ -45,7 +45,7 @@ class _Breaker:
 
 @dataclass(frozen=True)
 class Trip:
-    """What became of a thing: `opened`, `closed` (it works again) or `dead`."""
+    """A change of a thing's state: `opened`, `closed` (it works again) or `dead`."""
 
     thing: str
     became: str
@@ -75,7 +75,7 @@ class CircuitBreakers:
         self._breakers: dict[str, _Breaker] = {}
 
     def may_start(self, claim: Claim, now: float) -> bool:
-        """Whether a trial may start that claims this: all it needs works, or it may try what is broken."""
+        """Whether a trial with this claim may start: all it needs works, or it may try the broken thing."""
         return all(
             not each.dead and not each.probing and now >= each.probe_at
             for _, each in self._open(claim)
@@ -83,7 +83,7 @@ class CircuitBreakers:
         )
 
     def started(self, claim: Claim) -> None:
-        """Note that a trial started, which may try what is broken."""
+        """Note that a trial started, which may try a broken thing."""
         for _, each in self._open(claim):
             each.probing = True
 
@@ -101,13 +101,13 @@ class CircuitBreakers:
         return any(True for _ in self._open(claim))
 
     def ended(self, claim: Claim, result: TrialResult, now: float, *, probe: bool) -> list[Trip]:
-        """Note how an attempt ended; return what changed by it.
+        """Note how an attempt ended; return the changes this caused.
 
         Args:
-            claim: What its trial needs.
-            result: What it ended with.
+            claim: The needs of its trial.
+            result: Its result.
             now: In seconds of a clock that only grows.
-            probe: Whether it was started to try what is out of order.
+            probe: Whether it was started to try a broken thing.
         """
         if self._limit is None:
             return []
@@ -154,7 +154,7 @@ def _needs(claim: Claim) -> list[str]:
 
 
 def _blamed(claim: Claim, result: TrialResult) -> list[str]:
-    """Return what is broken according to an attempt without a score; nothing where that is unknown."""
+    """Return the things that are broken according to an attempt without a score; empty if unknown."""
     kind = recorded_fault(result)
     if kind is None or kind.breaker is None or result.error is None:
         return []
@@ -162,7 +162,7 @@ def _blamed(claim: Claim, result: TrialResult) -> list[str]:
 
 
 def _fault_of(result: TrialResult) -> tuple[str, str]:
-    """Return what makes two faults the same, and its message; numbers are those of one trial."""
+    """Return the key by which two faults are the same, and its message; numbers are those of one trial."""
     error = result.error
     if error is None:
         return "", ""

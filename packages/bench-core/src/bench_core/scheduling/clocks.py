@@ -1,4 +1,4 @@
-"""Where the scheduler reads the time: a seam for tests and simulations.
+"""The scheduler's source of time: a seam for tests and simulations.
 
 Waiting goes through the event loop's own timers.
 """

@@ -19,7 +19,7 @@ _SIGNATURE = 200
 class FirstTrials(Generic[_T]):
     """Holds back how a run's first trials ended until one shows whether the agent can begin.
 
-    Where all end in the same way before any act, that is no measure of the agent: none is scored, and the next
+    If all end in the same way before any act, that does not measure the agent: none is scored, and the next
     start does them again. As soon as one ends otherwise, those held count as the agent's.
 
     Args:
@@ -54,7 +54,7 @@ class FirstTrials(Generic[_T]):
     def rest(self, *, cut_short: bool = False) -> list[tuple[_T, TrialResult]]:
         """Return those that are held, as no other trial is to show anything.
 
-        One trial alone says little: it counts as the agent's, unless what it lacks is told.
+        One trial alone says little: it counts as the agent's, unless a missing part is named.
 
         Args:
             cut_short: Whether the run was stopped before its other trials could end.

@@ -31,7 +31,7 @@ _LAST_MESSAGE_S = 2.0
 
 
 class _Runner(Protocol):
-    """What a guard needs of a scheduler, or of several that it stops together."""
+    """The methods a guard needs of a scheduler, or of several that it stops together."""
 
     @property
     def in_flight(self) -> int: ...
@@ -44,7 +44,7 @@ class _Runner(Protocol):
 
 
 class _Folder(Protocol):
-    """What a guard needs of a run folder."""
+    """The methods a guard needs of a run folder."""
 
     path: Path
 
@@ -61,7 +61,7 @@ def guarded(
 ) -> Iterator[None]:
     """Guard this process while `scheduler` runs in its main thread's event loop.
 
-    Ctrl-C, SIGTERM or SIGHUP stops the scheduler in order; a second one kills what trials started and
+    Ctrl-C, SIGTERM or SIGHUP stops the scheduler in order; a second one kills the trials' processes and
     exits with code 130. When the event loop is blocked for `timeouts.loop_block_s`, the stacks of
     all threads are written into the run folder and the process exits with code 75. Results that
     were reported are on disk in every case and the same command continues the run.
@@ -124,7 +124,7 @@ class _Guard:
         self._leave("aborted", ABORTED, "loop_blocked", {"stacks": stacks.name})
 
     def _leave(self, outcome: SessionOutcome, code: int, kind: str, data: dict[str, str]) -> None:
-        """Write down why, kill what trials started and exit without waiting for any of them."""
+        """Write down why, kill the trials' processes and exit without waiting for any of them."""
         running = [f"{key.task_id} #{key.trial}" for key in self._scheduler.running()]
         found: dict[str, JsonValue] = {**data, "in_flight": list(running)}
         # Processes first: they act on sites until they are dead; the rest only writes down why.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
-"""What comes where the terminal is closed; Windows has none."""
+"""The signal of a closed terminal; Windows has none."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *filter(None, [_HANGUP]))
 
 
@@ -26,7 +26,7 @@ class Interrupts:
     blocked: `first` should hand over to the loop, `again` should not depend on it.
 
     After a signal the process is about to end: one that would kill it by default is handled to the end of
-    `handlers_given_back`, so that what it has to remove is not left.
+    `handlers_given_back`, so that it can remove its temporary files.
     """
 
     def __init__(self, first: Callable[[], object], again: Callable[[], object]) -> None:
@@ -67,7 +67,7 @@ def handlers_given_back(*, ever: bool = True) -> Iterator[None]:
     """Put the handlers of signals back at the end of the outermost of these blocks.
 
     Args:
-        ever: False where the process ends with the block: then a late signal finds them as they are.
+        ever: False if the process ends with the block: then a late signal finds them as they are.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can change them
@@ -84,7 +84,7 @@ def handlers_given_back(*, ever: bool = True) -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Write to nowhere what would be written to a terminal that is gone, where writing is an error."""
+    """Discard output to a closed terminal, to which writing is an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         with contextlib.suppress(OSError):

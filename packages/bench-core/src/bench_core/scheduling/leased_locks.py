@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
 _RENEWALS_PER_TTL = 6
 _MARGIN_SHARE = 0.25
-"""Of the time of a lease: so long before its end it is given up by who cannot renew it, to end what uses it."""
+"""Share of a lease's time left when a holder that cannot renew it gives it up, to end its users."""
 
 
 class Broker(Protocol):
     """Gives leases to runs on all machines; the methods are those of `LeaseTable`."""
 
     async def ask(self, name: str, owner: str, claim: Claim) -> int | None:
-        """Return the generation of the lease, None where it is to be asked for again.
+        """Return the generation of the lease, None if it is to be asked for again.
 
         Raises:
-            EnvironmentFaultError: There is no answer.
+            EnvironmentFaultError: The broker does not answer.
         """
         ...
 
@@ -46,7 +46,7 @@ class Broker(Protocol):
         """Return of each lease whether it still counts.
 
         Raises:
-            EnvironmentFaultError: There is no answer.
+            EnvironmentFaultError: The broker does not answer.
         """
         ...
 
@@ -54,13 +54,13 @@ class Broker(Protocol):
         """End a lease or the wait for it.
 
         Raises:
-            EnvironmentFaultError: There is no answer.
+            EnvironmentFaultError: The broker does not answer.
         """
         ...
 
 
 class LeasedLocks:
-    """Holds what is asked for on this machine first, and then in the cluster; an async context manager.
+    """Holds resources on this machine first, and then in the cluster; an async context manager.
 
     All runs take them in this order, and of the cluster all at once, so that none waits in a circle.
 
@@ -195,7 +195,7 @@ class LeasedLocks:
 
 @dataclass(eq=False)
 class _Leased:
-    """What one attempt holds; see `Held`."""
+    """The resources of one attempt; see `Held`."""
 
     locks: LeasedLocks
     name: str

@@ -1,8 +1,8 @@
-"""Who holds what for how long, over several machines: a plain table with a clock, so that its laws can be tested.
+"""Leases of resources over several machines: a plain table with a clock, so that it can be tested.
 
 A lease is for all that one attempt claims. It lives for a time and is renewed; one that is not renewed in
-time has run out, and what it held goes to the next who waits. Each has a generation that is given once:
-who was away for too long finds that its own counts no longer, and cannot mistake another's for it.
+time has run out, and its resources go to the next in the queue. Each has a unique generation:
+a holder that was away for too long finds its own outdated, and cannot mistake another's for it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from bench_core.scheduling.resources import Claim, conflict
 
 LEASE_TTL_S = 120.0
 """Longer than the worker of a run that is gone goes on, a minute and an eighth, and the run's own pause
-between two renewals: what an orphan still acts on is not given to another."""
+between two renewals: a resource that an orphan still acts on is not given to another."""
 _PATIENCE_S = 15.0
 """Who waits asks again every second or so; one that does not has gone."""
 
 
 @dataclass
 class Lease:
-    """What one attempt holds.
+    """The resources of one attempt.
 
     Attributes:
-        name: Drawn by who asks, so that a question whose answer was lost can be put again.
+        name: Drawn by the asker, so that a question whose answer was lost can be put again.
         owner: For people: whose it is.
         generation: Larger than that of any lease given before it.
         until: When it runs out, by the table's clock.
@@ -45,7 +45,7 @@ class _Waiting:
 
 
 class LeaseTable:
-    """The leases of a cluster; shared claims share, and who waits alone lets none pass that came later.
+    """The leases of a cluster; shared claims share, and no claim passes an earlier exclusive one.
 
     Args:
         ttl_s: Seconds for which a lease is good without being renewed.
@@ -82,7 +82,7 @@ class LeaseTable:
         self._gives_from = monotonic() + ttl_s if restarted else monotonic()
 
     def ask(self, name: str, owner: str, claim: Claim) -> int | None:
-        """Return the generation of the lease that is given, None where it has to be asked for again."""
+        """Return the generation of the given lease, None if it has to be asked for again."""
         now = self._forget_the_gone()
         if (lease := self._leases.get(name)) is not None:
             lease.until = now + self._ttl_s

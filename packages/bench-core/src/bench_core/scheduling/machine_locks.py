@@ -25,7 +25,7 @@ class Held(Protocol):
         ...
 
     def when_lost(self, call: Callable[[], object]) -> None:
-        """Call `call`, in the event loop, where they are lost before they are given back."""
+        """Call `call`, in the event loop, if they are lost before they are given back."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Where a scheduler has attempts carried out."""
+"""The places in which a scheduler has attempts run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Places(Protocol):
         ...
 
     def take(self, claim: Claim) -> Place:
-        """Return a place for something that claims this, where there is room."""
+        """Return a place for a trial with this claim, if there is room."""
         ...
 
 

@@ -5,7 +5,7 @@ A plain data structure without clock, thread or event loop, so that its laws can
 An item gets everything it claims in one step or nothing, so no item holds one resource while
 waiting for another and nothing can deadlock. No item starves either: items that claim the same wait
 in one lane, in order, and a lane that was passed over `patience` times by lanes it conflicts with
-reserves what it claims until it had its turn.
+reserves its claims until it had its turn.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def _impatient(lanes: Iterable[_Lane[_Item]]) -> list[_Lane[_Item]]:
 
 
 class ResourceQueue(Generic[_Item]):
-    """Items waiting for resources, and who holds what.
+    """Items waiting for resources, and the holders of these.
 
-    Where several items could start, the one whose resource has the longest queue of exclusive
-    claims goes first: that queue is what the whole run takes. Ties go to who came first.
+    If several items could start, the one whose resource has the longest queue of exclusive
+    claims goes first: that queue bounds the run's duration. Ties go to the first in the queue.
 
     Example:
         >>> queue = ResourceQueue()
@@ -105,7 +105,7 @@ class ResourceQueue(Generic[_Item]):
         self._load.update(claim.exclusive)
 
     def start_next(self, may_start: Callable[[Claim], bool] = lambda _: True) -> _Item | None:
-        """Return the next item that may start and hold what it claims, or None.
+        """Return the next item that may start and hold its claims, or None.
 
         `release` its claim when it is over. Items of claims that `may_start` refuses wait.
         """
@@ -121,7 +121,7 @@ class ResourceQueue(Generic[_Item]):
         return item
 
     def release(self, claim: Claim) -> None:
-        """Give back what an item held."""
+        """Give back an item's claims."""
         for name in claim.exclusive:
             del self._holders[name]
         for name in claim.shared:
@@ -139,14 +139,14 @@ class ResourceQueue(Generic[_Item]):
         return [item for lane in lanes for _, item in lane.items]
 
     def clear(self) -> list[_Item]:
-        """Forget and return all waiting items; what is held stays held."""
+        """Forget and return all waiting items; held claims stay held."""
         waiting = [item for lane in self._lanes.values() for _, item in lane.items]
         self._lanes.clear()
         self._load.clear()
         return waiting
 
     def held(self) -> dict[str, int | None]:
-        """Return the held names with their number of sharers, None where one holds it alone."""
+        """Return the held names with their number of sharers, None if one holds it alone."""
         return {n: None if count == _EXCLUSIVE else count for n, count in self._holders.items()}
 
     def _next_lane(self, lanes: Collection[_Lane[_Item]]) -> _Lane[_Item] | None:

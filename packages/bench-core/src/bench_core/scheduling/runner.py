@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where results and events go; a run folder is one."""
+    """Receives results and events; a run folder is one."""
 
     def append(self, result: TrialResult) -> None:
         """Keep a result."""
@@ -43,7 +43,7 @@ class Sink(Protocol):
         ...
 
     def new_attempt(self, key: TrialKey) -> Path:
-        """Return an empty folder for the next attempt; what an earlier one left is kept aside."""
+        """Return an empty folder for the next attempt; files of an earlier one are kept aside."""
         ...
 
 
@@ -66,9 +66,9 @@ class AttemptRunner:
     """Starts and concludes single attempts.
 
     Args:
-        sink: Where results and events go.
-        context: What all attempts share.
-        budget: What their meters count against.
+        sink: Receives results and events.
+        context: The part that all attempts share.
+        budget: Limits their meters.
         timeouts: When to stop waiting for an attempt.
         clock: Gives the time.
     """
@@ -90,7 +90,7 @@ class AttemptRunner:
         self._closed = False
 
     def start(self, trial: PlannedTrial, number: int, place: Place, *, alone: bool) -> LiveAttempt:
-        """Start attempt `number` of `trial` in an empty folder; `alone` where none runs beside it."""
+        """Start attempt `number` of `trial` in an empty folder; `alone` if none runs at the same time."""
         processes = ProcessGroups()
         meter = self._budget.meter()
         token = secrets.token_hex(8)
@@ -107,7 +107,7 @@ class AttemptRunner:
             token=token,
         )
         started, started_at = self._clock.now(), self._clock.monotonic()
-        # before it runs: where the disk takes no record, nothing may be paid for
+        # before it runs: if the disk takes no record, nothing may be paid for
         self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
         running = RunningAttempt(
             bordered(lambda: place.run(trial.task, context), "the trial"),
@@ -127,7 +127,7 @@ class AttemptRunner:
         live.meter.revoked = live.running.abandoned
         stopped = live.meter.stopped
         ask = partial(conclude, live.running, live.trial, live.context, out_of_budget=stopped)
-        # what an attempt left that reports nothing itself is read here: others go on meanwhile
+        # the files of an attempt that reports nothing itself are read here: others go on meanwhile
         result = ask() if live.running.reported else await asyncio.to_thread(ask)
         duration_s = max(0.0, self._clock.monotonic() - live.started_at)
         spent = live.meter.spendings()
@@ -143,7 +143,7 @@ class AttemptRunner:
         counted = _metered(result, spent)
         metered = any(each.source == AGENT for each in counted["spent"])
         if not metered and result.ending is not None and result.model is not None:
-            # it was given a model, and what it called is not known
+            # it was given a model, and its calls are not known
             live.meter.uncounted(f"no call of {result.model} was counted in {result.task_id!r}")
         again = [RERUN] if any(each.status.done for each in before) else []
         if live.meter.flags or again:
@@ -187,7 +187,7 @@ class AttemptRunner:
     def _spend_listener(
         self, key: TrialKey, number: int, running: RunningAttempt
     ) -> Callable[[str, Spent], None]:
-        """Return what receives model calls, which agents may report from threads of their own.
+        """Return the receiver of model calls, which agents may report from threads of their own.
 
         It must not know the meter that calls it: a thousand trials that wait for the garbage
         collector take 15 MB.
@@ -207,7 +207,7 @@ class AttemptRunner:
 
 
 def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, Any]:
-    """Return what the meter counted; the agent's own report only where nothing was metered."""
+    """Return the meter's counts; the agent's own report only if nothing was metered."""
     own = next((each for each in spent if each.source == AGENT), None)
     if own is not None:
         return {"usage": own.usage, "cost_usd": own.cost_usd, "spent": tuple(spent)}

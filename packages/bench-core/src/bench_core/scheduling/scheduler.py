@@ -50,9 +50,9 @@ class Policy:
         timeouts: When it stops waiting.
         backoff: How long it waits before the next try.
         patience: How often waiting trials may be overtaken, see `ResourceQueue`.
-        abandoned_patience_s: How long to wait for abandoned trials that hold what all others need
+        abandoned_patience_s: How long to wait for abandoned trials that hold resources all others need
             before the session is ended.
-        max_consecutive_faults: Equal faults in a row after which what they are faults of counts as
+        max_consecutive_faults: Equal faults in a row after which the faulty thing counts as
             out of order; None for never.
     """
 
@@ -67,7 +67,7 @@ class Policy:
 
 @dataclass(eq=False, slots=True)
 class _ScheduledTrial:
-    """A planned trial and what was tried of it so far; small until it starts, as most of a large plan waits."""
+    """A planned trial and its attempts so far; small until it starts, as most of a large plan waits."""
 
     trials: Sequence[PlannedTrial]
     place: int
@@ -79,7 +79,7 @@ class _ScheduledTrial:
 
     @property
     def planned(self) -> PlannedTrial:
-        """What is planned."""
+        """The planned trial."""
         if self._planned is None:
             self._planned = self.trials[self.place]
         return self._planned
@@ -105,24 +105,24 @@ class _Flight:
 
 
 class Scheduler:
-    """Runs planned trials with `run_trial` and gives what comes out to `sink`.
+    """Runs planned trials with `run_trial` and gives the results to `sink`.
 
     Every attempt's result is kept at once, so that nothing is lost when the process is killed; the
     last one of a trial counts.
 
     Args:
         run_trial: Runs one attempt; usually `Benchmark.run_trial`.
-        sink: Where results and events go.
-        context: What all attempts share; folder, trial, attempt, seed and limits are filled in.
-        budget: What the run may spend.
-        progress: Receives what happens.
+        sink: Receives results and events.
+        context: The part that all attempts share; folder, trial, attempt, seed and limits are filled in.
+        budget: The run's budget.
+        progress: Receives the events of the session.
         policy: How many at once, how often, how long.
         locks: Holds resources against other processes.
         clock: Gives the time.
         on_kept: Receives the token of each attempt whose result `sink` has.
-        places: Where attempts are carried out, instead of by `run_trial`.
-        first_trials: Decides what the first trials of the run say of its agent; None: they count as the others.
-        turns: Decides which run starts its next trial, where several share their workers.
+        places: Runs the attempts, instead of `run_trial`.
+        first_trials: Judges the agent by the first trials of the run; None: they count as the others.
+        turns: Decides which run starts its next trial, if several share their workers.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class Scheduler:
     async def run(self, trials: Sequence[PlannedTrial]) -> SessionOutcome:
         """Run the trials and return how the session ended: `finished`, or why it stopped early.
 
-        Cancelling it does what `stop` does and then raises `CancelledError`.
+        Cancelling it calls `stop` and then raises `CancelledError`.
         """
         claims: dict[Claim, Claim] = {}
         for place, planned in enumerate(trials):
@@ -205,18 +205,18 @@ class Scheduler:
         return self._outcome or ("aborted" if self._left_over else "finished")
 
     def stop(self) -> None:
-        """Start nothing more, cancel what runs and let `run` return when that is written down."""
+        """Start nothing more, cancel the running trials and let `run` return when that is written down."""
         self._end("interrupted")
         self._stop_flights(StopReason.CANCELLED)
 
     @property
     def sink(self) -> Sink:
-        """Where results and events go."""
+        """Receives results and events."""
         return self._sink
 
     @property
     def stopped(self) -> bool:
-        """Whether the session is to end; false where trials were only left for what is broken."""
+        """Whether the session is to end; false if trials were only left for a broken resource."""
         return self._outcome is not None
 
     @property
@@ -226,7 +226,7 @@ class Scheduler:
 
     @property
     def alone(self) -> bool:
-        """Whether nothing runs beside a trial, so that a process that ends may be blamed on it."""
+        """Whether each trial runs alone, so that the end of the process may be blamed on it."""
         return self._policy.workers == 1
 
     def running(self) -> list[TrialKey]:
@@ -245,7 +245,7 @@ class Scheduler:
                 flight.live.processes.kill()
 
     def leave(self) -> None:
-        """Start nothing more, and let what runs end as it would: what is left is not needed."""
+        """Start nothing more, and let running trials end by themselves: the rest is not needed."""
         for timer in self._backing_off.values():
             timer.cancel()
         left = [*self._backing_off, *self._queue.clear()]
@@ -253,11 +253,11 @@ class Scheduler:
             if trial.last is not None:
                 self._progress.finished(trial.last)
         self._backing_off.clear()
-        if left:  # who is told so at each turn must not wake at each, too
+        if left:  # a run that is told so at each turn must not wake at each, too
             self._wakeup.set()
 
     def look_again(self) -> None:
-        """See anew what may start: what others held may be free."""
+        """See anew what may start: resources of others may be free."""
         self._wakeup.set()
 
     def start_next(self) -> TrialKey | None:
@@ -334,7 +334,7 @@ class Scheduler:
             self._keep(flight, result)
 
     def _keep(self, flight: _Flight, result: TrialResult) -> None:
-        """Write down how an attempt ended, and do what follows."""
+        """Write down how an attempt ended, and act on it."""
         trial = flight.trial
         trial.last = result
         trial.attempts.append(result.attempts[-1])
@@ -350,7 +350,7 @@ class Scheduler:
             self._progress.finished(result)
 
     def _note_trips(self, flight: _Flight, result: TrialResult) -> None:
-        """Let trials wait, go on or be left, as the end of an attempt says of what they need."""
+        """Let trials wait, go on or be left, by the state of their needs after an attempt."""
         now = self._clock.monotonic()
         for trip in self._breakers.ended(flight.trial.claim, result, now, probe=flight.probe):
             self._event(f"circuit_{trip.became}", None, thing=trip.thing, message=trip.message)
@@ -360,7 +360,7 @@ class Scheduler:
             self._progress.note(f"{trip}{self._leave_for_later() if trip.became == 'dead' else ''}")
 
     def _leave_for_later(self) -> str:
-        """Leave the trials that need what is broken to a later session, and report it."""
+        """Leave the trials that need a broken thing to a later session, and report it."""
         left = self._queue.take(self._breakers.is_dead)
         for trial in [each for each in self._backing_off if self._breakers.is_dead(each.claim)]:
             self._backing_off.pop(trial).cancel()

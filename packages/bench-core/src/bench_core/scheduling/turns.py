@@ -1,4 +1,4 @@
-"""Which of several runs may start its next trial, where they take turns."""
+"""Which of several runs may start its next trial, if they take turns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class TurnTaker(Protocol):
-    """What of a scheduler those use that share workers: see `Scheduler`."""
+    """The part of a scheduler that runs with shared workers use: see `Scheduler`."""
 
     @property
     def sink(self) -> Sink:
-        """Where results and events go."""
+        """Receives results and events."""
         ...
 
     @property
@@ -27,7 +27,7 @@ class TurnTaker(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether nothing may run beside a trial of it."""
+        """Whether a trial of it must run alone."""
         ...
 
     def start_next(self) -> TrialKey | None:
@@ -39,11 +39,11 @@ class TurnTaker(Protocol):
         ...
 
     def leave(self) -> None:
-        """Start nothing more, and let what runs end as it would."""
+        """Start nothing more, and let running trials end by themselves."""
         ...
 
     def stop(self) -> None:
-        """Start nothing more, and cancel what runs."""
+        """Start nothing more, and cancel the running trials."""
         ...
 
     def running(self) -> list[TrialKey]:
@@ -56,11 +56,11 @@ class TurnTaker(Protocol):
 
 
 class Turns(Protocol):
-    """What a run shares with others of the same event loop."""
+    """The resources a run shares with others of the same event loop."""
 
     @property
     def budgets(self) -> Sequence[RunBudget]:
-        """What all of them together may spend, beside the run's own budget."""
+        """The budgets of all of them together, in addition to the run's own budget."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class Turns(Protocol):
         ...
 
     def start(self, scheduler: TurnTaker) -> None:
-        """Have this scheduler, or those of other runs, start what may start now (`Scheduler.start_next`)."""
+        """Let this scheduler, or other runs', start all trials that may start now (`Scheduler.start_next`)."""
         ...
 
 
@@ -88,6 +88,6 @@ class Alone:
         return list(keys)
 
     def start(self, scheduler: TurnTaker) -> None:
-        """Start what fits."""
+        """Start all trials that fit."""
         while scheduler.start_next() is not None:
             pass

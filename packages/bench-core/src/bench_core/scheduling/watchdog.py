@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TICKS_PER_LIMIT = 8
 _LONGEST_TICK_S = 1.0
 _BACKSTOP_FACTOR = 2.0
-_ENDS_BY_TIMER = hasattr(signal, "setitimer")  # not on Windows, where nothing stops a process
+_ENDS_BY_TIMER = hasattr(signal, "setitimer")  # not on Windows, which cannot stop a process
 
 
 class LoopWatchdog:
@@ -30,8 +30,8 @@ class LoopWatchdog:
     It counts its own ticks instead of reading a clock, so a process that was suspended (Ctrl-Z, a
     sleeping laptop) has not missed any. Code that never lets go of the interpreter's lock stops this
     thread, too: for it a timer in C writes the stacks after twice the time. It ends the process, with
-    exit code 1, only where there is no timer of the time that a process computes, which goes on no
-    further while it is stopped: else that one ends it, by SIGVTALRM.
+    exit code 1, only if there is no timer of CPU time, which stands still
+    while the process is stopped: else that one ends it, by SIGVTALRM.
     """
 
     def __init__(

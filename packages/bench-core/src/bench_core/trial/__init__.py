@@ -1,4 +1,4 @@
-"""One trial, one path: what every benchmark's trials share, and the hooks a benchmark fills."""
+"""One trial, one path: the steps that all benchmarks' trials share, and the hooks a benchmark fills."""
 
 import lazy_loader
 

@@ -47,7 +47,7 @@ class AgentLimits:
         overtime_s: How long after its time limit it may take to end by itself, whose report says
             more than a cut-off does.
         stop_s: How long it may take to end after it was asked to.
-        fallback_s: Its time where the trial has no time limit; None is no limit, and in a run that of
+        fallback_s: Its time if the trial has no time limit; None means no limit, and in a run that of
             its timeouts.
     """
 
@@ -61,9 +61,9 @@ class AgentWork:
     """How the agent's part ended.
 
     Attributes:
-        outcome: What the agent reported, or what is recorded in its place.
-        fault: Why the trial has no score although the agent worked; None where it has one.
-        claimed: Whether that is what the agent itself raised.
+        outcome: The agent's report, or the one recorded in its place.
+        fault: Why the trial has no score although the agent worked; None if it has one.
+        claimed: Whether the agent itself raised that.
     """
 
     outcome: AgentOutcome
@@ -81,9 +81,9 @@ async def run_agent(
 ) -> AgentWork:
     """Let `agent` work on `task` until it ends, its time is over or the environment is gone.
 
-    A failure is the agent's only where its own act shows: what it raises, what it reports, or that
+    A failure is the agent's only if its own act shows: its exception, its report, or that
     it ended the environment. The environment is taken from an agent before it is cancelled.
-    What is `suspended` is ended early: it is tried again in any case.
+    Suspended work is ended early: it is tried again in any case.
     """
     limit = context.limits.time_limit_s
     time_s = limits.fallback_s if limit is None else limit + limits.overtime_s
@@ -104,13 +104,13 @@ async def run_agent(
             await _end(each, limits.stop_s)
         try:
             await bordered(environment.release, "the benchmark's `release`")
-        except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
+        except Exception as error:  # noqa: BLE001  # a plugin's; the agent's acts are recorded all the same
             fault = error
         await _end(work, limits.stop_s)
         await _finish(context)
     done = _reported(work, context) if ended else settled(_out_of_time(work), latest)
     if fault is not None and not work.done():
-        return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
+        return AgentWork(done.outcome, fault)  # it may go on, and change the state that is captured
     if fault is not None:
         _log.warning("the environment could not be taken from the agent", exc_info=fault)
         environment.flags[NOT_RELEASED] = None
@@ -132,7 +132,7 @@ async def run_agent(
 
 
 def _ending_of(environment: TrialEnvironment) -> list[asyncio.Task[None]]:
-    """Watch for the end of an environment, where it is one that can end."""
+    """Watch for the end of an environment, if it can end."""
     # Most environments cannot end by themselves: no task for those.
     if getattr(environment.gone, "__func__", None) is TrialEnvironment.gone:
         return []
@@ -167,7 +167,7 @@ async def _finish(context: TrialContext) -> None:
 
 
 def _out_of_time(work: asyncio.Task[AgentOutcome]) -> AgentOutcome:
-    """Return what is recorded of an agent that was cut off, with the reason it had to be ended for."""
+    """Return the record of an agent that was cut off, with the reason it had to be ended for."""
     raised = work.exception() if work.done() and not work.cancelled() else None
     hung = raised.info if isinstance(raised, AgentProcessError) else None
     return AgentOutcome(status=Status.TIME_LIMIT, error=hung)
@@ -246,7 +246,7 @@ def awaitable_of(agent: object, work: Awaitable[T] | object, method: str = "run"
     """Return the work that an agent's method began.
 
     Raises:
-        AgentError: It has begun none: the method is no `async def`.
+        AgentError: It has begun none: the method is not an `async def`.
     """
     if isinstance(work, Awaitable):
         return work

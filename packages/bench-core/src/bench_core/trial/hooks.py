@@ -1,4 +1,4 @@
-"""What a benchmark gives for a trial; everything that all benchmarks share is done by `run_trial`.
+"""The hooks of a benchmark for a trial; `run_trial` does everything that all benchmarks share.
 
 ::
 
@@ -43,19 +43,19 @@ class TrialEnvironment:
     """The opened environment of one trial; the methods do nothing unless a benchmark says more.
 
     Attributes:
-        handle: What the agent acts on.
-        inputs: Added to what the agent gets of the task, such as start URLs.
-        instructions: What the benchmark states to every agent beside the goal; this and the next two are fields of `AgentTask`.
-        answer_schema: JSON Schema of the answer that ends the task; None where any answer will do.
+        handle: The object the agent acts on.
+        inputs: Added to the agent's inputs from the task, such as start URLs.
+        instructions: The benchmark's statement to every agent; this and the next two are fields of `AgentTask`.
+        answer_schema: JSON Schema of the answer that ends the task; None if any answer will do.
         can_fail: Whether "this cannot be done" is an ending that the benchmark knows.
         steps: Actions done so far, for agents that report none.
-        flags: What is to be known of the trial whatever its score.
-        timings: Seconds by phase of its own, beside those the core takes.
+        flags: Remarks on the trial whatever its score.
+        timings: Seconds by phase of its own, in addition to the core's.
         machine: Which VM or copy of a site this is.
-        browser_sealed: How the context's `hidden` files are hidden from the browser; None where they
+        browser_sealed: How the context's `hidden` files are hidden from the browser; None if they
             are not.
         details: The benchmark's own record of it.
-        integrity: Collects what the agent did that its task does not need.
+        integrity: Collects acts of the agent that its task does not need.
     """
 
     handle: EnvironmentHandle = TextHandle()  # immutable
@@ -72,14 +72,14 @@ class TrialEnvironment:
     integrity: IntegrityWatch = field(default_factory=IntegrityWatch)
 
     async def gone(self) -> None:
-        """Wait until the environment has ended while the agent works; for ever where it lasts."""
+        """Wait until the environment has ended while the agent works; forever if it lasts."""
         # Cancelled when the agent's part is over.
         await asyncio.Event().wait()
 
     async def why_gone(self, *, reported: bool) -> str | None:
         """Return the agent's act that ended the environment and makes it a failure, else None.
 
-        Called in every trial, once the agent's part is over and the environment was released: None where it is still there.
+        Called in every trial, once the agent's part is over and the environment was released: None if it is still there.
         `reported` says whether the agent ended with a report, after which it may end the environment.
 
         Raises:
@@ -91,7 +91,7 @@ class TrialEnvironment:
     async def check(self) -> None:
         """Check that the environment works.
 
-        Called after the capture, before `open` is left and the score is known; what it raises counts if that is below 1.
+        Called after the capture, before `open` is left and the score is known; its error counts if that is below 1.
 
         Raises:
             EnvironmentFaultError: It does not; a trial that did not succeed has no score.
@@ -104,24 +104,24 @@ class TrialEnvironment:
         """
 
     async def capture(self, ending: AgentEnding) -> None:
-        """Keep what the agent left in the trial's folder, however its part ended.
+        """Keep the agent's files in the trial's folder, however its part ended.
 
         Raises:
-            EnvironmentFaultError: What is needed for a score could not be had.
+            EnvironmentFaultError: Evidence that a score needs could not be had.
         """
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a trial is scored from, when it was captured and each time it is scored again.
+    """The evidence from which a trial is scored, at its capture and each time it is scored again.
 
     Attributes:
         task: With the benchmark's own config.
         folder: The artifacts.
         ending: How the agent's part ended.
-        details: What the environment recorded of itself.
+        details: The environment's record of itself.
         context: Trial, seed, profile and meter; the meter of a judge is `meter("judge")`.
-        flags: What is to be known of the trial whatever its score.
+        flags: Remarks on the trial whatever its score.
         steps: How many the agent took.
         first: The earlier result when a trial is scored again, else None.
     """
@@ -137,7 +137,7 @@ class Evidence:
 
     @property
     def artifacts(self) -> TrialArtifacts:
-        """Writes what the evaluation itself leaves, beside what it is made from."""
+        """Writes the evaluation's own files, next to its evidence."""
         return TrialArtifacts(self.folder)
 
     @property
@@ -148,15 +148,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a benchmark's own rules say of what was captured.
+    """The outcome of a benchmark's own rules on the evidence.
 
     Attributes:
-        score: None where the rules could not decide; `error` then says why.
-        failure_mode: Why it is no success; the core finds one where this is None.
+        score: None if the rules could not decide; `error` then says why.
+        failure_mode: Why it did not succeed; the core finds one if this is None.
         suspect: Why the score may not be the agent's own doing.
         status: Instead of how the agent's part ended: `agent_error` for an answer that cannot be
-            read, `environment_error` where what was captured shows such a fault.
-        findings: What the evidence shows of attempts to score without doing the task.
+            read, `environment_error` if the evidence shows such a fault.
+        findings: Signs in the evidence of attempts to score without doing the task.
         details: The benchmark's own record.
 
     Raises:
@@ -183,14 +183,14 @@ class Evaluation:
 
 @runtime_checkable
 class Benchmark(Protocol):
-    """A set of tasks, how to open the environment of one, and how to score what is left of it.
+    """A set of tasks, how to open the environment of one, and how to score its end state.
 
-    A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
-    agent that does not work there is then refused before a run begins. What its runs need before they
-    begin may be a `bench_core.runs.Prepare` in an attribute `prepare`. What it keeps between
+    A benchmark names the kind of its environment in an attribute `environment`: `browser`, `desktop` or `text`.
+    An agent that does not work there is then refused before a run begins. The preparation of its runs
+    may be a `bench_core.runs.Prepare` in an attribute `prepare`. Resources that it keeps between
     trials, such as a browser, it ends in a coroutine `close`; a trial after that starts it anew.
     A method `unscored` gets the tasks of a run, and says as the beginning of a sentence why some could get
-    no score, and what gives them one; None where all can. A run of such tasks is refused.
+    no score, and what gives them one; None if all can. A run of such tasks is refused.
     """
 
     name: str
@@ -210,7 +210,7 @@ class Benchmark(Protocol):
         ...
 
     async def evaluate(self, evidence: Evidence) -> Evaluation:
-        """Score what was captured, without its environment, by the benchmark's own rules.
+        """Score the evidence, without its environment, by the benchmark's own rules.
 
         Raises:
             EvaluationError: An artifact is missing or the evaluator could not decide.
@@ -219,9 +219,9 @@ class Benchmark(Protocol):
 
 
 async def close_benchmark(benchmark: Benchmark) -> None:
-    """End what `benchmark` keeps between trials in the running event loop, where it keeps something.
+    """End the resources of `benchmark` between trials in the running event loop, if it keeps any.
 
-    What raises, or does not end in 10 s, is logged: the results are written, and nothing takes their place.
+    An error, or a wait of over 10 s, is logged: the results are written, and nothing takes their place.
     """
     close = getattr(benchmark, "close", None)
     if close is None:

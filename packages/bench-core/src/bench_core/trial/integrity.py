@@ -1,4 +1,4 @@
-"""What is found of attempts to score without doing the task, while a trial runs."""
+"""Signs of attempts to score without doing the task, collected while a trial runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class IntegrityWatch:
 
     @property
     def findings(self) -> tuple[IntegrityFinding, ...]:
-        """What was found, in the order of the first time."""
+        """The findings, in the order of the first time."""
         with self._lock:
             return tuple(self._found.values())
 
@@ -73,11 +73,11 @@ class IntegrityWatch:
 def integrity_of(
     watch: IntegrityWatch, more: Iterable[IntegrityFinding] = (), *, contained: bool
 ) -> Integrity:
-    """Return what a result says: `clean` only where the agent was watched and `contained`.
+    """Return the integrity of a result: `clean` only if the agent was watched and `contained`.
 
     Args:
-        watch: What the environment found.
-        more: What the evaluation found.
+        watch: The findings of the environment.
+        more: The findings of the evaluation.
         contained: Whether the agent could not change the harness itself.
     """
     found = (*watch.findings, *more)
@@ -92,7 +92,7 @@ def integrity_of(
 def is_contained(agent: Agent, code: AgentCode | None) -> bool:
     """Return whether an agent has a process of its own or is Proctor's own code.
 
-    A third party's code in the harness's process can change what watches it; `contained = False` says
+    A third party's code in the harness's process can change its watcher; `contained = False` says
     that an agent of Proctor's own stands for one.
     """
     if code is not None and code.process == "own":
@@ -107,12 +107,12 @@ def void_of(
 ) -> tuple[IntegrityFinding, ...]:
     """Return the finding of a trial without a score whose agent may have made it so.
 
-    A fault is not taken for the environment's alone where the agent did what no task needs, or where
-    the fault is what a third party's code says in the harness's own process.
+    A fault is not taken for the environment's alone if the agent did an act that no task needs, or if
+    only a third party's code in the harness's own process claims it.
 
     Args:
         status: How the trial ended.
-        detail: What happened.
+        detail: The event in words.
         found: Whether anything else was found of the agent.
         claimed: Whether the agent itself raised the fault, and is not Proctor's own.
     """

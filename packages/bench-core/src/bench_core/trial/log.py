@@ -26,7 +26,7 @@ class _PlainFormatter(logging.Formatter):
 
 
 class _FileHandler(logging.FileHandler):
-    """Leaves out what a full disk does not take: where no result can be written either, the run says so."""
+    """Drops lines that a full disk refuses: if no result can be written either, the run says so."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         del record
@@ -42,7 +42,7 @@ class _TrialFile:
         self._closed = False
 
     def handle(self, record: logging.LogRecord) -> None:
-        if self._closed:  # by what an abandoned agent left behind: the trial is written down
+        if self._closed:  # by a leftover of an abandoned agent: the trial is written down
             return
         if self._handler is None:
             self._handler = _FileHandler(
@@ -56,7 +56,7 @@ class _TrialFile:
     def close(self) -> None:
         self._closed = True
         if self._handler is not None:
-            with suppress(OSError):  # what the disk did not take before
+            with suppress(OSError):  # the data that the disk refused before
                 self._handler.close()
 
 
@@ -80,13 +80,13 @@ _to_trial_files = _ToTrialFiles()
 def trial_log(
     folder: Path, of: Iterable[object], redactor: Redactor | None = None
 ) -> Iterator[logging.Logger]:
-    """Write what is logged inside the block, and in tasks started there, to `log.txt`.
+    """Write the log messages of the block, and of tasks started there, to `log.txt`.
 
     Keys never reach the file. Yields a logger of this package.
 
     Args:
         folder: The trial's.
-        of: Objects whose packages' loggers are recorded, beside this package's.
+        of: Objects whose packages' loggers are recorded, in addition to this package's.
         redactor: Knows the keys; by default those in the environment.
     """
     packages = (type(each).__module__.partition(".")[0] for each in of)
@@ -108,6 +108,6 @@ _logger = lru_cache(maxsize=64)(logging.getLogger)
 def _listen_to(logger: logging.Logger) -> None:
     if _to_trial_files not in logger.handlers:
         logger.addHandler(_to_trial_files)
-    # A logger without a level inherits the root's, which drops what is below a warning.
+    # A logger without a level inherits the root's, which drops messages below a warning.
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)

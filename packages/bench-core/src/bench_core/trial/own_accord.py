@@ -1,4 +1,4 @@
-"""Tells what stops a program apart from what code only raises of its own accord.
+"""Distinguishes a stop of the program from exceptions that code raises of its own accord.
 
 A benchmark, an evaluator or an agent may raise `KeyboardInterrupt`, `SystemExit`, `GeneratorExit` or
 `CancelledError` as it may raise anything else. It is then a defect of that code, and ends no run.
@@ -24,13 +24,13 @@ _T = TypeVar("_T")
 
 
 class OwnAccordError(Exception):
-    """Code raised of its own accord what ends programs: `SystemExit`, `KeyboardInterrupt` and the like."""
+    """Code raised an exception that ends programs (`SystemExit`, `KeyboardInterrupt`) of its own accord."""
 
 
 class NotedInterrupts:
     """Handles Ctrl-C as it is handled already, and knows whether there was one; a context manager.
 
-    Does nothing outside the main thread, where no signal arrives.
+    Does nothing outside the main thread, to which no signal arrives.
     """
 
     def __init__(self) -> None:
@@ -58,12 +58,12 @@ class NotedInterrupts:
 async def bordered(
     work: Callable[[], Awaitable[_T]], who: str, error_type: type[Exception] = OwnAccordError
 ) -> _T:
-    """Await foreign `work`; what ends programs ends this one only where it is not the code's own doing.
+    """Await foreign `work`; exceptions that end programs pass only if they are not of its own accord.
 
     Args:
         work: Begins it.
-        who: Whose code that is, for the message.
-        error_type: What is raised in place of what only ends programs.
+        who: The owner of that code, for the message.
+        error_type: Raised in place of an exception that only ends programs.
     """
     task = asyncio.current_task()
     try:
@@ -119,7 +119,7 @@ def _is_of_own_accord(error: BaseException, task: asyncio.Task[Any] | None) -> b
         # 3.10 does not count cancellations: there whoever runs the task finds that no one asked
         return task is not None and getattr(task, "cancelling", lambda: 1)() == 0
     if isinstance(error, GeneratorExit):
-        # Python raises it in what is thrown away, while no task or another one runs
+        # Python raises it in discarded code, while no task or another one runs
         return task is not None and _current_task() is task
     return True
 

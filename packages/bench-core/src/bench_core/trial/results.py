@@ -56,7 +56,7 @@ def conditions(task: Task, context: TrialContext) -> dict[str, Any]:
 
 
 def reported_fields(outcome: AgentOutcome) -> dict[str, Any]:
-    """Return what the agent reports of itself; a meter knows its usage better, where there is one."""
+    """Return the agent's report of itself; a meter, if there is one, knows its usage better."""
     spent: tuple[Spending, ...] = ()
     if outcome.usage != _NO_USAGE or outcome.cost_usd is not None:
         usage, cost_usd = outcome.usage, outcome.cost_usd
@@ -71,7 +71,7 @@ def reported_fields(outcome: AgentOutcome) -> dict[str, Any]:
 
 
 def with_steps(outcome: AgentOutcome, folder: Path, done: int = 0) -> AgentOutcome:
-    """Count steps and tokens from what was done and written for an agent that reported none."""
+    """Count steps and tokens from the acts and files of an agent that reported none."""
     # a `Path` made for one look costs more than the look
     if outcome.steps or not (done or os.path.exists(f"{folder}/{TRAJECTORY}")):  # noqa: PTH110
         return outcome
@@ -126,7 +126,7 @@ def fault_fields(
     """Return the fields that an error decides which leaves a trial without a score.
 
     Args:
-        error: What happened.
+        error: The error that happened.
         phase: When.
         after_work: Whether the agent's part was over, so that another try would pay for it again.
         origin: Whose code raised it.
@@ -140,7 +140,7 @@ def fault_fields(
 
 
 def kind_fields(kind: FaultKind, error: ErrorInfo, flag: str | None = None) -> dict[str, Any]:
-    """Return the fields of a result without a score: what its fault was, and the flag of the error itself."""
+    """Return the fields of a result without a score: its fault, and the flag of the error itself."""
     return {
         "status": kind.status,
         "score": None,
@@ -164,9 +164,9 @@ def unscored_result(task: Task, context: TrialContext, fields: Mapping[str, Any]
 
 
 def files_of(context: TrialContext) -> dict[str, Any]:
-    """Return the fields that say what a trial left; reads it all, which may take long.
+    """Return the fields that list a trial's files; reads them all, which may take long.
 
-    What no trial's folder may hold is removed from it, and told.
+    Files that no trial's folder may hold are removed from it, and reported.
     """
     context.left_out.extend(keep_files(context.folder, context.folder, TRIAL_LIMITS))
     return {
@@ -176,7 +176,7 @@ def files_of(context: TrialContext) -> dict[str, Any]:
 
 
 def _suspect(ending: AgentEnding, evaluation: Evaluation) -> tuple[SuspectCause, ...]:
-    """Return why a score may not be the agent's doing; what only the agent claims is no evidence."""
+    """Return why a score may not be the agent's doing; a mere claim of the agent is not evidence."""
     if evaluation.score is None:
         return ()
     causes = list(evaluation.suspect)
@@ -199,7 +199,7 @@ def _failure_mode(
         return None
     kind = _kind_of(ending)
     if kind is not None and kind.mode is not None and status is kind.status:
-        return kind.mode  # why it ended says more than what it left
+        return kind.mode  # the reason of its end says more than its files
     if evaluation.failure_mode is not None:
         return evaluation.failure_mode
     if status is not Status.COMPLETED:

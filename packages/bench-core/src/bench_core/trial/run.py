@@ -59,10 +59,10 @@ def run_trial(
     redactor: Redactor | None = None,
     code: AgentCode | None = None,
 ) -> Coroutine[Any, Any, TrialResult]:
-    """Run one attempt of `agent` at `task` and score what it left.
+    """Run one attempt of `agent` at `task` and score its end state.
 
-    Whatever the agent did, what it left is captured; whatever failed after that, what it did and
-    spent is in the result, and `code`, which says what program the agent was.
+    Whatever the agent did, its end state is captured; whatever failed after that, its acts and
+    spending are in the result, and `code`, which identifies the agent's program.
 
     Raises:
         InputError: The agent does not work in the benchmark's environment.
@@ -95,12 +95,12 @@ def _or(words: tuple[str, ...]) -> str:
 async def rescore_trial(
     benchmark: Benchmark, task: Task, result: TrialResult, folder: Path, *, seed: int = 0
 ) -> TrialResult:
-    """Score a finished trial again from what it left, by the same rules or by newer ones.
+    """Score a finished trial again from its files, by the same rules or by newer ones.
 
     Args:
         benchmark: Its `evaluate` is asked.
         task: With the benchmark's own config.
-        result: What the trial was recorded as.
+        result: The recorded result of the trial.
         folder: Its artifacts.
         seed: The trial's own.
 
@@ -157,8 +157,8 @@ def _ending_in(result: TrialResult) -> AgentEnding:
 
 
 async def _files_of(context: TrialContext) -> dict[str, Any]:
-    """Describe what a trial left; a thread is worth it only where there is something to digest."""
-    if not os.listdir(context.folder):  # noqa: PTH208  # a fifth of what looking by `Path` costs
+    """Describe a trial's files; a thread is worth it only if there are files to digest."""
+    if not os.listdir(context.folder):  # noqa: PTH208  # a fifth of the cost of looking by `Path`
         return {"left_out": tuple(context.left_out)}
     return await asyncio.to_thread(files_of, context)
 
@@ -209,7 +209,7 @@ class _Trial:
                 # Before the capture, a fault of the environment leaves nothing that could be scored.
                 if environment is None or not self.captured:
                     raise
-                # what is scored was captured before
+                # the evidence for the score was captured before
                 log.warning("the environment could not be closed", exc_info=error)
                 environment.flags[NOT_CLOSED] = None
                 ending = ending_of(self.work.outcome, environment)
@@ -237,12 +237,12 @@ class _Trial:
     async def _captured(
         self, environment: TrialEnvironment, log: logging.Logger, redactor: Redactor | None
     ) -> AgentEnding:
-        """Keep what the agent left, whatever became of it."""
+        """Keep the agent's files, however its part ended."""
         outcome, fault = self.work.outcome, self.work.fault
         if fault is not None or outcome.status is not Status.COMPLETED:
             log.warning("the agent ended: %s", fault or outcome.status.value)
         ending, flags = ending_of(outcome, environment), tuple(environment.flags)
-        # before what is scored is written among it, and evaluations look at it
+        # before the evidence is written among it, and evaluations look at it
         folder = self.context.folder
         if os.listdir(folder):  # noqa: PTH208  # as above
             left_out = await asyncio.to_thread(keep_files, folder, folder, TRIAL_LIMITS, redactor)
@@ -257,7 +257,7 @@ class _Trial:
         outcome = with_steps(outcome, self.context.folder, environment.steps)
         self.work = AgentWork(outcome, fault, self.work.claimed)
         self.captured = True
-        # What the capture may change of it is the flags.
+        # The capture may change only its flags.
         same = tuple(environment.flags) == flags
         return ending if same else ending_of(outcome, environment)
 
@@ -313,7 +313,7 @@ class _Trial:
         return {**fields, "ending": _without_error_of(fields, ending)}
 
     def _integrity(self, environment: TrialEnvironment, fields: dict[str, Any]) -> Integrity:
-        """Say what is known of the agent's ways; it never changes the score."""
+        """Return the known facts about the agent's ways; they never change the score."""
         watch, contained = environment.integrity, is_contained(self.agent, self.code)
         error = fields.get("error")
         void = void_of(
@@ -325,7 +325,7 @@ class _Trial:
         return integrity_of(watch, (*self.found, *void), contained=contained)
 
     def _refuse_suspended(self) -> None:
-        """Refuse to score what ran while this process, or one of the trial's, could not.
+        """Refuse to score a trial during which this process, or one of the trial's, was suspended.
 
         Raises:
             SuspendedError: For longer than it can make good.
@@ -363,7 +363,7 @@ class _Trial:
 
 
 class _Timed:
-    """Takes how long its block lasts; half of what a generator costs that does so."""
+    """Takes the duration of its block, at half the cost of a generator that does so."""
 
     def __init__(self, timings: dict[str, float], phase: str) -> None:
         self._timings, self._phase = timings, phase

@@ -1,4 +1,4 @@
-"""What a result says about whether answers were out of the agent's reach."""
+"""A result's statement on whether answers were out of the agent's reach."""
 
 from __future__ import annotations
 

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from bench_core.workers.transport import Link
 
 _log = logging.getLogger("bench_core.workers")
-_log.addHandler(
-    logging.NullHandler()
-)  # else what no one asked for is printed between lines of progress
+_log.addHandler(logging.NullHandler())  # else unwanted lines are printed between lines of progress
 _END_S = 180.0
-"""Longer than any transport needs to know that a worker is gone; what outlasts it is given up."""
+"""Longer than any transport needs to know that a worker is gone; a longer wait is given up."""
 _TEXT = 8_000
 
 
@@ -45,7 +43,7 @@ class WorkerLimits:
     Attributes:
         start_s: A worker may take to start and to build the benchmark.
         cancel_s: An attempt may clean up after it was cancelled, before its worker is ended.
-        block_s: A worker may give no sign while it runs an attempt; None is no limit.
+        block_s: A worker may give no sign while it runs an attempt; None means no limit.
         lease_s: A worker goes on for this long without a sign of the run.
         close_s: An idle worker may take to end.
     """
@@ -62,11 +60,11 @@ class WorkerAttempt:
 
     Args:
         link: The worker.
-        task: What to do.
+        task: The task of the attempt.
         context: How.
         limits: How patient the run is.
-        incoming: Brings what the attempt leaves to the run folder.
-        artifacts: Where in an object store the run's attempts put what they leave, instead.
+        incoming: Brings the attempt's files to the run folder.
+        artifacts: Where in an object store the run's attempts put their files, instead.
         refuse: Receives results under other tokens.
     """
 
@@ -100,7 +98,7 @@ class WorkerAttempt:
             self._link.send(encode_line("cancel", token=self._token))
             stopping = asyncio.ensure_future(self._stop(listening))
             while not stopping.done():
-                # again and again: the scheduler cancels what outlasts its grace, and this must not let go
+                # again and again: the scheduler cancels attempts past their grace, and this must not let go
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(stopping)
             raise
@@ -167,7 +165,7 @@ class WorkerAttempt:
             raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
 
     def _commit(self, frame: dict[str, Any]) -> TrialResult | None:
-        """Take what the attempt left: files first, the result, None where it was cancelled, last."""
+        """Take the files of the attempt first, and its result last, which is None if it was cancelled."""
         if self._artifacts is None:
             if frame.get("staged") is not True:
                 self._incoming.conclude(self._token)
@@ -179,7 +177,7 @@ class WorkerAttempt:
         return result and result.model_copy(update={"stored": self._stored(frame, result)})
 
     def _stored(self, frame: dict[str, Any], result: TrialResult) -> StoredFolder | None:
-        """Return where what the attempt left is, if all of it is in the object store."""
+        """Return the place of the attempt's files, if all of them are in the object store."""
         if self._artifacts is None:
             return None
         if (problem := frame.get("problem")) is not None:
@@ -190,7 +188,7 @@ class WorkerAttempt:
         return stored_folder(url, frame.get("stored"), result.artifacts)
 
     async def _end(self, how: str) -> None:
-        """End the worker and raise what became of it.
+        """End the worker and raise how it ended.
 
         Raises:
             WorkerLostError: Always.
@@ -202,7 +200,7 @@ class WorkerAttempt:
 
 
 async def end_of(link: Link, seconds: float = _END_S) -> str:
-    """Wait until nothing of a worker can act any more, but not for ever; return how it ended."""
+    """Wait, at most `seconds`, until no process of a worker can act any more; return how it ended."""
     try:
         return await asyncio.wait_for(link.how_ended(), seconds)
     except asyncio.TimeoutError:

@@ -53,18 +53,18 @@ class WorkerExecutor:
 
     Args:
         transport: Starts the workers.
-        recipe: What they build the benchmark from.
-        order: What else they get before the first attempt: `builder`, `spec`, `redact`.
+        recipe: Describes how they build the benchmark.
+        order: The other settings they get before the first attempt: `builder`, `spec`, `redact`.
         wanted: `packages` and `agent`, the digests that theirs must equal.
         placement: How many, and on which nodes.
-        run_folder: Where what attempts leave goes.
+        run_folder: The folder for the files of attempts.
         limits: How patient the run is.
-        locks: Hold what attempts use against other processes of this machine; where the workers' cluster has
+        locks: Hold the resources of attempts against other processes of this machine; if the workers' cluster has
             a broker, `locks` of this object hold it in the whole cluster.
         owner: Whose leases they are, for people.
-        artifacts: Where in an object store attempts put what they leave, instead of the run folder.
+        artifacts: Where in an object store attempts put their files, instead of the run folder.
         redactor: Knows the run's secrets.
-        on_event: Receives kind and data of what is to be written down.
+        on_event: Receives kind and data of events to write down.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class WorkerExecutor:
         self._artifacts = artifacts
         self._redactor = redactor
         self._on_event = on_event
-        # what no other process can reach needs no lease
+        # a resource that no other process can reach needs no lease
         broker = None if isinstance(locks, NoLocks) else transport.broker()
         self._leases = None if broker is None else LeasedLocks(broker, owner, locks)
         self.locks: MachineLocks = self._leases or locks
@@ -126,19 +126,19 @@ class WorkerExecutor:
 
     @property
     def places(self) -> WorkerExecutor:
-        """Where attempts are carried out; see `bench_core.scheduling.places.Places`."""
+        """The places of attempts; see `bench_core.scheduling.places.Places`."""
         return self
 
     def has_room(self, claim: Claim) -> bool:
-        """Whether a worker is free that may run what claims this."""
+        """Whether a worker is free that may run a trial with this claim."""
         return self._free.has_room(claim.names)
 
     def take(self, claim: Claim) -> Place:
-        """Return a free worker's place, for one attempt at what claims this."""
+        """Return a free worker's place, for one attempt at a trial with this claim."""
         return _Place(self, claim, self._all[self._free.take(claim.names)])
 
     async def run_in(self, place: _Place, task: Task, context: TrialContext) -> TrialResult:
-        """Run one attempt; what it left is in the context's folder when this returns.
+        """Run one attempt; its files are in the context's folder when this returns.
 
         Raises:
             WorkerLostError: Its worker is gone.
@@ -167,7 +167,7 @@ class WorkerExecutor:
         return result
 
     def give_back(self, slot: Slot) -> None:
-        """Let a slot be another's: of who waits for one, or else of whom the scheduler starts next."""
+        """Pass a slot on: to an attempt that waits for one, or else to the next that the scheduler starts."""
         for waiting, place in self._waiting.items():
             if not waiting.done() and self._serves(slot, place.claim):
                 waiting.set_result(slot.number)
@@ -198,7 +198,7 @@ class WorkerExecutor:
                 self.give_back(each)
 
     async def _other_slot(self, place: _Place, tired: list[Slot]) -> Slot:
-        """Return another free slot, one of the tired again but not for ever, or the first that becomes free."""
+        """Return another free slot, a tired one again up to a limit, or the first that becomes free."""
         if self._free.has_room(place.claim.names):
             return self._all[self._free.take(place.claim.names)]
         again = next((each for each in tired if each.failed_starts < _STARTS), None)
@@ -220,7 +220,7 @@ class WorkerExecutor:
         return self._placement.bindings.labels_of(claim.names) <= slot.labels
 
     def _is_last(self, slot: Slot, claim: Claim) -> bool:
-        """Whether no other slot can run what claims this."""
+        """Whether no other slot can run a trial with this claim."""
         return not any(
             each is not slot and self._serves(each, claim) for each in self._all.values()
         )
@@ -310,7 +310,7 @@ class WorkerExecutor:
         slot.link = link
 
     async def _hold(self, slot: Slot) -> None:
-        """Hold what the worker of a slot has alone in the whole cluster, such as its VM.
+        """Hold the resources that the worker of a slot has alone in the whole cluster, such as its VM.
 
         Raises:
             InputError: Another run has it.
@@ -377,12 +377,12 @@ class WorkerExecutor:
                     slot.link.send(line)
 
     def _refused(self, link: Link, frame: dict[str, Any]) -> None:
-        """Refuse a result under another token than the one that counts."""
+        """Refuse a result under another token than the attempt's own."""
         token, stored = frame.get("token"), frame.get("stored")
         if isinstance(token, str):
             link.send(encode_line("acknowledge", token=token, accepted=False))
         found: dict[str, JsonValue] = {"worker": link.name, "token": str(token)[:64]}
-        if isinstance(stored, dict):  # where its files are; nothing reads them
+        if isinstance(stored, dict):  # the place of its files; nothing reads them
             found["stored"] = str(stored.get("url"))[:_LONGEST_URL]
         self._on_event(LATE_RESULT, found)
 

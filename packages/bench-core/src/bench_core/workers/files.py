@@ -1,8 +1,8 @@
-"""How what an attempt left gets into the run folder: as a whole, and only while the attempt is the one that counts.
+"""Brings an attempt's files into the run folder: whole, and only while the attempt is current.
 
 The worker gives it to `incoming/<token>/` of the run folder, the manifest last: itself where it sees that
-folder, else in pieces through its connection. The run then moves it into the folder of the trial. What is
-in `incoming/` under any other token came too late, and is kept in `late/`.
+folder, else in pieces through its connection. The run then moves them into the folder of the trial. Files
+in `incoming/` under any other token came too late, and are kept in `late/`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LATE_RESULT = "late_result"
 """The kind of the event of a result that was refused."""
 _MANIFEST, _FILES, _PART = "manifest.json", "files", ".part"
 _PIECE = 1 << 20
-"""Bytes of a file in one message: what is in memory of it at once."""
+"""Bytes of a file in one message: the part of it that is in memory at once."""
 
 
 def sees(run_folder: str, probe: str) -> bool:
@@ -39,7 +39,7 @@ def sees(run_folder: str, probe: str) -> bool:
 
 
 def stage(folder: Path, run_folder: Path, token: str) -> None:
-    """Move what is in `folder` to the run's incoming folder; the manifest, and then the name, come last."""
+    """Move the content of `folder` to the run's incoming folder; the manifest, then the name, come last."""
     part = run_folder / INCOMING / f"{token}{_PART}"
     remove_folder(part)
     part.mkdir()
@@ -75,7 +75,7 @@ def send_pieces(folder: Path, token: str, send: Callable[[bytes], object]) -> No
 
 
 class Incoming:
-    """What workers have brought to a run folder.
+    """The files that workers have brought to a run folder.
 
     Args:
         run_folder: The run's.
@@ -95,7 +95,7 @@ class Incoming:
         """Add a piece to a file.
 
         Raises:
-            FrameError: It is no piece, leads out of the folder, or the file is not what was sent.
+            FrameError: It is not a piece, leads out of the folder, or the file is not as it was sent.
         """
         name, data, sha256 = frame.get("path"), frame.get("data"), frame.get("sha256")
         if not (isinstance(name, str) and isinstance(data, str)):
@@ -123,7 +123,7 @@ class Incoming:
         _conclude(part, token)
 
     def take(self, token: str, folder: Path) -> None:
-        """Move what an attempt left into the folder of its trial.
+        """Move an attempt's files into the folder of its trial.
 
         Raises:
             EnvironmentFaultError: It is not whole.
@@ -148,7 +148,7 @@ class Incoming:
 
 
 def keep_late(run_folder: Path, on_event: Callable[[str, dict[str, JsonValue]], object]) -> None:
-    """Keep what came under tokens that count no longer apart, each with an event; what is torn goes."""
+    """Keep files under outdated tokens apart, each with an event; remove torn ones."""
     incoming, late = run_folder / INCOMING, run_folder / LATE
     if not incoming.is_dir():
         return

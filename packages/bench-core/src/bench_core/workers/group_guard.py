@@ -1,11 +1,11 @@
-"""Ends the process groups of a worker that is killed together with what held it.
+"""Ends the process groups of a worker that is killed together with its holder.
 
-A worker that is killed cannot end what it started, and what held it does so in its place. But Ray kills the
-children of an actor whose run is gone, so that no one is left who knows of the groups. So a process that is no
-child of the actor's knows them, too, and sees the end of the worker, its parent, by itself.
+A killed worker cannot end its children, so its holder does. But Ray kills the
+children of an actor whose run is gone, and with them all knowledge of the groups. So a process that is not
+a child of the actor's knows them, too, and sees the end of the worker, its parent, by itself.
 
-What was started in the moment of the end, and not reported any more, is found by a mark: a variable that each worker
-has in its environment, and with it what it starts.
+Processes started in the moment of the end, and not reported any more, are found by a mark: a variable in the
+environment of each worker, and so of its children.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def new_mark() -> tuple[str, str]:
 
 
 class GroupGuard:
-    """The process that knows the groups; on Windows, where workers have no nodes, there is none."""
+    """The process that knows the groups; missing on Windows, where workers have no nodes."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

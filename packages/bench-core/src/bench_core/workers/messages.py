@@ -15,10 +15,10 @@ the run     `alive`                now and then; without one for `lease_s` the w
 the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
 the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `progress`             `level`, `name`, `text`: a line of its log
-the worker  `alive`                every `sign_s` seconds, where its event loop turns
+the worker  `alive`                every `sign_s` seconds, while its event loop turns
 the worker  `file`                 `token`, `path`, `data`, `sha256`: a piece of a file, the last with its digest
-the worker  `result`               `token`, `value`, `flags`, `staged`; no `value` where it was cancelled.
-                                   With an object store: `stored`, where the files are, or `problem`
+the worker  `result`               `token`, `value`, `flags`, `staged`; no `value` if it was cancelled.
+                                   With an object store: `stored`, the place of the files, or `problem`
 the worker  `error`                as of agents' processes: it cannot work
 ==========  =====================  ============================================================
 """
@@ -38,7 +38,7 @@ def refuse_mismatch(name: str, wanted: dict[str, Any], ready: dict[str, Any]) ->
     Args:
         name: Which worker.
         wanted: `packages` and `agent` as they are here.
-        ready: What the worker says of itself.
+        ready: The worker's description of itself.
 
     Raises:
         InputError: They differ; it names both.

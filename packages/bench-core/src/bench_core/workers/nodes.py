@@ -1,4 +1,4 @@
-"""What a machine is like on which workers would run, and what of that is wrong."""
+"""The properties of a machine on which workers would run, and its faults."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ LITTLE_SKEW_S, MOST_SKEW_S = 2.0, 30.0
 
 
 class NodeQuestions(Record):
-    """What is asked of every node.
+    """The questions to every node.
 
     Attributes:
         packages: Import names; their versions and files must be those of the run's machine.
         keys: Names of environment variables that must be set.
         reach: Addresses, `HOST:PORT` or URLs, of sites and VMs; after `=` the label of the nodes that have to
             reach one.
-        labels: What some node has to carry.
+        labels: The labels that some node has to carry.
     """
 
     packages: tuple[str, ...] = ("bench_core",)
@@ -49,7 +49,7 @@ class NodeQuestions(Record):
     labels: tuple[str, ...] = ()
 
     def of_node(self, labels: Collection[str]) -> NodeQuestions:
-        """Return what is asked of a node that carries these labels."""
+        """Return the questions to a node that carries these labels."""
         asked = [
             address for address, label in map(labelled, self.reach) if not label or label in labels
         ]
@@ -63,16 +63,16 @@ class NodeQuestions(Record):
 
 
 class NodeFacts(Record):
-    """What a node answers.
+    """A node's answers.
 
     Attributes:
         packages: Of each the SHA-256 over its files, `absent` where it is not installed.
-        versions: Of each the version, where its distribution says one.
-        chromium: Where it is; None with `no_chromium` saying why.
-        shm: Bytes that `/dev/shm` holds, None where there is none.
+        versions: The version of each, if its distribution states one.
+        chromium: Its path; None with the reason in `no_chromium`.
+        shm: Size of `/dev/shm` in bytes, None without one.
         disk: Bytes that are free where temporary files go.
-        keys: Whether each variable is set; never what it is set to.
-        reach: Of each address why it cannot be reached, empty where it can.
+        keys: Whether each variable is set; never its value.
+        reach: For each address the reason why it cannot be reached, empty if it can.
         clock: Seconds since 1970, by the node.
     """
 
@@ -92,14 +92,14 @@ class NodeFacts(Record):
 
 @dataclass(frozen=True)
 class AskedNode:
-    """A node of a cluster, and what it answered.
+    """A node of a cluster, and its answers.
 
     Attributes:
         name: Its address and the beginning of its id: nodes of one machine differ in the latter alone.
         room: How many workers.
-        facts: None where it gave no answer, with `why` saying why.
-        skew_s: By how much its clock is off, beyond what the time of the question explains.
-        labels: The names of its custom resources, beside the one that gives room.
+        facts: None if it gave no answer, with the reason in `why`.
+        skew_s: By how much its clock is off, beyond the time of the question.
+        labels: The names of its custom resources, without the one that gives room.
     """
 
     name: str
@@ -111,7 +111,7 @@ class AskedNode:
 
 
 class Finding(Record):
-    """What is wrong with a node, and what helps."""
+    """A fault of a node, and its remedy."""
 
     of: str
     status: Literal["ok", "warn", "fail"]
@@ -120,7 +120,7 @@ class Finding(Record):
 
 
 def facts_of_this_node(questions: NodeQuestions) -> NodeFacts:
-    """Return what this machine is like, in a process with the environment that workers would have."""
+    """Return the facts of this machine, in a process with the environment that workers would have."""
     chromium, no_chromium = _chromium()
     return NodeFacts(
         host=platform.node(),
@@ -139,12 +139,12 @@ def facts_of_this_node(questions: NodeQuestions) -> NodeFacts:
 
 
 def findings(here: NodeFacts, there: NodeFacts, skew_s: float) -> Iterator[Finding]:
-    """Yield what was found of a node, one for each thing that was looked at.
+    """Yield the findings on a node, one for each property.
 
     Args:
         here: The facts of the machine that runs would be started from.
         there: The node's.
-        skew_s: By how many seconds its clock is surely off: what the question's own time cannot explain.
+        skew_s: Seconds by which its clock is surely off, beyond the question's own time.
     """
     same = here.python.split(".")[:2] == there.python.split(".")[:2]
     yield _either(
@@ -217,7 +217,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 def labelled(text: str) -> tuple[str, str]:
-    """Return the address, and the label after its last `=`, empty where there is none.
+    """Return the address, and the label after its last `=`, empty without one.
 
     >>> labelled("gitlab.lab:8023=lab"), labelled("gitlab.lab:8023")
     (('gitlab.lab:8023', 'lab'), ('gitlab.lab:8023', ''))
@@ -230,7 +230,7 @@ def _chromium() -> tuple[str | None, str]:
     try:
         # by its name: the base imports no tower
         return str(load_reference(_BROWSER)()), ""
-    except Exception as error:  # noqa: BLE001  # a doctor reports what it meets
+    except Exception as error:  # noqa: BLE001  # a doctor reports any error
         return None, str(error)
 
 

@@ -1,4 +1,4 @@
-"""Which nodes may run what: resources that are bound to labels, nodes that carry these, and workers between them.
+"""Assigns work to nodes: resources bound to labels, nodes that carry these, and workers on them.
 
 Plain data without a cluster, so that its laws can be tested.
 """
@@ -29,10 +29,10 @@ class NodeRoom:
 
 
 class Bindings:
-    """The labels that a node needs to run what uses a resource.
+    """The labels that a node needs to run trials that use a resource.
 
     Args:
-        given: `NAME=LABEL` each, where a NAME that ends in `*` is the beginning of names.
+        given: `NAME=LABEL` each; a NAME that ends in `*` is the beginning of names.
 
     Raises:
         InputError: One is not of this form.
@@ -61,7 +61,7 @@ class Bindings:
         return frozenset(label for _, label in self._labels)
 
     def labels_of(self, names: Collection[str]) -> Labels:
-        """Return what a node needs to run something that uses these resources."""
+        """Return the labels a node needs to run a trial that uses these resources."""
         return frozenset(
             label for name, label in self._labels if any(_is(each, name) for each in names)
         )
@@ -91,11 +91,11 @@ class Bindings:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the workers of a run are.
+    """The nodes of a run's workers.
 
     Attributes:
         workers: Of each the bound labels that its node carries.
-        bindings: What needs which.
+        bindings: The labels each resource needs.
         needs: The sets of labels that trials of the run need.
     """
 
@@ -117,16 +117,16 @@ class FreePlaces:
         self._free = [*reversed(range(len(placement.workers)))]
 
     def has_room(self, names: Collection[str]) -> bool:
-        """Whether one of them may run what uses these resources."""
+        """Whether one of them may run a trial that uses these resources."""
         if not self._placement.bindings:
             return bool(self._free)
         return bool(self._able(names))
 
     def take(self, names: Collection[str]) -> int:
-        """Return who is to run what uses these resources, where there is room, and who then is not free.
+        """Return the worker for a trial that uses these resources, if there is room; it is then not free.
 
-        Who could run least else, so that the others stay free for what only they can run; among equals, who
-        became free last.
+        The worker that could run least else is taken, so that the others stay free for trials only they can run;
+        among equals, the one freed last.
         """
         if not self._placement.bindings:
             return self._free.pop()
@@ -156,7 +156,7 @@ def placed(
         nodes: Those that are alive.
         own: Of each worker the resources that it alone uses, such as its VM.
         uses: Of each trial the resources that it uses.
-        bindings: What needs which labels.
+        bindings: The labels each resource needs.
 
     Raises:
         InputError: No node carries a label, or there are too few or too many workers.
@@ -192,7 +192,7 @@ def placed(
 
 
 class _Rooms:
-    """Room for workers by the labels of the nodes, and what the workers that took some can run."""
+    """Room for workers by the labels of the nodes, and the labels of the workers that took some."""
 
     def __init__(self, rooms: Counter[Labels], needs: Mapping[Labels, int]) -> None:
         self._rooms = rooms
@@ -200,7 +200,7 @@ class _Rooms:
         self._taken: Counter[Labels] = Counter()
 
     def serves(self, need: Labels) -> bool:
-        """Whether a worker can run what needs these labels."""
+        """Whether a worker can run a trial that needs these labels."""
         return any(need <= each for each in self._taken)
 
     def take(self, need: Labels | None) -> Labels:

@@ -24,7 +24,7 @@ _OWN = (b'{"type": "own"', b'{"type": "disown"')
 
 
 class WorkerProcess(SpawnedProcess):
-    """A worker that runs on this machine, and what it has started and not given up.
+    """A worker that runs on this machine, and its children that it has not given up.
 
     These are the process groups that it says are its own, and whatever has its mark in its environment.
     """
@@ -62,7 +62,7 @@ class WorkerProcess(SpawnedProcess):
         return line
 
     def kill(self) -> None:
-        """End it and what it started."""
+        """End it and its children."""
         super().kill()
         self._groups.kill()
 
@@ -71,7 +71,7 @@ class WorkerProcess(SpawnedProcess):
         return (await self.ended()).in_words()
 
     async def _wait(self) -> Exit:
-        """Wait until what it started has ended, too; where the system keeps a process that is killed, nothing can."""
+        """Wait until its children have ended, too; impossible if the system keeps a killed process."""
         ended = await super()._wait()
         for _ in range(round(_END_S / _POLL_S)):
             if not self._groups.alive():
@@ -83,7 +83,7 @@ class WorkerProcess(SpawnedProcess):
 
 
 class PipeTransport:
-    """Workers on this machine, over pipes: the reference for what every transport does.
+    """Workers on this machine, over pipes: the reference for the behavior of every transport.
 
     Args:
         variables: Their environment; by default that of this process.

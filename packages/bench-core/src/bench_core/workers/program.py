@@ -1,6 +1,6 @@
 """The worker's side: builds the benchmark by a recipe and runs one attempt after another.
 
-Its event loop is left to the attempts; another thread reads what the run says, and ends the process where
+Its event loop is left to the attempts; another thread reads the run's messages, and ends the process if
 the run is gone or has given no sign for the time of the lease.
 """
 
@@ -51,11 +51,11 @@ _NAMED_BY = 3  # trials/<trial>/<task> is how a recording finds the trial that i
 
 
 class Trials(Protocol):
-    """What a builder gives a worker.
+    """The object that a builder gives a worker.
 
     Attributes:
         agent: The digest of the agent's program.
-        folder: Hidden from agents; what attempts leave is below it until it is delivered.
+        folder: Hidden from agents; attempts write below it until their files are delivered.
         redactor: Knows the secrets of this process.
     """
 
@@ -72,7 +72,7 @@ class Trials(Protocol):
         ...
 
     async def close(self) -> None:
-        """End what attempts share."""
+        """End the resources that attempts share."""
         ...
 
 
@@ -238,7 +238,7 @@ class _Worker:
             remove_folder(self._left.pop(token))
 
     def _hung_up(self) -> None:
-        """The run is over, or gone: what still works has no one to work for."""
+        """The run is over, or gone: end the remaining work, which no one awaits."""
         if self._token is not None:
             self._leave(_ORPHANED)
         self._loop.call_soon_threadsafe(self._over.set)
@@ -298,7 +298,7 @@ class _Worker:
         return folder
 
     async def _value(self, task: Task, context: TrialContext) -> str | None:
-        """Return the result of an attempt as a line, None where it was cancelled."""
+        """Return the result of an attempt as a line, None if it was cancelled."""
         try:
             result = await self._trials.run(task, context)
         except asyncio.CancelledError:
@@ -312,7 +312,7 @@ class _Worker:
         return encode(result, self._trials.redactor).decode()
 
     def _deliver(self, token: str, folder: Path, url: str | None) -> dict[str, Any]:
-        """Give away what an attempt left, and return what its result says of that."""
+        """Deliver an attempt's files, and return the entries of its result about them."""
         if url is not None:
             return self._store(folder, url)
         if self._shared:

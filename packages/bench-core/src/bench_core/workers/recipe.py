@@ -1,4 +1,4 @@
-"""What a worker builds the benchmark of a run from, in its own environment, and how two builds are compared."""
+"""How a worker builds the benchmark of a run in its own environment, and how two builds are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Recipe(Record):
         prepare: `module:name` of a `bench_core.runs.Prepare`, which gets the options as a mapping.
         options: The options of the run.
         slots: Of each worker the options that replace these, such as the one VM that it alone uses.
-        holds: Of each worker the names of what it holds alone in the whole cluster, as long as it is there.
+        holds: For each worker the names of the resources it holds alone in the whole cluster while it lives.
     """
 
     prepare: str
@@ -36,7 +36,7 @@ class Recipe(Record):
         return Recipe(prepare=self.prepare, options={**self.options, **own})
 
     def held_by(self, slot: int) -> tuple[Resource, ...]:
-        """Return what one worker holds alone."""
+        """Return the resources one worker holds alone."""
         names = self.holds[slot % len(self.holds)] if self.holds else ()
         return tuple(Resource(name=each) for each in names)
 
@@ -47,10 +47,10 @@ class Recipe(Record):
 
 
 def load_reference(reference: str) -> Any:
-    """Return what `module:name` names.
+    """Return the object that `module:name` names.
 
     Raises:
-        ImportError: There is no such module.
+        ImportError: The module does not exist.
         AttributeError: It has no such name.
     """
     module, _, name = reference.partition(":")

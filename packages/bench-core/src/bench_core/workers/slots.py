@@ -16,8 +16,8 @@ class Slot:
 
     Attributes:
         labels: The bound labels that its node carries.
-        link: The connection to it, None where it has to be started.
-        held: What it has alone in the whole cluster.
+        link: The connection to it, None if it has to be started.
+        held: The resources it has alone in the whole cluster.
         failed_starts: How often in a row it did not start.
     """
 
@@ -28,13 +28,13 @@ class Slot:
     failed_starts: int = 0
 
     def lose(self) -> None:
-        """End the worker: what it has alone may be another's."""
+        """End the worker: its resources may be another's."""
         self.give_back()
         if self.link is not None:
             self.link.kill()
 
     def give_back(self) -> None:
-        """Give back what the worker has alone."""
+        """Give back the resources that the worker has alone."""
         held, self.held = self.held, None
         if held is not None:
             held.release()

@@ -25,10 +25,10 @@ class Link(Protocol):
         ...
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message, None where no more can come.
+        """Return the next message, None if no more can come.
 
         Raises:
-            FrameError: It is no message.
+            FrameError: It is not a message.
         """
         ...
 
@@ -37,7 +37,7 @@ class Link(Protocol):
         ...
 
     def kill(self) -> None:
-        """End the worker and what it started, at once."""
+        """End the worker and its children, at once."""
         ...
 
     async def how_ended(self) -> str:
@@ -56,7 +56,7 @@ class Transport(Protocol):
     name: str
 
     async def nodes(self) -> tuple[NodeRoom, ...] | None:
-        """Return the nodes that are alive; None where there is one, with room for any number of workers.
+        """Return the nodes that are alive; None if there is one, with room for any number of workers.
 
         Raises:
             InputError: They cannot be reached.
@@ -72,9 +72,9 @@ class Transport(Protocol):
         ...
 
     def broker(self) -> Broker | None:
-        """Return what gives leases to all runs whose workers are where these are; None where only this one is."""
+        """Return the broker of leases for all runs with workers in this place; None if only this run has."""
         ...
 
     async def close(self) -> None:
-        """Give back what all workers share."""
+        """Give back the resources that all workers share."""
         ...
