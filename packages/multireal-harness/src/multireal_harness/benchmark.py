@@ -42,9 +42,9 @@ class MultiRealBenchmark:
         rules: How end states are scored.
         browsers: Opens a browser context for each trial.
         settings: How apps are opened and their states captured.
-        redactor: Removes keys from what is written.
-        labels: Receives what the judge was asked, for a person to check.
-        folder: Where the files of `tasks` are, which agents must not see.
+        redactor: Removes keys from written files.
+        labels: Receives the judge's questions and verdicts, for a person to check.
+        folder: The folder of the files of `tasks`, hidden from agents.
     """
 
     name = BENCHMARK
@@ -105,7 +105,7 @@ class MultiRealBenchmark:
         return (world / "tasks", world / "solutions", *given)
 
     def unscored(self, tasks: Sequence[Task]) -> str | None:
-        """Say why some tasks could get no score by the rules; None where all can."""
+        """Say why some tasks could get no score by the rules; None if all can."""
         return unscored(tasks, self.rules)
 
     async def close(self) -> None:
@@ -162,7 +162,7 @@ class MultiRealBenchmark:
         self._refuse_foreign_scripts(evidence.task)
         left = await asyncio.to_thread(evidence_in, evidence, self.rules)
         evaluation = await evaluate(evidence.task, left, self.rules)
-        # scoring again must not overwrite what the run itself wrote
+        # scoring again must not overwrite the run's own files
         if evidence.first is None:
             keep_evaluation(evidence.folder, evaluation, self._redactor)
         if self._labels is not None and evaluation.verdict is not None:
@@ -182,7 +182,7 @@ class MultiRealBenchmark:
 
     @property
     def step_rules(self) -> str:
-        """What `passed_after` scores by."""
+        """The rules by which `passed_after` scores."""
         return f"{self.rules.profile}, states"
 
     def passed_after(

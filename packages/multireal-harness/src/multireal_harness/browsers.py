@@ -1,4 +1,4 @@
-"""What the pages of a trial are like, and its browser: a context of the shared Chromium, or a Chromium of its own."""
+"""The page settings of a trial, and its browser: a context of the shared Chromium, or a Chromium of its own."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Browsers:
     """Opens browser contexts for trials; the shared Chromium runs as long as the event loop.
 
     Args:
-        settings: What pages get as time zone, language and size.
-        guarded: Whether agents' acts are checked and their connections cut; without it only tests show
-            what the checks are for.
+        settings: Time zone, language and size of pages.
+        guarded: Whether agents' acts are checked and their connections cut; False only for tests that show
+            the purpose of the checks.
     """
 
     def __init__(self, settings: BrowserSettings | None = None, *, guarded: bool = True) -> None:
@@ -81,7 +81,7 @@ class Browsers:
         """Open a fresh context for the time of the block.
 
         Args:
-            found: Called with what the agent was seen to do, whether it was refused, and where.
+            found: Called with an integrity code, whether the act was refused, and its URL.
             alone: In a Chromium of its own.
             origins: The apps', whose guarded paths are then refused in all of it, once it is armed.
             hidden: Files that its Chromium must not read.

@@ -1,8 +1,8 @@
-"""What the evals of REAL's tasks accept: end states made from one in which the task is done.
+"""Mutants for auditing the evals of REAL's tasks: end states made from one in which the task is done.
 
-Where no such state of a task is known, there are those in which nothing was done, or something else. A text that the
-goal quotes, or an address in it, must be in the end state: where it is nowhere any more, the task is not done. What a
-changed text does otherwise the goal does not say, and such a change is not made.
+If no such state of a task is known, the mutants are states with nothing done, or something else. A text that the
+goal quotes, or an address in it, must be in the end state: without it, the task is not done. The goal does not cover
+other changes to a text, so no such change is made.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SENDING = re.compile(r"\b(?:send|mail|email|e-mail|reply|forward)\b", re.IGNORE
 _MAYBE_NOTHING = re.compile(
     r"\bdo nothing\b|\bdo(?:n't| not) do anything\b|\bif it (?:is|does)\b", re.IGNORECASE
 )
-"""Words of goals that what is found in the apps may make ask for nothing."""
+"""Words of goals that may ask for nothing, depending on the apps' contents."""
 _UNTOUCHED_PARTS = frozenset({"initialstate", "actionhistory"})
 _FREE_TEXT = frozenset({"content", "description", "notes", "body"})
 _STRANGE: Mapping[str, Any] = {
@@ -110,7 +110,7 @@ class _Made:
         )
 
     def without_right(self, states: Mapping[str, Any]) -> None:
-        """Add what is certain of a task of which no right end state is known."""
+        """Add the certain mutants of a task without a known right end state."""
         if not states:
             return
         self._nothing_done(states)
@@ -280,7 +280,7 @@ class _Made:
                 for name, thing in own_things(states[app].get("finalstate"))
             )
             if saved or _holds(states[app].get("initialstate"), str(item.get("id"))):
-                continue  # it was there before, or is what the app offers
+                continue  # it was there before, or is part of the app's offer
             others = [{**each, "id": ""} if each is item else each for _, each in items]
             if isinstance(item.get("id"), str) and not _holds(others, item["id"]):
                 other = {**item, "id": f"{item['id'][:-1]}x"}
@@ -313,7 +313,7 @@ def _listed(state: Any, *kinds: str) -> Iterator[dict[str, Any]]:
 
 
 def _outside(state: dict[str, Any], edit: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return a state edited everywhere but where it began and what was done."""
+    """Return a state edited everywhere except in its initial state and its actions."""
     return {
         name: part if name in _UNTOUCHED_PARTS else edit(copy.deepcopy(part))
         for name, part in state.items()
@@ -402,7 +402,7 @@ def known_states(folder: Path) -> dict[str, Mapping[str, Any]]:
     """Return the end states in which tasks are done from a folder as `validate` reads it.
 
     Raises:
-        InputError: There is no such folder, or it holds none.
+        InputError: The folder does not exist or holds none.
     """
     return {
         each.name: read_states(each.path).apps

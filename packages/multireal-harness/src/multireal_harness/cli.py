@@ -48,7 +48,7 @@ _COLUMNS = ("app", "difficulty")
 
 
 def _refuse_unknown_zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    """Refuse a time zone that nothing knows; where the system has no list of them, Chromium decides."""
+    """Refuse a time zone that is unknown; if the system has no list of them, Chromium decides."""
     import zoneinfo  # only for commands that open pages
 
     known = zoneinfo.available_timezones()
@@ -244,7 +244,7 @@ def rescore(
     **options: Any,
 ) -> None:
     """Score a finished run again from its stored end states, without a browser."""
-    from bench_core.files import folder_name  # as what follows
+    from bench_core.files import folder_name  # for the same reason as the next import
     from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.options import RuleOptions
     from multireal_harness.tasks import load_tasks

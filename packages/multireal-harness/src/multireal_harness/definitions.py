@@ -58,16 +58,16 @@ class Eval(_Lenient):
 
     @property
     def criterion(self) -> str:
-        """What it checks, in words where there are any; an answer is graded by the rubric, as REAL does."""
+        """The eval's criterion, in words if it has any; an answer is graded by the rubric, as REAL does."""
         if self.kind == "llm_boolean" and self.rubric:
             return self.rubric
         return self.description or self.rubric or self.query or self.script
 
     @property
     def question(self) -> str:
-        """What a judge is asked about an end state: the criterion, with the value that its query expects.
+        """The judge's question about an end state: the criterion, with the value that its query expects.
 
-        Whether a query expects true or false says something of the query and nothing of the criterion.
+        Whether a query expects true or false concerns the query, not the criterion.
         """
         if isinstance(self.expected_value, bool) or self.kind != "jmespath":
             return self.criterion

@@ -1,6 +1,6 @@
-"""Whether the apps' states after each step of a trial pass, from the histories in the built-in apps' end states.
+"""Score the apps' states after each step of a trial, from the histories in the built-in apps' end states.
 
-Nothing is opened for it. An end state of the real apps holds a history, too, and what its actions do to a state is
+Nothing is opened for it. An end state of the real apps holds a history, too, but the effect of its actions on a state is
 known to the apps alone; reading `/finish` after each step would make the agent's pages write over each other's store.
 """
 
@@ -21,7 +21,7 @@ from multireal_harness.world.replay import Beginning, disagreements, report_befo
 def passed_after(
     task: Task, result: TrialResult, folder: Path, steps: Sequence[Step], rules: EvaluationRules
 ) -> list[bool | None]:
-    """Return for each step whether what was done before the next one passes the checks of states.
+    """Return for each step whether the state before the next one passes the checks of states.
 
     Raises:
         EvaluationError: The apps are not the built-in ones, the answer alone decides, the steps have no times, or

@@ -43,20 +43,20 @@ CLOSED_BROWSER = "closed_browser"
 """Flag of a trial whose agent closed its browser, and lost the apps' states with it."""
 STATE_HEALTH = "state_health.json"
 TRAFFIC_FAULT = "traffic_fault"
-"""Key in a record's details: what went wrong with the apps while the agent worked."""
+"""Key in a record's details: faults of the apps while the agent worked."""
 
 
 @dataclass(frozen=True)
 class EnvironmentSettings:
-    """How apps are opened and their states captured.
+    """Settings for opening apps and capturing their states.
 
     Attributes:
         config: The settings that every app gets; never a run id, so that no leaderboard counts the run.
         track: Whether `/finish` is loaded once before the agent starts, as REAL's own harness does.
         open_s: Seconds for each page that is opened.
         stalled_s: Seconds without an answer after which an app counts as failing.
-        cross_checks: Whether guarded paths are refused and end states compared with what was done;
-            without it only tests show what that is for.
+        cross_checks: Whether guarded paths are refused and end states compared with the recorded input;
+            False only for tests that show their purpose.
     """
 
     # apps delay every answer by 0.1 to 2 s unless `latency` is set
@@ -86,9 +86,9 @@ class AppEnvironment(TrialEnvironment):
     Args:
         definition: The task, with the URLs at which its apps are served.
         browser: The browser context they are opened in.
-        watch: What is found of the agent.
+        watch: Findings on the agent.
         pages: Size, language and time zone of their pages.
-        settings: How they are opened.
+        settings: Settings for opening them.
         context: The trial's limits, folder and processes.
         redactor: Removes keys from what is written.
     """
@@ -110,7 +110,7 @@ class AppEnvironment(TrialEnvironment):
             start_urls=tuple(site.origin for site in sites),
             viewport=viewport,
         )
-        # What every agent gets beside the goal
+        # Every agent gets this in addition to the goal
         apps = (f"- {site.name or site.id}: {site.origin}" for site in definition.sites)
         super().__init__(
             handle=handle.with_live(partial(_app_browser, browser, viewport)),
@@ -266,8 +266,8 @@ class AppEnvironment(TrialEnvironment):
         missing = [f"{each.app}: {each.error}" for each in captures if each.error]
         if missing and await self._ended_by_agent():
             return
-        # Note apps that give an end state in a fresh context and none in that of the trial: all
-        # that differs is what is stored in the browser, and there only the app and the agent write
+        # Note apps that give an end state in a fresh context and none in that of the trial: the only
+        # difference is the browser's storage, to which only the app and the agent write
         lost = [each.app for each in captures if each.error and self._settings.cross_checks]
         sites = [site for site in self._definition.sites if site.id in lost]
         for site in sites:
@@ -337,7 +337,7 @@ class AppEnvironment(TrialEnvironment):
         self.details["captures"] = [each.model_dump(mode="json") for each in captures]
 
     def _compare_histories(self, states: dict[str, Any]) -> None:
-        """Note what an app's own history does not lead to, and actions that no input to its pages made."""
+        """Note parts of a state that the app's own history does not explain, and actions without input to its pages."""
         done: dict[str, Any] = {}
         for site in self._definition.sites:
             made = self._interactions.of(site.origin)

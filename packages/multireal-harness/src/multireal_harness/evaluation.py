@@ -72,18 +72,18 @@ class EvaluationRules:
 
 @dataclass(frozen=True)
 class StateEvidence:
-    """What a trial left for scoring.
+    """The evidence that a trial left for scoring.
 
     Attributes:
         states: App id to end state.
         health: Whether they are complete and look like this trial's.
         answer: The agent's final answer.
-        folder: The trial's folder, where the states are kept.
+        folder: The trial's folder, with the stored states.
         seed: The trial's seed; decides whether a pass is audited.
         known: An earlier judgement of the end states, used instead of asking.
         grades: Earlier grades of the answer by the number of the eval, likewise.
-        meter: Receives the usage of the judge's calls, where the judge reports it.
-        timezone: The time zone (IANA) of the apps' pages, where it is known: their end states hold UTC.
+        meter: Receives the usage of the judge's calls, if the judge reports it.
+        timezone: The time zone (IANA) of the apps' pages, if known: their end states hold UTC.
     """
 
     states: dict[str, Any]
@@ -98,13 +98,13 @@ class StateEvidence:
 
 
 class Evaluation(Record):
-    """The score of a trial and what led to it.
+    """The score of a trial and its grounds.
 
     Attributes:
         status: Status of a trial without a score, else None.
         official: Points and reward as the benchmark counts them.
-        fixed: Score and checks under the rewritten queries; None where none was rewritten.
-        verdict: The judge's verdict on the end states, where it was asked.
+        fixed: Score and checks under the rewritten queries; None if none was rewritten.
+        verdict: The judge's verdict on the end states, if it was asked.
         grades: Its verdicts on the answer, by the number of the eval that has the answer graded.
     """
 
@@ -123,7 +123,7 @@ class Evaluation(Record):
 
 
 def unscored(tasks: Sequence[Task], rules: EvaluationRules) -> str | None:
-    """Say why some tasks could get no score by these rules, as `evaluate` would of each; None where all can."""
+    """Say why some tasks could get no score by these rules, as `evaluate` would of each; None if all can."""
     evals = {each.task_id: definition_of(each).evals for each in tasks}
     empty = [task for task, own in evals.items() if not own]
     if empty:
@@ -193,7 +193,7 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
 def checks_of_states(
     task: Task, definition: Definition, states: dict[str, Any], rules: EvaluationRules
 ) -> tuple[Check, ...]:
-    """Return what the evals that end states decide say of these states."""
+    """Return the checks of these states by the evals that end states decide."""
     state = scoring_state(definition, states)
     asked = definition if rules.queries == "original" else _fixed(definition)
     sources: Any = task.config.get("eval_scripts", {})
@@ -237,7 +237,7 @@ async def _judgement(
     *,
     passed: bool,
 ) -> Verdict | None:
-    """Ask the judge about the end states, where the rules ask for it and the states are complete."""
+    """Ask the judge about the end states, if the rules ask for it and the states are complete."""
     if evidence.health == "incomplete" or not checks or evidence.known is not None:
         return evidence.known
     if rules.judge is None or (passed and not _audited(evidence.seed, rules.audit)):
@@ -258,7 +258,7 @@ async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
 
 
 def judged_criteria(definition: Definition) -> dict[Criterion, Eval]:
-    """Return what a judge is asked about end states, with the evals that ask it."""
+    """Return a judge's criteria for end states, each with its eval."""
     return {
         Criterion(id=criterion_id(index), text=one.question): one
         for index, one in enumerate(_of_states(definition))
@@ -266,7 +266,7 @@ def judged_criteria(definition: Definition) -> dict[Criterion, Eval]:
 
 
 def judged_case(definition: Definition, evidence: StateEvidence) -> JudgeCase:
-    """Return what the judge is asked about the end states of a trial."""
+    """Return the judge's case about the end states of a trial."""
     return JudgeCase(
         case_id=definition.id,
         goal=definition.goal,
@@ -315,7 +315,7 @@ def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool)
 def _fixed_side(
     task: Task, definition: Definition, evidence: StateEvidence
 ) -> dict[str, JsonValue] | None:
-    """Return the score under the rewritten queries, to be recorded beside the official one."""
+    """Return the score under the rewritten queries, to be recorded with the official one."""
     fixed = _fixed(definition)
     if fixed == definition or evidence.health == "incomplete":
         return None

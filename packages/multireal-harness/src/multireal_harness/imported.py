@@ -86,15 +86,15 @@ def import_results(
     """Read agisdk's results into the new run folder `out`.
 
     Args:
-        results: The tree: folders with `summary_info.json`, and `finish_state.json` beside it.
+        results: The tree: folders with `summary_info.json`, each with `finish_state.json`.
         out: The run folder to make.
         tasks: The known tasks.
-        rules: How end states are scored.
+        rules: Rules for scoring end states.
         agent: Name of the agent.
         model: Name of its model.
 
     Raises:
-        InputError: There is nothing to import, or a summary cannot be read.
+        InputError: The tree has nothing to import, or a summary cannot be read.
         RunFolderError: `out` exists.
     """
     known = {_short(task.task_id): task for task in tasks}
@@ -195,7 +195,7 @@ def _unscored(
         flags=("imported",),
         steps=experiment.steps,
         error=ErrorInfo(kind="Imported", message=why, phase="evaluation"),
-        # Whatever stopped the agent there, the end state is what was left.
+        # Whatever stopped the agent there, the end state is final.
         ending=AgentEnding(
             status=Status.STEP_LIMIT if experiment.truncated else Status.COMPLETED,
             flags=("imported",),

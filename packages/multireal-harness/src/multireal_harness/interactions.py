@@ -1,6 +1,6 @@
-"""Records what is done to the pages of a trial: clicks, keys, typed text.
+"""Records input to the pages of a trial: clicks, keys, typed text.
 
-The recording script runs in a world of its own beside each page's scripts, which can neither see nor stop
+The recording script runs in its own isolated world, so each page's scripts can neither see nor stop
 it. Events that a script makes count, too: many honest agents click by script.
 """
 
@@ -27,13 +27,13 @@ _MOST = 2_000
 
 @dataclass
 class Interactions:
-    """What was done to an app's pages.
+    """Input to an app's pages.
 
     Attributes:
         trusted: Events that the browser made of input.
         scripted: Events that a script made.
-        pressed: How often a button was pressed, by its text, where that is recorded.
-        typed: What fields held, in order, where that is recorded.
+        pressed: How often a button was pressed, by its text, if that is recorded.
+        typed: Contents of fields, in order, if recorded.
     """
 
     trusted: int = 0
@@ -96,7 +96,7 @@ class InteractionWatch:
         await asyncio.gather(*(self._attach(page) for page in context.pages))
 
     def of(self, origin: str) -> Interactions:
-        """Return what was done to the pages of an app."""
+        """Return the input to the pages of an app."""
         return self._done.get(origin, Interactions())
 
     async def _attach(self, page: Any) -> None:

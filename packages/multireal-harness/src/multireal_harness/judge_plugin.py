@@ -22,7 +22,7 @@ def load_judge(name: str, model: str | None = None, **options: Any) -> Judge:
 
     Raises:
         UnknownPluginError: No installed distribution offers it; `llm-judge` is one.
-        InputError: It cannot be made from these arguments, or is no judge.
+        InputError: It cannot be made from these arguments, or is not a judge.
     """
     factory = load_plugin("judge", name)
     given = {key: value for key, value in options.items() if value is not None}

@@ -32,7 +32,7 @@ class LabelFiles:
         self._seed = seed
 
     def add(self, case: JudgeCase, verdict: Verdict) -> None:
-        """Keep what was judged; a trial is a case of its own."""
+        """Keep a judged case; each trial is a separate case."""
         trial = Path(case.state_path).absolute().parent if case.state_path else None
         name = case.case_id if trial is None else f"{case.case_id}/{trial.name}"
         update: dict[str, Any] = {"case_id": name}

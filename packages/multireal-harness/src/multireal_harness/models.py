@@ -92,7 +92,7 @@ class ModelConfig(Record):
 
     @property
     def limits(self) -> Limits:
-        """Limits of steps and time, where the configuration sets them."""
+        """Limits of steps and time, if the configuration sets them."""
         return Limits(max_steps=self.max_steps, time_limit_s=self.time_limit_s)
 
     @property
@@ -104,7 +104,7 @@ class ModelConfig(Record):
             PriceRow(model=self.model, as_of=self.prices_as_of, **price.model_dump())
             for price in self.prices
         ]
-        # an API reports dated ids, which cost what the model costs
+        # an API reports dated ids, at the model's price
         return _AnyName(PriceList(rows, source=f"model config {self.name!r}"), self.model)
 
     def key(self) -> str | None:
@@ -146,11 +146,11 @@ class ModelConfig(Record):
         return Upstream(key=self.key(), base_url=self.base_url, prices=self.price_list)
 
     def public(self) -> dict[str, Any]:
-        """Return what is recorded with a run: everything but the key."""
+        """Return the settings recorded with a run: everything but the key."""
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
     def for_agent(self) -> dict[str, Any]:
-        """Return the settings for agents, where they are not the default."""
+        """Return the settings for agents, if they are not the default."""
         chosen = self.model_dump(include={"dialect", "images"}, exclude_defaults=True)
         return dict(chosen)
 
@@ -212,10 +212,10 @@ def load_config(name: str, folder: Path | None = None) -> ModelConfig:
 
     Args:
         name: `gpt52`, `my/models/qwen.yaml` or `openai:gpt-5.2`.
-        folder: Where to look before the shipped ones.
+        folder: Searched before the shipped ones.
 
     Raises:
-        InputError: There is none of that name, or the file is no model config.
+        InputError: No configuration has that name, or the file is not one.
     """
     for path in (Path(name), *([folder / f"{name}.yaml"] if folder else [])):
         if path.suffix in {".yaml", ".yml"} and path.is_file():

@@ -104,7 +104,7 @@ class RuleOptions(Record):
         )
 
     def label_files(self, folder: Path, seed: int = 0) -> LabelFiles | None:
-        """Return where a run or a rescore in `folder` keeps what a person is to label; None without a budget."""
+        """Return the files with cases for a person to label in `folder`; None without a budget."""
         if self.label_budget is None:
             return None
         from multireal_harness.label_files import LabelFiles
@@ -112,7 +112,7 @@ class RuleOptions(Record):
         return LabelFiles(folder / "labelling", self.label_budget, seed=seed)
 
     def loaded_judge(self) -> Judge | None:
-        """Return the judge, None where none is named."""
+        """Return the judge, None if none is named."""
         if self.judge is None:
             return None
         from multireal_harness.judge_plugin import load_judge  # only where one is named

@@ -43,7 +43,7 @@ async def check_apps(apps: Mapping[str, str], timeout_s: float = 20.0) -> list[A
 def preflight(
     tasks: Sequence[Task], origins: Mapping[str, str] | None = None, timeout_s: float = 20.0
 ) -> list[str]:
-    """Refuse a run of which no task can work, and return warnings about tasks that cannot.
+    """Refuse a run in which no task can work, and return warnings about tasks that cannot.
 
     Raises:
         InputError: Every task needs an app that does not answer.

@@ -39,7 +39,7 @@ _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
 def prepared_run(
     make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Do what `MultiRealBenchmark.prepare` does, for that class or one made of it.
+    """Carry out `MultiRealBenchmark.prepare`, for that class or a subclass.
 
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
@@ -111,7 +111,7 @@ def _prepared(
 
 
 def _recipe(options: MultiRealRunOptions) -> Recipe | None:
-    """Return what workers prepare their part from; None where one process collects what people are to label."""
+    """Return the recipe from which workers prepare; None if one process collects cases for people to label."""
     if options.label_budget is not None:
         return None
     given = options.model_dump(mode="json")

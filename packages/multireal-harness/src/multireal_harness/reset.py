@@ -29,16 +29,16 @@ async def reset_app(
     """Configure an app in a fresh browser context and show its start page.
 
     An app stores its whole state in the browser, so that a fresh context is a reset. One that restores its store
-    late may lose its configuration, where it is left before; it is configured again then.
+    late may lose its configuration, if the page is left before; it is then configured again.
 
     Args:
         page: Playwright's page in that context.
         site: The app.
         query: Parameters for `/config`, such as the id of the task.
         track: Whether `/finish` is loaded before the agent starts, as REAL's own harness does, and the
-            configuration looked for in what it shows.
+            configuration looked for in it.
         open_s: Seconds for each page that is opened, and for the app to be configured.
-        capture: How `/finish` is read.
+        capture: Settings for reading `/finish`.
 
     Raises:
         EnvironmentFaultError: The app does not answer, or is not configured.
@@ -51,7 +51,7 @@ async def reset_app(
     while True:
         answer = await _load(page, url, site, open_s)
         if answer is not None and "json" in str(answer.headers.get("content-type")):
-            # an app's own page stores the settings in the browser; an answer in JSON is no page and stored none
+            # an app's own page stores the settings in the browser; an answer in JSON is not a page and stored none
             raise EnvironmentFaultError(
                 f"the app {site.id!r} is not configured: {url} shows no page"
             )
@@ -67,14 +67,14 @@ async def reset_app(
                 f"the app {site.id!r} is not configured: after {url} its /finish has no task_id"
             )
     await _load(page, site.origin, site, open_s)
-    # an agent that goes back must not come to what only the harness may open
+    # an agent that goes back must not reach pages that only the harness may open
     session = await page.context.new_cdp_session(page)
     await session.send("Page.resetNavigationHistory")
     await session.detach()
 
 
 async def _is_configured(page: Any, within_s: float, capture: CaptureSettings) -> bool:
-    """Return whether `/finish` has a task's id, or no place for one; what it shows otherwise, the capture tells."""
+    """Return whether `/finish` has a task's id, or no place for one; other contents are left to the capture."""
     text = await still_text(page, within_s, capture)
     try:
         state = await asyncio.to_thread(decode_json, text or "")
@@ -84,7 +84,7 @@ async def _is_configured(page: Any, within_s: float, capture: CaptureSettings) -
 
 
 async def _load(page: Any, url: str, site: AppSite, open_s: float) -> Any:
-    """Open a page and return Playwright's response, None where the browser has none."""
+    """Open a page and return Playwright's response, None if the browser has none."""
     from playwright.async_api import Error
 
     try:

@@ -76,7 +76,7 @@ def as_evaluation(
     mode = _failure_mode(evaluation, trial)
     if fault is not None:
         details["suspect_evidence"] = fault.evidence
-        if fault.cause is not SuspectCause.ENVIRONMENT_FAULT:  # faults of the browser are no mode
+        if fault.cause is not SuspectCause.ENVIRONMENT_FAULT:  # browser faults get no mode
             mode = FailureMode(fault.cause.value)
     return TrialEvaluation(
         score=evaluation.score,
@@ -94,7 +94,7 @@ def as_evaluation(
 
 
 def _failure_mode(evaluation: Evaluation, trial: Evidence) -> FailureMode | None:
-    """Return why a completed trial failed; None where its status says it."""
+    """Return why a completed trial failed; None if its status says it."""
     if trial.ending.status.value != "completed" or not trial.steps:
         return None
     if "gave_up" in trial.flags:

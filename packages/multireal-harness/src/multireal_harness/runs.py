@@ -12,6 +12,6 @@ def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> Ru
     """Run an agent on tasks, or continue the run, as `multireal-harness run` does.
 
     Raises:
-        InputError: The options contradict each other, or name what does not exist.
+        InputError: The options contradict each other, or name something that does not exist.
     """
     return run_prepared(MultiRealBenchmark.prepare, options, progress=progress)

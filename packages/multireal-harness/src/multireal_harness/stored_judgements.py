@@ -23,7 +23,7 @@ _GRADES = "answer_grades.json"
 
 
 def store_judgements(artifacts: TrialArtifacts, evaluation: Evaluation) -> None:
-    """Write the judge's verdicts on the end states and on the answer, where it was asked."""
+    """Write the judge's verdicts on the end states and on the answer, if it was asked."""
     if evaluation.verdict is not None:
         artifacts.write_json(_JUDGEMENT, evaluation.verdict.model_dump(mode="json"))
     if evaluation.grades:
@@ -32,9 +32,9 @@ def store_judgements(artifacts: TrialArtifacts, evaluation: Evaluation) -> None:
 
 
 def stored_judgement(folder: Path, details: Mapping[str, Any]) -> Verdict | None:
-    """Return the judge's verdict on the end states; None where no judge was asked.
+    """Return the judge's verdict on the end states; None if no judge was asked.
 
-    A file beside a result whose `details` name no judge is not the run's.
+    A file in the folder of a result whose `details` name no judge is not the run's.
 
     Raises:
         EvaluationError: The file cannot be read.

@@ -68,7 +68,7 @@ def load_tasks(directory: Path | str) -> list[Task]:
         directory: A folder with `*.json`; or `v1` or `v2` for agisdk's tasks, or `built-in`.
 
     Raises:
-        InputError: There is no such directory, no task in it, or a file that is no task.
+        InputError: The directory is missing or empty, or a file is not a task.
     """
     folder = resolve_tasks_dir(directory)
     definitions = load_definitions(folder)
@@ -80,7 +80,7 @@ def load_definitions(folder: Path) -> list[Definition]:
     """Return the definitions in a folder, sorted by id.
 
     Raises:
-        InputError: A file is no task, or two tasks have one id.
+        InputError: A file is not a task, or two tasks have one id.
     """
     homes: dict[str, Path] = {}
     definitions = []

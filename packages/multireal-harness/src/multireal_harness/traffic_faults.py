@@ -1,7 +1,7 @@
 """Faults in the traffic between an agent's browser and the apps while the agent worked.
 
 The state of an app is in the browser, and `/finish` may show a valid one although the app answered with
-errors before. Only requests to the task's apps count, and only what an app needs to work: pages, scripts
+errors before. Only requests to the task's apps count, and only those that an app needs to work: pages, scripts
 and the requests of scripts.
 """
 

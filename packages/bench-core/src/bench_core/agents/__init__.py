@@ -1,4 +1,4 @@
-"""Agents and what they are built on: observations, actions, the step loop, agents for any model.
+"""Agents and their foundations: observations, actions, the step loop, agents for any model.
 
 Names load lazily.
 """

@@ -72,7 +72,7 @@ _SETTLE_MS = 2_000
 _LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
 _REACTION_S = 0.1
 _SILENT_S = 15.0
-# three looks with all that they may wait for take less: what takes longer will never come
+# three looks with all their waits take less: a longer one will never return
 _OBSERVE_S = 120.0
 _OFFERS = frozenset(
     {
@@ -206,7 +206,7 @@ class BrowserEnvironment:
         return result.model_copy(update={"tabs": await self._tabs.listed()})
 
     async def _while_answering(self, page: Any, work: Coroutine[Any, Any, _Found]) -> _Found:
-        """Await what is done in a page, as long as that answers: to input, one that hangs never does."""
+        """Await work in a page as long as it answers: a hanging page never answers input."""
         done = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait({done}, timeout=_SILENT_S))[0]:
@@ -258,7 +258,7 @@ class BrowserEnvironment:
         self, page: Any, action: Click | Move | MouseDown | MouseUp | Scroll,
         target: ElementRef | tuple[float, float] | None,
     ) -> str:  # fmt: skip
-        """Act with the mouse at a node, at a point or where the pointer is; return what the agent is to read."""
+        """Act with the mouse at a node, at a point or where the pointer is; return a report for the agent."""
         pointer, node, at = self._pointer, None, None
         if isinstance(target, ElementRef):
             node = target
@@ -403,7 +403,7 @@ async def _find_silent(page: Any) -> None:
 
 
 async def _open(context: Any, handle: BrowserHandle) -> list[Any]:
-    """Return the pages of the start URLs in their order: Chromium lists what was open before in none."""
+    """Return the pages of the start URLs in their order: Chromium lists earlier pages in no order."""
     width, height = handle.viewport
     blank = [page for page in context.pages if page.url in {"about:blank", "chrome://newtab/"}]
     opened: dict[str, Any] = {}

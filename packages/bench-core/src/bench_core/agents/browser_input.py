@@ -19,7 +19,7 @@ _NAMES = """
     PageDown PageUp Pause Period PrintScreen Quote ScrollLock Semicolon Shift ShiftLeft ShiftRight Slash
     Space Tab
 """.split()  # noqa: SIM905  # fifty quoted names are harder to read
-"""Keys as Playwright names them, beside single characters and F1 to F12."""
+"""Keys as Playwright names them, in addition to single characters and F1 to F12."""
 
 _KEYS = {each.lower(): each for each in _NAMES} | {
     # usual spellings, `_`, `-` and blanks left out
@@ -88,7 +88,7 @@ async def hold(page: Any, keys: Sequence[str], seconds: float) -> None:
 
 
 async def ask_browser(page: Any, method: str, params: dict[str, Any] | None = None) -> Any:
-    """Send a command of CDP about a page, for what Playwright has no call for, and return its answer."""
+    """Send a command of CDP about a page, for functions that Playwright lacks, and return its answer."""
     session = await page.context.new_cdp_session(page)
     try:
         return await session.send(method, params)

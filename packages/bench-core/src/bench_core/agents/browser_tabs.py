@@ -33,7 +33,7 @@ class Tabs:
 
     @property
     def active(self) -> int:
-        """The place of the active tab; where it has been closed, that of the one that took its place."""
+        """The place of the active tab; if it has been closed, that of its successor."""
         pages = self.pages()
         if self._front not in pages:
             self._last = min(self._last, max(0, len(pages) - 1))

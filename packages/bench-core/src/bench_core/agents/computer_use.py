@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bench_core.records import AgentTask
 
 DEFAULT_TOOL = "computer_20251124"
-"""What scripted models and people speak."""
+"""The dialect of scripted models and people."""
 _ANY_TOOL = ("scripted", "by-hand")
 _UNBOUNDED = (1_000_000, 1_000_000)
 
@@ -37,10 +37,10 @@ def computer_use_agent(
 
     Args:
         model: A model that knows the tool.
-        name: What the agent is called in results.
-        screen: Width and height in pixels of screenshots, where observations do not say.
+        name: The agent's name in results.
+        screen: Width and height in pixels of screenshots, if observations do not say.
         tool: The dialect, instead of the one documented for the model.
-        images: How many of the latest screenshots the model is shown; all, unless the dialect says other.
+        images: How many of the latest screenshots the model is shown; all, unless the dialect says otherwise.
         marks: Whether the screenshots have numbered frames around the elements.
         connect: Turns the handle into an environment.
         browser: Whether the environment is a browser; a page shows no address bar.

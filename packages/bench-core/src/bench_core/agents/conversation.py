@@ -1,4 +1,4 @@
-"""A conversation with a model that acts: what was sent stays as it was, one reply at a time."""
+"""A conversation with a model that acts: sent turns stay unchanged, one reply at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MARGIN = 0.95
 _MOST_OVERFLOWS = 6
 _MOST_SAID = 200
 COMPACTED = "context_compacted"
-"""Flags results of trials in which old pictures or turns were left out of what the model was sent."""
+"""Flags results of trials in which old pictures or turns were left out of the model's requests."""
 
 
 @dataclass
@@ -50,17 +50,17 @@ class Conversation:
     Earlier turns are sent unchanged, which lets providers read them from their caches at a tenth of the
     price and less, and which models demand that keep their thinking from turn to turn.
 
-    Before a request would fill the context, or after one was refused for that, the oldest pictures are left out, but
-    for those of the latest turn, and then the oldest turns, a reply always with the results of its calls, but for the
-    task and the latest reply. What they did is told in a line each. It is done until three fifths of the room are left.
+    Before a request would fill the context, or after one was refused for that, the oldest pictures are left out, except
+    for those of the latest turn, and then the oldest turns, a reply always with the results of its calls, except the
+    task and the latest reply. A line each sums up these turns. This goes on until three fifths of the room are left.
 
     Attributes:
-        declared: What each request says of the tools.
+        declared: The tools that each request declares.
         images: At least how many of the latest screenshots are kept; None for all. Leaving out earlier ones
             changes earlier turns, so as many at once are left out, as soon as there are twice as many.
         exact: Whether never more than `images` are kept.
         fixed: Whether earlier turns must stay as they were: then nothing is left out when the context is full.
-        window: How many tokens the context has, input and output; None where it is not known, or not yet.
+        window: How many tokens the context has, input and output; None if it is not known, or not yet.
         overflows: How many requests were refused, or replies cut off, because it was full.
     """
 
@@ -151,7 +151,7 @@ class Conversation:
         return min(_MOST_OUTPUT, max(_LEAST_OUTPUT, (self.window or 4 * _MOST_OUTPUT) // 4))
 
     def _kept(self) -> tuple[Message, ...]:
-        """Return the turns that are sent, without what had to be left out."""
+        """Return the turns that are sent, without those that had to be left out."""
         turns = tuple(self._turns)
         if self._pictures_out:
             turns = _thinned(turns, _pictures(turns) - self._pictures_out)
@@ -163,7 +163,7 @@ class Conversation:
         return (first, *turns[self._begin :])
 
     async def _make_room(self) -> None:
-        """Leave out what is old before a request is too long, if the window is known."""
+        """Leave out old pictures and turns before a request is too long, if the window is known."""
         tokens = self._tokens()
         if tokens > _ASK_FROM and not self._asked:
             self._asked = True
@@ -177,7 +177,7 @@ class Conversation:
                 self._leave_out(room * _LEFT)
 
     def _after_overflow(self, said: int | None, error: ModelError | None) -> None:
-        """Learn from a request that was too long, and leave out what is old.
+        """Learn from a request that was too long, and leave out old pictures and turns.
 
         Raises:
             AgentError: Nothing more can be left out.
@@ -224,7 +224,7 @@ class Conversation:
 
 
 def _told(turn: Message) -> str:
-    """Return in a line what a reply said and did."""
+    """Sum up a reply's text and calls in a line."""
     calls = [
         f"{part.name}({json.dumps(part.arguments, ensure_ascii=False)[:_MOST_SAID]})"
         for part in turn.parts

@@ -42,8 +42,8 @@ def named_element(elements: Sequence[Element], name: str, role: str | None = Non
 def named_targets(action: Action, elements: Sequence[Element]) -> Action:
     """Return `action` with the names that it has for elements replaced by their ids.
 
-    `name@+5,-3` is a point beside an element's middle. What is no name of one is left as it is: the
-    environment says so to the agent.
+    `name@+5,-3` is a point beside an element's middle. Other names are left as they are: the
+    environment reports them to the agent.
     """
     places = {
         field: _by_name(place, elements)

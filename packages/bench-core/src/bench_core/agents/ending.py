@@ -65,7 +65,7 @@ def answer_form(task: AgentTask) -> str:
 
 
 def answer_problem(task: AgentTask, answer: JsonValue) -> str | None:
-    """Return what is wrong with an answer's form, in words for the agent; None where it fits."""
+    """Return the fault in an answer's form, in words for the agent; None if it fits."""
     schema = task.answer_schema
     if schema is None or (answer is None and not schema.get("required")):
         return None

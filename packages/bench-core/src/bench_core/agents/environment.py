@@ -1,4 +1,4 @@
-"""What agents act on."""
+"""Interface of the environments that agents act on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Environment(Protocol):
     """Can be observed and acted on: a desktop, a browser, a drawn page."""
 
     async def observe(self) -> Observation:
-        """Return what there is to see now.
+        """Return the current observation.
 
         Raises:
             EnvironmentFaultError: The environment is gone or does not answer.
@@ -26,7 +26,7 @@ class Environment(Protocol):
         ...
 
     async def act(self, action: Action) -> ActionResult:
-        """Do one thing; what the agent got wrong is in the result, not raised.
+        """Carry out one action; the agent's mistakes are in the result, not raised.
 
         Raises:
             EnvironmentFaultError: The environment is gone or does not answer.

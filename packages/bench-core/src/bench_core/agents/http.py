@@ -32,7 +32,7 @@ def http_agent(
 ) -> LoopAgent:
     """Return an agent that asks `url` + `/act` for each step.
 
-    The request has `task` (what `AgentTask` says), `observation`, `history` (earlier decisions),
+    The request has `task` (the fields of `AgentTask`), `observation`, `history` (earlier decisions),
     `trial` and `seed`; the reply is a `Decision`: `actions`, and if it likes `thought`, `usage`,
     `cost_usd`. An endpoint that cannot be reached is an environment fault; one that answers with
     nonsense or fails has failed as an agent.

@@ -46,17 +46,17 @@ from bench_core.trial.results import USAGE_REPORTED
 DEFAULT_STEPS = 30
 _KEPT_ELEMENTS = 500
 _KEPT_TEXT = 20_000
-"""A page of a shop has thousands of links; what is kept of a step stays below its picture."""
+"""A page of a shop has thousands of links; the kept text of a step stays smaller than its picture."""
 _NO_FAIL = "this task has no such ending: call `done` and say in its answer what could not be done"
 _MOST_REFUSED = 3
 """So often an ending of another form than the benchmark asks for is refused; then it counts."""
 
 
 class StepAgent(Protocol):
-    """Decides what to do next; one object works on one trial.
+    """Decides on the next actions; one object works on one trial.
 
-    Where it has a method `enter(environment)`, that is awaited once, before the first observation.
-    What it has in a dictionary `details` is kept in the trial's record.
+    If it has a method `enter(environment)`, that is awaited once, before the first observation.
+    Its dictionary `details`, if any, is kept in the trial's record.
     """
 
     async def act(self, observation: Observation) -> Decision:
@@ -72,10 +72,10 @@ class StepAgent(Protocol):
 class LoopAgent:
     """Observes, asks a `StepAgent`, acts, until it is done or out of steps or time.
 
-    Each step is a line of `trajectory.jsonl` with its screenshot beside it.
+    Each step is a line of `trajectory.jsonl` with its screenshot in a file.
 
     Args:
-        name: What the agent is called in results.
+        name: The agent's name in results.
         begin: Makes the `StepAgent` of one trial.
         connect: Turns the handle into an environment.
     """
@@ -108,7 +108,7 @@ class LoopAgent:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except asyncio.TimeoutError:
                 trial.status = Status.TIME_LIMIT
-            # The agent is foreign code: what it raises is recorded, unless it is no fault of the agent's.
+            # The agent is foreign code: its exceptions are recorded, unless they are not the agent's fault.
             except Exception as error:
                 kind = fault_of(FaultEvidence(error, budget_spent=True))
                 if not kind.scored:
@@ -120,7 +120,7 @@ class LoopAgent:
 
 
 class _StepMeter:
-    """The trial's meter, which also adds up what one step spends."""
+    """The trial's meter, which also adds up the cost of one step."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -137,7 +137,7 @@ class _StepMeter:
         return self._meter.of(source)
 
     def counted(self, decision: Decision) -> Decision:
-        """Return a decision with what it cost; calls that only the agent itself knows of are spent now."""
+        """Return a decision with its cost; calls that only the agent itself knows of are spent now."""
         calls, self._calls = self._calls, []
         spent = sum(calls, Spent())
         if not calls:
@@ -150,7 +150,7 @@ class _StepMeter:
 
 
 class _Trial:
-    """One trial under way: its status, its steps, what it spent."""
+    """One trial under way: its status, its steps, its cost."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class _Trial:
                 return
 
     async def _perform(self, decision: Decision) -> tuple[tuple[ActionResult, ...], bool]:
-        """Do what was decided, each action with a result of its own, until one ends the task or the turn."""
+        """Carry out a decision, each action with a result of its own, until one ends the task or the turn."""
         results: list[ActionResult] = []
         stopped, asked = "", False
         for action in decision.actions:
@@ -218,7 +218,7 @@ class _Trial:
         return tuple(results), False
 
     def _end(self, action: Done | Fail) -> str | None:
-        """Take an ending, or return what is wrong with it."""
+        """Take an ending, or return the reason why it is refused."""
         if isinstance(action, Done):
             answer = action.answer
             if isinstance(answer, str):

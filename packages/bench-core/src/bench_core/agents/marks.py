@@ -27,14 +27,14 @@ _COLOURS = ("#d00000", "#0050d0", "#007a1e", "#9000a0", "#b05000", "#006c80")
 _FONT_PX = 12
 _PADDING_PX = 2
 _MOST_PLACED = 600
-"""With more elements and labels there is no free place to look for, and looking would take seconds."""
+"""With more elements and labels no free place is likely, and looking would take seconds."""
 _Box = tuple[float, float, float, float]
 
 
 def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
     """Return the picture with a frame and the id of each element but plain text, as PNG.
 
-    A label is put where it covers no other element, if there is such a place beside its element; otherwise in the
+    A label is put where it covers no other element, if there is such a place next to its element; otherwise in the
     right corner, as most controls have their text on the left or in the middle.
 
     Raises:
@@ -69,7 +69,7 @@ def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
 
 
 def with_marks(connect: Connect) -> Connect:
-    """Return what connects to the same environments, whose observations have marks on their pictures."""
+    """Return a connector to the same environments whose observations have marked pictures."""
 
     @asynccontextmanager
     async def connected(handle: EnvironmentHandle) -> AsyncIterator[Environment]:
@@ -84,7 +84,7 @@ class _Marked:
         self._environment = environment
 
     async def offers(self) -> frozenset[str]:
-        """Return what the environment offers; see `Offering`."""
+        """Return the kinds of actions that the environment offers; see `Offering`."""
         return await offered(self._environment)
 
     async def observe(self) -> Observation:
@@ -135,7 +135,7 @@ def _label(
 
 
 def _around(outer: _Box, inner: _Box) -> bool:
-    """Whether something is what the element is in, and not the element itself."""
+    """Whether `outer` contains the element, and is not the element itself."""
     return outer != inner and (
         outer[0] <= inner[0]
         and outer[1] <= inner[1]

@@ -1,4 +1,4 @@
-"""Decides by a model: what it is shown, its calls as actions, and their results as it expects them."""
+"""Let a model decide: its observations, its calls as actions, and their results as it expects them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 _MOST_BAD_REPLIES = 3
 _MOST_SAID = 1000
-"""What is wrong with a call may quote it, and calls may be as long as a reply."""
+"""An error about a call may quote it, and calls may be as long as a reply."""
 _MOST_KEPT = 20_000
 _MOST_CHANGES = 8
 """So often in a row only changes are shown; then all again, which is easier to read than the sum of them."""
 _POSITION = re.compile(r"^X=([0-9]+),Y=([0-9]+)$")
-"""What `PointerPosition` gives."""
+"""The result of `PointerPosition`."""
 _SAID_LEFT = {
     5: "(You have 5 turns left, this one included.)",
     1: "(This is your last turn: end the task.)",
@@ -60,15 +60,15 @@ class _Call:
 
 
 class ModelStepper:
-    """Asks a model what to do, in a dialect.
+    """Asks a model for the next actions, in a dialect.
 
     A call that makes no sense is answered with an error and recorded, and calls after it are left out. Each reply is
     a step; after three in a row that made no action the agent has failed.
 
     Args:
         model: The model.
-        dialect: What it is spoken to in.
-        task: What to do.
+        dialect: The dialect of its requests and calls.
+        task: The task.
         context: The trial.
         size: Width and height of screenshots, until the first one says.
         browser: Whether the environment is a browser.
@@ -106,7 +106,7 @@ class ModelStepper:
         self._turns = 0
 
     async def enter(self, environment: Environment) -> None:
-        """Ask what the environment offers; see `StepAgent`."""
+        """Ask the environment for the actions it offers; see `StepAgent`."""
         self._screen = replace(self._screen, offers=await offered(environment))
 
     async def act(self, observation: Observation) -> Decision:
@@ -171,7 +171,7 @@ class ModelStepper:
         )
 
     async def _sent(self, conversation: Conversation, parts: tuple[Part, ...]) -> Reply:
-        """Send a turn, and record what had to be left out for it."""
+        """Send a turn, and record pictures and turns left out for it."""
         try:
             return await conversation.send(parts)
         finally:
@@ -211,7 +211,7 @@ class ModelStepper:
         return observation.model_copy(update={"size": size, "results": results, **pictures})
 
     def _differing(self, observation: Observation) -> Observation:
-        """Return an observation that says what has changed since the one that the model was shown before."""
+        """Return an observation with the changes since the one that the model saw before."""
         before, self._shown = self._shown, observation
         if not self._dialect.textual or before is None:
             return observation
@@ -260,7 +260,7 @@ class ModelStepper:
         return tuple(sorted(parts, key=lambda each: isinstance(each, TextPart | ImagePart)))
 
     def _read(self, reply: Reply) -> tuple[tuple[Action, ...], str]:
-        """Return the actions of a reply, up to a call that makes no sense, and what is wrong with that."""
+        """Return the actions of a reply, up to a call that makes no sense, and the error of that call."""
         calls = self._dialect.calls(reply)
         self._textual = bool(calls) and not reply.tool_calls
         actions: list[Action] = []
@@ -291,7 +291,7 @@ class ModelStepper:
 
 
 def _kept(call: ToolCall) -> JsonValue:
-    """Return what a call asked for, as much of it as a line of the trajectory can hold."""
+    """Return a call's arguments, as much of them as a line of the trajectory can hold."""
     if call.arguments is None:
         return (call.raw or "")[:_MOST_KEPT]
     whole = json.dumps(call.arguments)

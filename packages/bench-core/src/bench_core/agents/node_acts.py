@@ -1,7 +1,7 @@
-"""Acts on a node: found where it is at that moment, and done to it or to nothing.
+"""Acts on a node: located at that moment, and carried out on it or on nothing.
 
-Chromium sends the mouse to a place and keys to what has the focus, and a page may change between the look and the
-press. So each act is watched from within the page: what would go to another node is kept from it, and reported.
+Chromium sends the mouse to a place and keys to the focused element, and a page may change between the look and the
+press. So each act is watched from within the page: events that would go to another node are kept from it, and reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Aim(NamedTuple):
 
 
 class NodeActs:
-    """Does what an agent asks of elements, in the page that is in front."""
+    """Carries out an agent's actions on elements, in the front page."""
 
     def __init__(
         self, nodes: Nodes, tabs: Tabs, pointer: Pointer, viewport: tuple[int, int]
@@ -57,10 +57,10 @@ class NodeActs:
         self._pointer = pointer
         self._viewport = viewport
         self.seen: Mapping[str, tuple[float, ...] | None] = {}
-        """Where elements were at the last look."""
+        """Boxes of elements at the last look."""
 
     async def click(self, page: Any, target: ElementRef, button: Button, count: int) -> str:
-        """Press and release a button on a node, and return what was clicked.
+        """Press and release a button on a node, and return a report of the click.
 
         Raises:
             NoSuchTargetError: It cannot be clicked, or was not.
@@ -142,7 +142,7 @@ class NodeActs:
             late = time.monotonic() > until
             if isinstance(now, Aim) and (late or not still or now == before):
                 return now
-            # what has not moved since the agent looked stands still
+            # a node that has not moved since the agent looked stands still
             if isinstance(now, Aim) and self.seen.get(str(now.number)) == now.box and not now.outer:
                 return now
             if isinstance(now, str) and late:
@@ -151,10 +151,10 @@ class NodeActs:
             await asyncio.sleep(_STILL_S)
 
     async def type(self, page: Any, action: TypeText) -> str:
-        """Type into a node, or into what has the focus, and into nothing else; return what is to be reported.
+        """Type into a node or the focused element, and into nothing else; return a report.
 
         Raises:
-            NoSuchTargetError: It takes no text, or has not taken all of it.
+            NoSuchTargetError: It takes no text, or took only a part.
         """
         if not isinstance(action.target, ElementRef):
             return await self._type_on(page, action)
@@ -191,7 +191,7 @@ class NodeActs:
         return typed_text(action, field["name"], None if field["secret"] else after)
 
     async def set_value(self, page: Any, action: SetValue) -> str:
-        """Give a control its value and return what is to be reported.
+        """Give a control its value and return a report.
 
         Raises:
             NoSuchTargetError: It does not take the value.
@@ -255,7 +255,7 @@ class NodeActs:
     async def _spot(
         self, target: ElementRef, *, press: bool = False, scroll: bool = True
     ) -> Aim | str:
-        """Return where the mouse would hit a node now, or what is wrong."""
+        """Return the point where the mouse would hit a node now, or the reason why it cannot."""
         number, held = self._nodes.held(target.element)
         outer = _outer(held.frame)
         view, placed = None, None
@@ -302,9 +302,9 @@ class NodeActs:
         kinds: Sequence[str],
         press: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
     ) -> dict[str, Any]:
-        """Do what presses the mouse, kept from all but one node; return what was seen of it.
+        """Press the mouse so that events reach one node only; return the events seen.
 
-        `press` calls what it is given once the button is down: where the page is left by the release, nothing but
+        `press` calls its argument once the button is down: if the release leaves the page, only
         the press is known.
         """
         from playwright.async_api import Error
@@ -339,7 +339,7 @@ class NodeActs:
         return {**seen, "name": begun["name"]}
 
     async def _ended(self, held: Held, outer: Sequence[Any]) -> dict[str, Any]:
-        """End the watch in a frame and in those around it; return what was seen."""
+        """End the watch in a frame and in those around it; return the events seen."""
         from playwright.async_api import Error
 
         seen: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a model reads of an observation: the page or desktop as text, and the picture."""
+"""A model's view of an observation: the page or desktop as text, and the picture."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ UNCHANGED = "What there is to read has not changed since you were last shown it.
 def observation_parts(
     observation: Observation, *, results: bool = True
 ) -> tuple[TextPart | ImagePart, ...]:
-    """Return an observation as text and, where there is one, the screenshot, marked if it can be.
+    """Return an observation as text and its screenshot, if any, marked if possible.
 
-    With `results`, the text begins with what became of the previous actions; without, each call is answered by
+    With `results`, the text begins with the results of the previous actions; without, each call is answered by
     itself.
     """
     became = [
@@ -44,26 +44,26 @@ def observation_parts(
 
 
 def result_text(result: ActionResult) -> str:
-    """Return what the agent receives for one action, in words."""
+    """Return the agent's message about one action."""
     said = result.error or result.text or "ok"
     # an error may give the change as its reason
     return said if result.changed in said else f"{said}; {result.changed}"
 
 
 def as_shown(said: str, observation: Observation) -> str:
-    """Return what a result says without the address of the page that is shown with it."""
+    """Return a result's text without the address of the page that is shown with it."""
     return said.replace(f"' ({observation.url})", "'")
 
 
 def clicked_text(action: Click, called: str) -> str:
-    """Return what an agent receives for a click: of which kind and on what, nothing where that is not known."""
+    """Return the agent's message about a click: its kind and target, empty if unknown."""
     once = "clicked" if action.button == "left" else f"{action.button}-clicked"
     did = {2: "double-clicked", 3: "triple-clicked"}.get(action.count, once)
     return f"{did} {called}" if called else ""
 
 
 def typed_text(action: TypeText, called: str, holds: str | None = None) -> str:
-    """Return what an agent receives for typing: into what, what that holds if it is not just the text, and Enter."""
+    """Return the agent's message about typing: the field, its content if that differs from the text, and Enter."""
     if not called:
         return ""
     said = f"typed into {called}"
@@ -95,7 +95,7 @@ def _content(observation: Observation) -> list[str]:
 
 
 def lines_from(start: int, lines: Sequence[str], tool: str) -> str:
-    """Return what a model is given to read at once of lines, and how `tool` gives the rest."""
+    """Return as many lines as a model reads at once, and how `tool` gives the rest."""
     text = "\n".join(lines[start:])
     if len(text) <= _MOST_READ:
         return text or "(nothing)"
@@ -105,7 +105,7 @@ def lines_from(start: int, lines: Sequence[str], tool: str) -> str:
 
 
 def changed_parts(before: Observation, now: Observation) -> Observation:
-    """Return an observation that says only what has changed, if it is of the same page and that is shorter."""
+    """Return an observation with the changes alone, if the page is the same and that is shorter."""
     if (before.url, before.active_tab) != (now.url, now.active_tab):
         return now
     old, old_screen = _apart(_content(before))
@@ -163,7 +163,7 @@ def _changes(old: list[str], new: list[str]) -> list[str]:
 
 
 def _tab_lines(observation: Observation) -> list[str]:
-    """Return the tabs of a browser, where there are several, or the windows of a desktop."""
+    """Return the tabs of a browser, if there are several, or the windows of a desktop."""
     if observation.open_tabs:
         if len(observation.open_tabs) == 1:
             return []

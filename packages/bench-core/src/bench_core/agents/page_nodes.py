@@ -20,7 +20,7 @@ class NoSuchTargetError(Exception):
 
 @dataclass(eq=False)
 class Held:
-    """Where a number stands for a node: its frame, and the handle of its document's registry.
+    """The place where a number stands for a node: its frame, and the handle of its document's registry.
 
     `kept` is the end of the numbers that the registry has given away for good.
     """
@@ -31,7 +31,7 @@ class Held:
 
 
 class Placed(NamedTuple):
-    """Where a frame's viewport is in that of its page: `x + scale * theirs`; `holder` is the number of its element."""
+    """Position of a frame's viewport in that of its page: `x + scale * theirs`; `holder` is the number of its element."""
 
     x: float
     y: float
@@ -42,14 +42,14 @@ class Placed(NamedTuple):
 class Nodes:
     """The registry of nodes, one per browser.
 
-    A number stands for one node of one document of one frame of one tab, for ever: no two nodes of the browser
+    A number stands for one node of one document of one frame of one tab, permanently: no two nodes of the browser
     have the same, and a node that the page draws anew gets another. `Element.id` of an observation is the number
     ("12"); "ref_12" is the same node.
 
     A script that names nodes runs by `ask` in each frame (`page.frames`: those of other origins, too). It is a
     function `(refs, asked) => ...`, where `refs.number(node)` gives a node its number, also one in an open shadow
     root, and `refs.node(number)` is the node, or null if it is gone. Rectangles are those of the frame's own
-    viewport; `placed` says where that is in the viewport of the page.
+    viewport; `placed` gives its position in the viewport of the page.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Nodes:
         self._one_at_a_time = asyncio.Lock()
 
     async def ask(self, frame: Any, script: str, asked: Any = None) -> Any:
-        """Run `script` with the registry of the frame's document and return what it returns.
+        """Run `script` with the registry of the frame's document and return its result.
 
         Raises:
             playwright.async_api.Error: The script failed, or the frame is gone.
@@ -93,7 +93,7 @@ class Nodes:
         return result
 
     async def document(self, frame: Any) -> Any:
-        """Return what stands for the document in a frame: another one for each document.
+        """Return a handle of the document in a frame: another one for each document.
 
         Raises:
             playwright.async_api.Error: It is giving way to another one.
@@ -102,7 +102,7 @@ class Nodes:
         return self._registries[frame].registry
 
     async def on(self, held: Held, script: str, asked: Any = None) -> Any:
-        """Run `script` where a node is looked up and return what it returns.
+        """Run `script` in the frame that holds a node and return its result.
 
         Raises:
             NoSuchTargetError: Its document is no longer there.

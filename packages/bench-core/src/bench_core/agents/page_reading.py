@@ -1,4 +1,4 @@
-"""What a browser page says of itself: its text in order with the controls in it, and what matches words."""
+"""Read a browser page: its text in order with its controls, and the lines that match words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PageLook:
 
     Attributes:
         above: Pixels of the page above the screen, `below` those below it.
-        notices: What appeared since the previous look.
+        notices: Messages that appeared since the previous look.
     """
 
     lines: list[_TextLine]
@@ -91,13 +91,13 @@ class PageReader:
         self._nodes = nodes
 
     async def look(self, page: Any) -> PageLook:
-        """Return what a page has to say now."""
+        """Return the page's text, controls and notices now."""
         from playwright.async_api import Error
 
         try:
             return await self._read(page.main_frame, _ALL | {"notices": True})
         except Error as error:
-            # a page can replace what every script builds on; it is then seen on the picture alone
+            # a page can replace the built-ins that every script relies on; it is then seen on the picture alone
             found = _PAGE_ERROR.search(str(error))
             if found is None:
                 raise
@@ -106,7 +106,7 @@ class PageReader:
             )
 
     async def outline(self, page: Any, action: ReadPage) -> str:
-        """Return the page, or what is below one element, with where its links lead."""
+        """Return the page, or the part below one element, with its links' targets."""
         asked = _ALL | {"interactive": action.interactive, "depth": action.depth, "links": True}
         asked["apart"] = action.interactive
         frame = page.main_frame
@@ -214,7 +214,7 @@ def _moved(element: dict[str, Any], place: Placed) -> dict[str, Any]:
 
 
 def _on_screen(lines: Sequence[_TextLine]) -> tuple[int, int]:
-    """Return the longest run of lines on the screen: what sticks to its edges stands elsewhere in the text.
+    """Return the longest run of lines on the screen: sticky headers and footers are elsewhere in the text.
 
     >>> _on_screen([_TextLine(each, each in "aef") for each in "abcdefg"])
     (4, 5)

@@ -10,9 +10,9 @@ _FOLDER = files("bench_core.agents") / "scripts"
 
 @cache
 def script(name: str) -> str:
-    """Return a function of `read.js` or `acts.js` as an expression that brings what it needs.
+    """Return a function of `read.js` or `acts.js` as an expression that includes its dependencies.
 
-    It takes the document's registry and one argument more: what the page itself has may have been replaced.
+    It takes the document's registry and one argument more: the page's own built-ins may have been replaced.
     """
     needs = _text("roles") + _text("read" if name == "read" else "acts")
     return f"(refs, asked) => {{\n{needs}return {name}(refs, asked);\n}}"

@@ -1,4 +1,4 @@
-"""The agents of this package as plugins: what `--agent tool-calling --model provider:name` runs."""
+"""The agents of this package as plugins: run by `--agent tool-calling --model provider:name`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class ComputerUsePlugin:
         check_model_of(context)
 
     def check_environment(self, environment: str, context: TrialContext) -> None:
-        """Refuse a run whose model has no tool for what the benchmark opens, a `browser` or a `desktop`.
+        """Refuse a run whose model has no tool for the benchmark's environment, a `browser` or a `desktop`.
 
         Raises:
             InputError: No dialect fits.

@@ -35,10 +35,10 @@ def system_prompt(
     """Return the system prompt shared by all agents that call models.
 
     Args:
-        task: What is to be done, whose ways to end are stated.
+        task: The task, whose endings are stated.
         on_request: The model sees the screen when it asks for it, and not after each of its turns.
-        endings: How a model ends that has other ways than the tools `done` and `fail`.
-        place: What the screen is that the model sees.
+        endings: Endings of a model that has other ways than the tools `done` and `fail`.
+        place: The kind of screen that the model sees.
     """
     seen = (
         "Take a screenshot to see what your actions did."
@@ -52,9 +52,9 @@ def system_prompt(
 
 
 def task_text(task: AgentTask) -> str:
-    """Return the user's task and what the benchmark states beside it, as a model reads it first.
+    """Return the user's task and the benchmark's statements on it, as a model first reads them.
 
-    A benchmark with instructions states there what a model needs of the inputs; they are shown where there are none.
+    A benchmark with instructions states the relevant inputs there; without instructions, the inputs are shown.
     """
     lines = [f"Task: {task.goal}"]
     if task.instructions.strip():

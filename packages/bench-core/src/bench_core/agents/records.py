@@ -1,4 +1,4 @@
-"""One vocabulary for agents on desktops and in browsers: what they see and what they do."""
+"""One vocabulary for agents on desktops and in browsers: their observations and actions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench_core.models.records import ImagePart
 from bench_core.records import Dollars, Record, RefusedCall, Usage
 
 EARLIER_FAILED = "not carried out: an earlier action of this turn failed"
-"""What the result of an action says that was left out because one before it failed."""
+"""The result of an action that was left out because one before it failed."""
 
 
 def unseen(changed: str) -> str:
-    """Return what the result of an action says that was left out since it was meant for what was there before."""
+    """Return the result of an action left out because the screen or page it was for changed."""
     return f"not carried out: {changed}; look at what is there now, then act"
 
 
@@ -27,10 +27,10 @@ class Element(Record):
     """Something on the screen that an action can target, by its id.
 
     Attributes:
-        rect: x, y, width and height in pixels, where it is in view.
-        states: What is true of it now: `checked`, `selected`, `expanded`, `disabled`, `focused`, `required` ...
+        rect: x, y, width and height in pixels, if it is in view.
+        states: Its current states: `checked`, `selected`, `expanded`, `disabled`, `focused`, `required` ...
         options: Labels that `SetValue` takes, of a control that offers a choice.
-        window: The window of a desktop that it is in, by its title or what it is called instead.
+        window: The window of a desktop that contains it, by its title or substitute name.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Element(Record):
 
     @property
     def called(self) -> str:
-        """What it is called in what an agent reads of an act on it, as `button 'Save'`."""
+        """Its name in an agent's reports of actions on it, as `button 'Save'`."""
         return (self.role or "something") + (f" '{shortened(self.name, 60)}'" if self.name else "")
 
 
@@ -58,16 +58,16 @@ class Tab(Record):
 
 
 class Observation(Record):
-    """What an agent sees before it acts.
+    """The state that an agent sees before it acts.
 
     Attributes:
         size: Width and height of the screenshot's coordinate system in pixels.
         tabs: Titles or URLs of open tabs or windows, `active_tab` an index into them.
         open_tabs: The same tabs with the ids that `ActivateTab` and `CloseTab` take, in a browser.
-        text: An accessibility tree or page text, where the environment gives one.
-        notices: What happened by itself since the previous observation: a dialog that was closed, a tab
+        text: An accessibility tree or page text, if the environment gives one.
+        notices: Events since the previous observation: a dialog that was closed, a tab
             that a page opened, a message that appeared.
-        results: What became of the previous actions, in order, those that were not carried out included.
+        results: Results of the previous actions, in order, including those that were not carried out.
         marked: The screenshot with the ids of `elements` drawn where they are, for models that see.
     """
 
@@ -86,18 +86,18 @@ class Observation(Record):
 
 
 class ActionResult(Record):
-    """What became of one action.
+    """The result of one action.
 
     Attributes:
-        text: What the agent receives: a position, a page's text, what was found.
+        text: The agent's answer: a position, a page's text, search results.
         error: Why it had no effect, for the agent.
         image: The picture that `Screenshot` and `Zoom` ask for.
         tabs: All open tabs after the action, of a browser.
-        changed: What is no longer as the agent saw it - another document, tab or dialog is in front - in
-            words for the agent; empty where all is. Later actions of the turn that aim at what was seen are
-            then not carried out.
+        changed: The change since the agent looked - another document, tab or dialog is in front - in
+            words for the agent; empty if there is none. Later actions of the turn that aim at the old
+            view are then not carried out.
         asked: Whether the change is the tab or window that the action was to bring to the front, and no more.
-        carried_out: False for an action that was left out because of what an earlier one of its turn did.
+        carried_out: False for an action that was left out because of an earlier one of its turn.
     """
 
     ok: bool = True
@@ -135,7 +135,7 @@ class ElementRef(Record):
 
 
 Target = Point | ElementRef
-"""Where to act."""
+"""The place where to act."""
 
 
 Button = Literal["left", "right", "middle", "back", "forward"]
@@ -145,10 +145,10 @@ Seconds = Annotated[float, Field(ge=0, le=60)]
 
 
 class InTab(Record):
-    """What is done in one tab.
+    """An action in one tab.
 
     Attributes:
-        tab: The tab's id. It does not come to the front for the agent; empty for the one that is.
+        tab: The tab's id. Acting does not bring it to the front; empty means the front tab.
     """
 
     tab: str = ""
@@ -216,7 +216,7 @@ class ScrollTo(InTab):
 
 
 class TypeText(InTab):
-    """Type into what has the focus, or into `target` after clicking it; tabs and line ends are keys."""
+    """Type into the focused element, or into `target` after clicking it; tabs and line ends are keys."""
 
     kind: Literal["type"] = "type"
     text: str
@@ -234,7 +234,7 @@ class SetValue(InTab):
 
 
 def _separate(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Split what models write as one key, `ctrl+a`, into keys; `+` alone is a key.
+    """Split keys that models write as one, `ctrl+a`, into keys; `+` alone is a key.
 
     >>> _separate(("ctrl+a",)), _separate(("ctrl", "+")), _separate(("ctrl++",))
     (('ctrl', 'a'), ('ctrl', '+'), ('ctrl', '+'))
@@ -389,7 +389,7 @@ class FindElements(InTab):
 class ReadPage(InTab):
     """Ask for the page as an outline of roles and names, with ids that actions take as targets.
 
-    `visible` limits it to what is on the screen, `interactive` to controls and headings, `element` to what is below that element,
+    `visible` limits it to the part on the screen, `interactive` to controls and headings, `element` to the part below that element,
     `depth` to so many levels; `start` leaves out so many lines.
     """
 
@@ -420,7 +420,7 @@ class RunCode(Record):
 
 
 class Done(Record):
-    """The task is done; `answer` is what the benchmark asked for."""
+    """The task is done; `answer` is the reply that the benchmark asked for."""
 
     kind: Literal["done"] = "done"
     answer: JsonValue = None
@@ -485,11 +485,11 @@ AIMED = (
     HoldKeys,
     KeyDown,
 )
-"""Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
+"""Actions that refer to the view the agent saw; others (wait, look, load a page) go on after a change."""
 
 
 def by_place(action: Action) -> bool:
-    """Return whether an action goes to a place on the screen, and not to an element or to what has the focus."""
+    """Return whether an action aims at a place on the screen rather than at an element or the focus."""
     places = [getattr(action, name, None) for name in ("target", "start", "end")]
     places += getattr(action, "path", ())
     if any(places):
@@ -498,9 +498,9 @@ def by_place(action: Action) -> bool:
 
 
 class Decision(Record):
-    """What an agent decided on one observation, and what deciding cost.
+    """One decision of an agent on an observation, and its cost.
 
-    Actions after one that failed are not carried out. `refused` is what else was asked for and became no action.
+    Actions after one that failed are not carried out. `refused` lists requests that became no action.
     """
 
     actions: tuple[Action, ...] = ()

@@ -1,4 +1,4 @@
-"""Environments over HTTP: what makes a desktop's handle a URL that survives pickling.
+"""Environments over HTTP: a desktop's handle is then a URL that survives pickling.
 
 `GET /observe` answers an `Observation`, `POST /act` takes an `Action` and answers an
 `ActionResult`, `GET /offers` answers the list of kinds of actions that work; a fault of the environment is status 503 with `{"error": ...}`, any other error of it 500.
@@ -43,7 +43,7 @@ class RemoteEnvironment:
         self._timeout_s = timeout_s
 
     async def observe(self) -> Observation:
-        """Return what there is to see; see `Environment`."""
+        """Return the observation; see `Environment`."""
         return Observation.model_validate(await self._call("/observe", None))
 
     async def act(self, action: Action) -> ActionResult:
@@ -143,7 +143,7 @@ class _EnvironmentHandler(BoundedHandler):
             self._send(200, value)
         except EnvironmentFaultError as error:
             self._send(_UNAVAILABLE, {"error": str(error)})
-        # The environment may be anybody's; a dropped connection would say less of what is wrong.
+        # The environment may be anybody's; a dropped connection would say less about the error.
         except Exception as error:  # noqa: BLE001
             self._send(_FAILED, {"error": f"{type(error).__name__}: {error}"})
 

@@ -43,14 +43,14 @@ class ToolCalling(Dialect):
     """Functions of our own, for models of every provider; each call is one action, and the last shows the screen.
 
     Args:
-        pictures: Whether the model is shown the screen, and not only what there is to read.
+        pictures: Whether the model is shown the screen, and not only the text.
     """
 
     name = "tool-calling"
     provider = ""
     text_ends = False
     textual = True
-    members = {}  # noqa: RUF012  # there is no native tool
+    members = {}  # noqa: RUF012  # no native tool exists
     sighted = True
 
     def __init__(self, *, pictures: bool = True) -> None:
@@ -118,7 +118,7 @@ def tool_calling_agent(
 
     Args:
         model: A model that calls tools.
-        name: What the agent is called in results.
+        name: The agent's name in results.
         images: How many of the latest screenshots it is sent; see `images_kept` for the default.
         pictures: Whether it is sent any: without, it reads the page.
         marks: Whether the pictures have numbered frames around the elements.

@@ -37,7 +37,7 @@ _WHERE = {
 
 _COORDINATES = {"x", "y", "to_x", "to_y"}
 _NEEDED = {"click": ("element",), "move": ("element",), "drag": ("element", "to_element")}
-"""What a tool needs that is given no coordinates."""
+"""Required fields of a tool that is given no coordinates."""
 
 
 class InvalidCallError(ValueError):
@@ -170,7 +170,7 @@ def _by_id(tool: Tool) -> Tool:
 
 
 def action_of(call: ToolCall, task: AgentTask) -> Action:
-    """Return the action a call stands for.
+    """Return the action that a call stands for.
 
     Raises:
         InvalidCallError: There is no such tool, or its arguments do not fit.

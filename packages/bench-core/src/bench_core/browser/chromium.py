@@ -33,7 +33,7 @@ _LOG_TAIL = 8
 _POLL_S = 0.02
 _SUPERVISOR_EXTRA_S = 10.0
 _SOCKET = "org.chromium.Chromium.XXXXXX/SingletonSocket"
-"""What Chromium puts below TMPDIR."""
+"""The longest path that Chromium creates below TMPDIR."""
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
 
     However the block is left - normally, by an exception, by cancellation - Chromium is closed,
     its whole process group ended and its profile removed. When this process is killed outright,
-    the supervisor process does the same; what even that misses the next launch sweeps up.
+    the supervisor process does the same; the next launch removes any leftovers.
 
     Raises:
         BrowserError: There is no Chromium, or it did not open its DevTools port in time.
@@ -65,7 +65,7 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
 
 
 class Chromium:
-    """A running Chromium: where to reach it, whether it runs, what it printed.
+    """A running Chromium: its address, state and output.
 
     Attributes:
         executable: The program.
@@ -73,8 +73,8 @@ class Chromium:
         cdp_url: `http://127.0.0.1:PORT`, for clients that look up the rest.
         ws_url: The browser's own DevTools websocket.
         pid: The main process, which leads its process group.
-        sealed: How files are hidden from it, `user-namespace` or `mount-namespace`; None where none are.
-        exit_code: How it ended (negative: by that signal); None while it runs or when unknown.
+        sealed: How files are hidden from it, `user-namespace` or `mount-namespace`; None if none are.
+        exit_code: Its exit code (negative: by that signal); None while it runs or when unknown.
     """
 
     def __init__(self, executable: Path, profile: Path, order: bytes) -> None:
@@ -104,7 +104,7 @@ class Chromium:
 
     @property
     def log(self) -> str:
-        """What it printed, the last few hundred lines."""
+        """The last few hundred lines of its output."""
         return "\n".join(self._lines)
 
     def check_alive(self) -> None:
@@ -235,7 +235,7 @@ async def _close(chromium: Chromium, close_s: float) -> None:
 
 
 def _environment(profile: Path, options: ChromiumOptions, temporary: Path) -> dict[str, str]:
-    """Return what puts dumps and temporary files inside the profile, and the time zone."""
+    """Return variables that put dumps and temporary files inside the profile and set the time zone."""
     variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps"), "TMPDIR": str(temporary)}
     if options.timezone is not None:
         variables["TZ"] = options.timezone

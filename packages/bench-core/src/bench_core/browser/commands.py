@@ -32,12 +32,12 @@ _REQUEST = re.compile(r"(/json/\w+)(?:[/?](.*))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class AgentCommand:
-    """One command of an agent's: a DevTools method or a path of the DevTools HTTP port.
+    """One command from an agent: a DevTools method or a path of the DevTools HTTP port.
 
     Attributes:
-        subject: The page or URL it is about, where that matters for what becomes of the browser.
-        connection: Which of the agent's connections it came on, from 1.
-        at: When, on the clock of `time.monotonic`.
+        subject: The page or URL it is about, if that matters for the browser's fate.
+        connection: The number of the agent's connection, from 1.
+        at: Its time on the clock of `time.monotonic`.
     """
 
     method: str
@@ -92,7 +92,7 @@ class CommandLog:
     def _closes_last(self, command: AgentCommand, pages: Collection[str]) -> bool:
         if not closes_page(command):
             return False
-        left = set(pages) - self._closed  # what closes is listed for a moment yet
+        left = set(pages) - self._closed  # closing pages stay listed for a moment
         if command.subject:
             self._closed.add(command.subject)
             return bool(left) and not left - {command.subject}
@@ -107,9 +107,9 @@ def closes_page(command: AgentCommand) -> bool:
 def command_of_message(
     message: bytes, read: Mapping[str, Any] | None, connection: int, page: str = ""
 ) -> AgentCommand:
-    """Return the command in a message, which was read as `read`; `page` is what its connection is about.
+    """Return the command in a message, parsed as `read`; `page` is its connection's page.
 
-    Where it cannot be read in one way only, as much as can be read at all is named.
+    An ambiguous message is named as far as it can be read..
     """
     try:
         command = read if read is not None else json.loads(message.decode())

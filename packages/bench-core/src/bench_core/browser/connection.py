@@ -1,6 +1,6 @@
 """A DevTools connection of a few lines: send commands, wait for answers, receive events.
 
-For the harness's own guard, which sends what no client library would.
+For the harness's own guard, which sends commands that no client library offers.
 """
 
 from __future__ import annotations

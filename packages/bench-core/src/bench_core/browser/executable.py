@@ -42,13 +42,13 @@ _INSTALLERS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """What finding depends on; tests describe other machines with it.
+    """The machine on which Chromium is searched for; tests describe other machines with it.
 
     Attributes:
         platform: As `sys.platform`.
         environment: As `os.environ`.
         home: The user's home folder.
-        root: Where absolute places start; `/` but in tests.
+        root: Root of absolute paths; `/` except in tests.
         is_root: Whether commands need no `sudo`.
     """
 

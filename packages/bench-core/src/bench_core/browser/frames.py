@@ -22,7 +22,7 @@ class FrameError(Exception):
 
 
 class Frame(NamedTuple):
-    """One frame: its bytes as they came, and what they say.
+    """One frame: its bytes as received, and their meaning.
 
     Attributes:
         final: Whether a message ends with it.
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """Whether it is no part of a message but a ping, a pong or a close."""
+        """Whether it is a ping, a pong or a close rather than part of a message."""
         return self.opcode >= _CLOSE
 
     @property
@@ -67,7 +67,7 @@ class FrameReader:
         return frame
 
     def _take(self, largest: int) -> Frame | None:
-        """Return the frame at the beginning, None where it has not come as a whole."""
+        """Return the frame at the beginning, None if it has not arrived completely."""
         known = self._bytes
         if len(known) < _HEAD:
             return None
@@ -94,7 +94,7 @@ class FrameReader:
 
 
 def encode_frame(payload: bytes, *, masked: bool, opcode: int = _TEXT) -> bytes:
-    """Return one whole message as a frame; what is sent to a server is `masked`."""
+    """Return one whole message as a frame; frames to a server are `masked`."""
     length, mark = len(payload), _MASKED if masked else 0
     if length < _SHORT:
         size = bytes([mark | length])

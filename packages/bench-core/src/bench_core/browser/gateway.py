@@ -1,9 +1,9 @@
-"""A relay on this machine between an agent and its Chromium, which sees every command of the agent's.
+"""A relay on this machine between an agent and its Chromium, which sees every command the agent sends.
 
 The agent gets the relay's address instead of Chromium's. Requests and answers pass unchanged: Chromium
-names the address it was asked at in the websocket URLs it gives, so these lead through the relay, too. Of
-websockets the frames are passed on as they came, in both directions, so no library stands between; what
-`bench_core.browser.rules` refuses or rewrites is not.
+answers with websocket URLs on the address that the request named, so these lead through the relay, too.
+Websocket frames pass unchanged in both directions, without a library in between, except for messages
+that `bench_core.browser.rules` refuses or rewrites.
 
 The relay has a thread and an event loop of its own: an agent that blocks its own loop still gets answers.
 """
@@ -51,7 +51,7 @@ _JOIN_S = 5.0
 _PAGES_S = 5.0
 _CHUNK = 1024 * 1024
 _NOTED = 200
-_LARGEST = 256 * 1024 * 1024  # what Chromium takes is less
+_LARGEST = 256 * 1024 * 1024  # Chromium accepts less
 _GONE = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _MOST_BODY = 64 * 1024  # no request of DevTools has any
@@ -76,13 +76,13 @@ class _Side(NamedTuple):
 
 @dataclass
 class _Connection:
-    """One connection of the agent's.
+    """One connection of the agent.
 
     Attributes:
-        path: What it asked for.
+        path: The requested path.
         leaving: Whether the agent has announced that it closes it.
-        within: Whether a message of Chromium's has begun and not ended.
-        answers: What the agent gets once it has.
+        within: Whether a message from Chromium has begun but not ended.
+        answers: Answers for the agent once that message ends.
         paused: The URLs of the last requests that waited for the agent.
     """
 
@@ -96,7 +96,7 @@ class _Connection:
 
     @property
     def page(self) -> str:
-        """The id of the page it is about, empty where it is about the whole browser."""
+        """The id of its page, empty if it addresses the whole browser."""
         return self.path.removeprefix(_PAGE) if self.path.startswith(_PAGE) else ""
 
 
@@ -110,9 +110,9 @@ async def open_gateway(
 
     Args:
         cdp_url: Chromium's own address.
-        rules: What the agent may do; by default `AGENT_RULES`.
-        found: Called with what the agent did that its task does not need, whether it was blocked, and
-            the command; from a thread of the gateway's own.
+        rules: The rules on the agent's commands; by default `AGENT_RULES`.
+        found: Called with the integrity code of an act that the task does not need, whether it was blocked, and
+            the command; from the gateway's own thread.
 
     Raises:
         BrowserError: No port can be opened.
@@ -129,10 +129,10 @@ class Gateway:
     """Passes messages between an agent and its Chromium, and keeps a log of the commands.
 
     Attributes:
-        cdp_url: What the agent is given, `http://127.0.0.1:PORT`.
+        cdp_url: The address for the agent, `http://127.0.0.1:PORT`.
         log: The agent's commands to the browser.
         hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
-        fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
+        fault: An error in the gateway itself, so that the agent is not blamed for it.
         own_ends: Its own ends of the connections to Chromium so far.
     """
 
@@ -183,7 +183,7 @@ class Gateway:
         self.log.note(command, pages)
 
     async def _decide(self, message: bytes, connection: _Connection) -> Decision:
-        """Say what becomes of a message, and note it and what it means."""
+        """Decide on a message, log it and report its integrity code."""
         decision = self._rules.decide(message, connection.paused)
         command = command_of_message(message, decision.command, connection.number, connection.page)
         if decision.message is None:
@@ -320,7 +320,7 @@ class Gateway:
                 # a ping between the frames of a message waits for its end
                 await _send(chromium.writer, b"".join(each.raw for each in frames))
                 frames = []
-            if frame.closes:  # whatever comes after it is no message
+            if frame.closes:  # frames after a close are not messages
                 connection.leaving = True
                 while await _read(reader):
                     pass
@@ -329,7 +329,7 @@ class Gateway:
     async def _pass_message(
         self, frames: list[Frame], connection: _Connection, chromium: _Side
     ) -> None:
-        """Pass on the frames of one message, or what a rule puts in their place."""
+        """Pass on the frames of one message, or their replacement by a rule."""
         message = b"".join(each.payload for each in frames if not each.control)
         decision = await self._decide(message, connection)
         if decision.message == message:
@@ -405,7 +405,7 @@ async def _answer(connection: _Connection) -> None:
 
 
 def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Write to a connection; where the other side is gone, uvloop's own error is none of the system's."""
+    """Write to a connection; if the other side is gone, uvloop raises an error that is not an OSError."""
     if writer.is_closing():
         raise ConnectionResetError("the other side is gone")
     writer.write(data)

@@ -1,10 +1,10 @@
 """A guard inside Chromium: refuses URLs in every page, frame, worker and browser context.
 
 It is set at the browser itself, so that it holds for pages that no client has attached to yet, and for
-what a page's own script opens. The gateway alone sees commands only.
+pages that a page's own script opens. The gateway alone sees commands only.
 
-Chromium's own pages cannot be refused so: they are no requests. What opens one by a way that no rule
-names, such as the script of another of them or of the PDF viewer, is seen by the URLs of all pages.
+Chromium's own pages cannot be refused this way: they make no requests. One opened in a way that no rule
+names, such as the script of another of them or of the PDF viewer, is detected in the URLs of all pages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench_core.browser.places import Places, is_local_page
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
 
-# what Chromium shows for a page that is down, for a page's own `print()`, as parts of itself (the list below
+# URLs that Chromium shows for a page that is down, for a page's own `print()`, as parts of itself (the list below
 # the address bar, say), and for files, which were refused
 _UNASKED = re.compile(
     r"chrome-error:|chrome://print/|chrome-extension:|chrome://[a-z-]+\.top-chrome/|(?:view-source:)?file:"
@@ -36,8 +36,8 @@ async def open_guard(
 
     Args:
         ws_url: The browser's own websocket.
-        places: What is refused.
-        found: Called with what it means, whether it was refused, and the URL, each time.
+        places: The refused places.
+        found: Called with the integrity code, whether the URL was refused, and the URL, each time.
 
     Raises:
         BrowserError: Chromium does not answer.
@@ -93,7 +93,7 @@ class BrowserGuard:
             self._connection.post(method, request, session)
 
     def _look_at_page(self, event: dict[str, Any], _: str | None) -> None:
-        """Note a page, hidden or not, that shows what no agent may open."""
+        """Note a page, hidden or not, that shows a forbidden URL."""
         target = event["targetInfo"]
         url, shown = target["url"], (target["targetId"], target["url"])
         # frames are the page's own, among them those of the PDF viewer

@@ -67,7 +67,7 @@ _DISABLED_FEATURES = (
     "HttpsUpgrades",
     # Sites of one benchmark may mix loopback, private and public addresses.
     "LocalNetworkAccessChecks",
-    # Pages of the address bar, two renderers for each window: half of what a short trial computes.
+    # Pages of the address bar, two renderers for each window: half of a short trial's CPU time.
     "WebUIOmniboxAimPopup",
     "WebUIOmniboxPopup",
 )
@@ -75,25 +75,25 @@ _DISABLED_FEATURES = (
 
 @dataclass(frozen=True)
 class ChromiumOptions:
-    """What a caller may choose about a Chromium.
+    """A caller's choices for a Chromium.
 
     Attributes:
         executable: The program; None finds one.
         headless: Whether it runs without a window.
         window: Width and height in pixels.
-        language: What pages see as the preferred language.
-        timezone: What pages see as the time zone, e.g. `America/Denver`; None is the machine's. Has no
+        language: The preferred language that pages see.
+        timezone: The time zone that pages see, e.g. `America/Denver`; None is the machine's. Has no
             effect on Windows.
         host_resolver_rules: Chromium's own syntax, for example `MAP shop.test 127.0.0.1:8000`.
         use_system_proxy: Whether proxies of the system and the environment apply.
         ignore_certificate_errors: Whether self-signed certificates are accepted.
         sandbox: None switches the sandbox off for root only, who cannot use it.
         extra_arguments: Further command-line switches; `--disable-features` is merged.
-        start_url: What the first tab shows.
-        temporary_root: Where the profile is made; None is the system's temporary folder.
+        start_url: URL of the first tab.
+        temporary_root: Parent folder of the profile; None is the system's temporary folder.
         hidden: Files and folders that it cannot read, on a machine that can hide them.
-        startup_s: How long it may take to open its port.
-        close_s: How long it may take to close by itself before it is killed.
+        startup_s: Seconds it may take to open its port.
+        close_s: Seconds it may take to close by itself before it is killed.
     """
 
     executable: Path | None = None

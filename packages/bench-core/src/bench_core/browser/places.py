@@ -13,7 +13,7 @@ WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"}
 """Schemes that an agent may open; `about:` only for pages without content."""
 
 _EMPTY_PAGES = frozenset({"about:blank", "about:srcdoc"})
-# what Chromium itself shows in a new tab, which clients ask for by name, and its list of downloads, which are denied
+# Chromium's own new tab, which clients ask for by name, and its list of downloads, which are denied
 _ORDINARY = re.compile(r"chrome://(newtab|new-tab-page(-third-party)?|downloads)/?")
 _SOURCE = "view-source:"
 """Before the URL of a page whose source is shown."""
@@ -35,7 +35,7 @@ def is_local_page(url: str) -> bool:
     if found is None:
         return False
     if found[1] not in WEB_SCHEMES:
-        # a host and port without a scheme is no URL, and nothing opens it
+        # a host and port without a scheme is not a URL, and nothing opens it
         is_address = plain[found.end() :].split("/")[0].isdigit()
         return not is_address and _ORDINARY.fullmatch(plain) is None
     if found[1] == "about":
@@ -45,11 +45,11 @@ def is_local_page(url: str) -> bool:
 
 @dataclass(frozen=True)
 class Places:
-    """What of the URLs around a trial is the harness's alone.
+    """The URLs around a trial that belong to the harness alone.
 
     Attributes:
-        ports: Ports of this machine that no agent may open, and what opening one is.
-        origins: Origins of which some paths are the harness's.
+        ports: Ports of this machine that no agent may open, with the integrity code of opening each.
+        origins: Origins with some paths that are the harness's.
         guards: Whether a URL of one of them is such a path.
         sites: URLs of the trial's sites; without any, all sites may be the trial's.
     """
@@ -60,7 +60,7 @@ class Places:
     sites: tuple[str, ...] = ()
 
     def code_of(self, url: str) -> IntegrityCode | None:
-        """Return what it means that an agent opens a URL; None where it may."""
+        """Return the integrity code of a URL that an agent opens; None if it is allowed."""
         if is_local_page(url):
             return IntegrityCode.LOCAL_PAGE
         url = _shown(url)
@@ -92,7 +92,7 @@ class Places:
 
 
 def _shown(url: str) -> str:
-    """Return the URL without what Chromium drops, and of the page itself where its source is shown."""
+    """Return the URL as Chromium reads it; for a view of a page's source, the page's own URL."""
     plain = _DROPPED.sub("", url).lstrip(_BEFORE)
     source = plain.casefold().startswith(_SOURCE)
     return plain[len(_SOURCE) :].lstrip(_BEFORE) if source else plain

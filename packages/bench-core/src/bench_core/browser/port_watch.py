@@ -89,7 +89,7 @@ class _NotedSocket(socket.socket):
 class PortWatch:
     """Collects the connections to a port of this machine from `arm` to `disarm`.
 
-    Where the system has no table of connections (anything but Linux), it sees none.
+    On systems without a table of connections (all but Linux) it sees none.
 
     Args:
         port: Chromium's.
@@ -120,14 +120,14 @@ class PortWatch:
         self._thread.start()
 
     async def report(self, found: Callable[[IntegrityCode, bool, str], None]) -> None:
-        """End, and call `found` where connections were no one's that may connect."""
+        """End, and call `found` if unknown clients connected."""
         strangers = await asyncio.to_thread(self.disarm)
         if strangers:
             detail = f"connections to the browser's own port: {strangers}"
             found(IntegrityCode.DEBUGGING_PORT, False, detail)  # nothing has blocked it
 
     def disarm(self) -> int:
-        """End, and return how many connections were no one's that may connect."""
+        """End, and return the number of connections from unknown clients."""
         if self._thread is not None:
             self._stop.set()
             self._thread.join()

@@ -1,7 +1,7 @@
-"""What an agent may ask of its browser: rules as data, and the decision about one message.
+"""Rules on an agent's browser commands, as data, and the decision about one message.
 
-A message that no rule names passes as it came if `methods.txt` allows its method. What is refused is answered with an
-error by the gateway and never reaches Chromium; what is rewritten reaches it in another form.
+A message that no rule names passes as it came if `methods.txt` allows its method. A refused message is answered with an
+error by the gateway and never reaches Chromium; a rewritten one reaches it in another form.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _TEXT = 200
 
 @dataclass(frozen=True)
 class Rule:
-    """What is done with a command.
+    """The treatment of a command.
 
     Attributes:
         method: Its name; `Domain.*` for a whole domain.
         does: `refuse`, `rewrite`, or `flag`, which passes it.
-        code: What it is recorded as; None where it is not recorded.
+        code: Its integrity code in records; None if it is not recorded.
         why: For the agent's error, and for the documentation.
         when: Which of `CONDITIONS` must hold.
         rewrite: Which of `REWRITES` is applied.
@@ -84,13 +84,13 @@ AGENT_RULES: tuple[Rule, ...] = (
 """The rules for agents; the first whose method and condition fit is applied."""
 
 REQUESTS = frozenset({"/json", "/json/list", "/json/version"})
-"""The paths of the DevTools HTTP port that agents get, beside the websockets."""
+"""The paths of the DevTools HTTP port that agents get, in addition to the websockets."""
 
 _PAUSED = "Fetch.requestPaused"
 _CHANGES = ("url", "method", "postData", "headers")
 _ANSWERS = ("responseCode", "responsePhrase", "responseHeaders", "binaryResponseHeaders")
 _USUAL_HEADERS = frozenset({"accept-language", "dnt", "sec-gpc"})
-"""What people set in a browser themselves."""
+"""Headers that people set in a browser themselves."""
 _KEPT = ("requestId", "interceptResponse")
 
 _Params = dict[str, Any]
@@ -112,14 +112,14 @@ _CONDITIONS: Mapping[str, Callable[[_Params], bool]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of one message.
+    """The decision on one message.
 
     Attributes:
-        message: What reaches Chromium; None where nothing does.
-        answer: What the agent gets for it at once.
-        code: What is recorded; None for nothing.
-        blocked: Whether what is recorded took no effect.
-        command: The message as it was read; None where it cannot be read in one way only.
+        message: The message for Chromium; None if nothing reaches it.
+        answer: The immediate answer to the agent.
+        code: The integrity code to record; None for nothing.
+        blocked: Whether the recorded message took no effect.
+        command: The message as it was read; None if it is ambiguous.
     """
 
     message: bytes | None
@@ -146,10 +146,10 @@ class RuleBook:
             self.passes_all = False
 
     def decide(self, message: bytes, paused: Mapping[str, str] = MappingProxyType({})) -> Decision:
-        """Say what becomes of a message; one that cannot be read in one way only is refused.
+        """Decide on a message; an ambiguous one is refused.
 
-        `paused` has the URLs of the requests that wait for the agent, by `paused_key`. What it makes of those
-        that are not to the trial's sites is no evidence.
+        `paused` has the URLs of the requests that wait for the agent, by `paused_key`. Its answers to those
+        that are not to the trial's sites are not evidence.
         """
         command = read_command(message)
         if self.passes_all:
@@ -196,7 +196,7 @@ def paused_request(message: bytes) -> tuple[str, str] | None:
 
 @functools.cache
 def protocol_methods() -> Mapping[str, str]:
-    """Return the methods that were looked at, each with what becomes of it: `allowed`, `filtered` or `refused`."""
+    """Return the known methods, each with its treatment: `allowed`, `filtered` or `refused`."""
     found, kind, domain = {}, "", ""
     for line in (files(__package__) / "methods.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
@@ -209,7 +209,7 @@ def protocol_methods() -> Mapping[str, str]:
 
 
 def read_command(message: bytes) -> dict[str, Any] | None:
-    """Return the command in a message; None where Chromium may read it otherwise or not at all."""
+    """Return the command in a message; None if Chromium may read it otherwise or not at all."""
     try:
         command = _STRICT.decode(message.decode())
     except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ class SharedChromium:
     """One Chromium, opened in an asyncio task: it ends with `close`, or when the loop cancels its tasks.
 
     Args:
-        options: How it is started; what these hide is hidden from all contexts.
+        options: Start options; files that these hide are hidden from all contexts.
         loop: The event loop that it is used on.
     """
 
@@ -153,7 +153,7 @@ class SharedChromium:
             return
         error = None if task.cancelled() else task.exception()
         self._ready.set_exception(error or BrowserError("Chromium was ended while it started"))
-        self._ready.exception()  # without a waiter it is no mistake
+        self._ready.exception()  # an error that no one waits for is not a bug
 
 
 @asynccontextmanager

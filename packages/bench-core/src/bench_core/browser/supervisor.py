@@ -32,7 +32,7 @@ _CLOSE_MESSAGE = b'{"id":1,"method":"Browser.close"}\0'
 def main() -> int:
     """Carry out the order on standard input."""
     line = sys.stdin.buffer.readline()
-    if not line:  # the parent died before it could say what to do
+    if not line:  # the parent died before it could send the command
         return 0
     order = json.loads(line)
     supervisor = _Supervisor(order)
@@ -196,7 +196,7 @@ class _DebuggingPipe:
         self._orders = self._answers = None
 
     def _connect(self) -> None:
-        """Put the far ends on 3 and 4 and ours above, where the child does not inherit them."""
+        """Put the far ends on 3 and 4 and ours above, so that the child does not inherit them."""
         import fcntl  # does not exist on Windows
 
         ends = [*os.pipe(), *os.pipe()]
@@ -229,7 +229,7 @@ def _wait_without_reaping(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
     try:
         ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:  # what ends the supervisor has taken the entry meanwhile
+    except ChildProcessError:  # the code that ends the supervisor has reaped it meanwhile
         return process.wait()
     assert ended is not None  # noqa: S101  # only WNOHANG gives None
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

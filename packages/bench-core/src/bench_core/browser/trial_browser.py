@@ -44,12 +44,12 @@ class TrialBrowser:
     """The browser of one trial.
 
     Attributes:
-        found: Called with what the agent was seen to do, whether it was refused, and where.
-        context: Playwright's `BrowserContext`, without cookies or storage of earlier trials; None where
+        found: Called with an integrity code, whether the act was refused, and its URL or command.
+        context: Playwright's `BrowserContext`, without cookies or storage of earlier trials; None if
             Playwright is not attached.
-        gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
+        gateway: The agent's way to a Chromium of its own; None if Chromium is shared.
         guard: Refuses places of the harness in the whole of that Chromium, or in a shared one.
-        port_watch: Sees who connects to that Chromium past the gateway.
+        port_watch: Detects clients that connect to that Chromium past the gateway.
         dialogs: Answers the dialogs of the context while no agent works.
     """
 
@@ -111,7 +111,7 @@ class TrialBrowser:
             self.port_watch.arm()
 
     async def disarm(self) -> None:
-        """Let the harness open its places itself, and answer what pages ask."""
+        """Let the harness open its own places and answer pages' dialogs itself."""
         if self.dialogs is not None:
             self.dialogs.release()
         if self.guard is not None:
@@ -136,10 +136,10 @@ async def open_own_browser(
     """Start a Chromium for one trial, with a gateway before it and a guard within.
 
     Args:
-        options: How it is started.
-        found: Receives what was tried.
-        places: What no agent may open, beside Chromium's own port; None refuses nothing, and only tests show
-            what that leads to.
+        options: Start options.
+        found: Called with each forbidden attempt.
+        places: Places closed to agents, besides Chromium's own port; None refuses nothing, for tests that show
+            the consequences.
         attached: Whether Playwright is attached to it, too.
 
     Raises:
@@ -188,11 +188,11 @@ class SharedBrowser:
         """Open a fresh context, with Playwright's options, for the time of the block.
 
         Args:
-            options: How Chromium is started where it does not run. One that can read files that these hide
+            options: Start options, if Chromium does not run yet. One that can read files that these hide
                 takes no more trials and ends with its last.
-            found: Receives what was tried.
-            places: What no agent may open, beside Chromium's own port; with None the context has no guard.
-            one_by_one: End a Chromium that still has another trial's context: what sees a whole Chromium, as a
+            found: Called with each forbidden attempt.
+            places: Places closed to agents, besides Chromium's own port; with None the context has no guard.
+            one_by_one: End a Chromium that still has another trial's context: a client that sees a whole Chromium, as a
                 recorder does, must see this trial alone.
             context_options: The options of the context.
 

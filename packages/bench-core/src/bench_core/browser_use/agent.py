@@ -31,7 +31,7 @@ class TaskInstructions:
     """A benchmark's instructions for browser-use on a task.
 
     Attributes:
-        goal: What to do, in words.
+        goal: The goal, in words.
         exclude_actions: browser-use's actions that it may not take.
         options: Further arguments of `browser_use.Agent`, such as the format of its answer.
         read_answer: Turns its final result into the answer that is scored.
@@ -93,7 +93,7 @@ class BrowserUseAgent:
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
-        """Work on the task in the browser, as its benchmark's guide says.
+        """Work on the task in the browser, by its benchmark's guide.
 
         Raises:
             InputError: There is no model, or no key for it.
@@ -130,7 +130,7 @@ class BrowserUseAgent:
         return outcome.model_copy(update={"answer": answer})
 
     def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
-        """Return the tighter of what task and run say, or the settings'."""
+        """Return the tighter limits of task and run, or those of the settings."""
         steps = (task.limits.max_steps, context.limits.max_steps)
         times = (task.limits.time_limit_s, context.limits.time_limit_s)
         return Limits(
@@ -140,7 +140,7 @@ class BrowserUseAgent:
 
 
 def _stated(task: AgentTask) -> TaskInstructions:
-    """Return what a benchmark without a guide for browser-use states to every agent."""
+    """Return the statements to every agent of a benchmark without a guide for browser-use."""
     if task.answer_schema is None and not task.instructions:
         return TaskInstructions(task.goal)
     wanted = f"The text of `done`: {answer_form(task)}."

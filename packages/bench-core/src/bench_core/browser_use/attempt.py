@@ -1,4 +1,4 @@
-"""One attempt of browser-use at a task: start, deadline, and what the end means."""
+"""One attempt of browser-use at a task: start, deadline, and the meaning of the end."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Attempt:
     """Lets `browser_use.Agent` work once; the browser is not closed.
 
     Args:
-        chat: What browser-use calls its `llm`: `ModelChat`, one of browser-use's own chat classes,
+        chat: browser-use's `llm`: `ModelChat`, one of browser-use's own chat classes,
             or a script.
-        browser: Where it works; the tab of the first start URL is in front.
+        browser: The browser to work in; the tab of the first start URL is in front.
         context: The trial it works for: its folder gets a trajectory, its meter counts the calls.
         limits: Steps, 30 by default, and seconds from now on.
-        patience: How long a model server is given, unless the chat says so itself.
-        prices: Knows what calls cost that do not say it themselves.
+        patience: Time that a model server is given, unless the chat says so itself.
+        prices: Prices calls that do not report their cost.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Attempt:
         """Let the agent work until it is done or out of limits, then report how it ended.
 
         Args:
-            goal: What to do, in words; the outcome's answer is its final result.
+            goal: The goal, in words; the outcome's answer is its final result.
             exclude_actions: browser-use's actions that it may not take.
             options: Further arguments of `browser_use.Agent`.
 

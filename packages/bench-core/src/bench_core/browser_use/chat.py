@@ -30,14 +30,14 @@ _OWN_PROVIDERS = frozenset({*PROVIDERS, "replay", "scripted"})
 
 
 class ModelChat:
-    """What `browser_use.Agent` calls its `llm`, answered by a `bench_core.models.Model`.
+    """The `llm` of a `browser_use.Agent`, answered by a `bench_core.models.Model`.
 
     `last_reply` is the whole reply of the latest call: the model as the API reports it, its price,
-    whether it came from a cassette. Where an output format is asked for, the model is held to its
-    JSON Schema; what does not fit is an unusable answer, which browser-use asks for again.
+    whether it came from a cassette. If an output format is requested, the model is held to its
+    JSON Schema; a reply that does not fit is an unusable answer, which browser-use asks for again.
 
     Args:
-        model: What answers.
+        model: The model that answers.
         trial: Part of each call's identity in a cassette: repeated trials are calls of their own.
     """
 
@@ -91,7 +91,7 @@ class ModelChat:
         check_opened(self._model)
 
     def keep_in(self, folder: Path) -> None:
-        """Write what is asked and answered down in a trial's folder."""
+        """Write requests and replies to a trial's folder."""
         self._model.calls = KeptCalls(folder)
 
     async def aclose(self) -> None:
@@ -130,7 +130,7 @@ def model_chat(
 
 
 def keep_calls(chat: Any, folder: Path) -> None:
-    """Write down in a trial's folder what a chat of browser-use's own classes is asked and answers."""
+    """Write the requests and replies of a chat of browser-use's own classes to a trial's folder."""
     calls, ask = KeptCalls(folder), chat.ainvoke
 
     async def kept(messages: Any, output_format: Any = None, **options: Any) -> Any:
@@ -225,7 +225,7 @@ def _parsed(reply: Reply, output_format: Any) -> Any:
     if reply.refusal is not None or reply.data_error is not None:
         why = reply.refusal or reply.data_error
         raise ModelProviderError(message=f"Failed to parse the model's output: {why}")
-    # pydantic's ValidationError is what browser-use's own classes let browser-use see.
+    # browser-use's own classes let pydantic's ValidationError reach browser-use, too.
     return output_format.model_validate(reply.data)
 
 

@@ -1,4 +1,4 @@
-"""What a script gets of a page, and how it names elements."""
+"""A script's view of a page, and its names for elements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Page:
-    """The page as it is when the agent is asked what to do next.
+    """The page as it is when the agent is asked for its next actions.
 
     Attributes:
         tabs: The URL of each open tab by the id that browser-use's `switch` takes.

@@ -16,7 +16,7 @@ from bench_core.faults import ErrorKind, error_kind
 from bench_core.models.errors import ModelError, answer_was_lost, was_sent
 from bench_core.models.wire import provider_error
 
-# What browser-use's chat classes say when the server answered but the answer was no use.
+# Messages of browser-use's chat classes when the server's answer was unusable.
 _BAD_ANSWER = re.compile(
     r"^(Failed to parse|No response from model|Expected tool use|Model does not support JSON mode"
     r"|Model output was truncated)"
@@ -24,7 +24,7 @@ _BAD_ANSWER = re.compile(
 
 
 class CallFault(NamedTuple):
-    """What a failed model call was: `error` is None where only the model's answer was of no use."""
+    """The kind of a failed model call: `error` is None if only the model's answer was unusable."""
 
     error: Exception | None
     retry: bool
@@ -32,7 +32,7 @@ class CallFault(NamedTuple):
 
 
 def judge_failure(error: Exception, model: str) -> CallFault:
-    """Say what a failed call of `model`, `provider:name`, was."""
+    """Classify a failed call of `model`, `provider:name`."""
     if isinstance(error, BenchError):
         return CallFault(error, retry=False, message=str(error))
     status = getattr(error, "status_code", None)

@@ -1,4 +1,4 @@
-"""browser-use's agent with a prompt that names only what there is: its own tools, no files, no date of another world."""
+"""browser-use's agent with a prompt that names only its own tools, and no files or date of another world."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class UnusableReplyError(Exception):
 
 
 class PromptFilter:
-    """Takes out of browser-use's messages what is not there.
+    """Removes from browser-use's messages things that do not exist.
 
     Its prompts speak of files and a list of things to do, for which a model without those tools asks in vain. Its
     date is that of this machine, while pages show the day of their own world.
@@ -56,7 +56,7 @@ class PromptFilter:
     def __init__(self, excluded: Sequence[str], own: str = "") -> None:
         self._files = not set(_FILE_TOOLS) <= set(excluded)
         named = "|".join(f"`{name}`" for name in excluded) or "(?!)"
-        # A list loses the name, any other sentence goes: it is about what cannot be done.
+        # A list loses the name, any other sentence goes: it describes something impossible.
         self._names = re.compile(f"(?:{named}), |, (?:{named})")
         self._sentences = re.compile(rf" ?[^.\n]*(?:{named})[^.\n]*\.")
         self._absent = [_BOXES]
@@ -99,7 +99,7 @@ def agent_class(prompts: PromptFilter) -> Any:
 
     class FittedAgent(Agent[Any, Any]):
         _unusable = ""
-        """What was wrong with the latest reply; empty if it could be used."""
+        """The fault in the latest reply; empty if it could be used."""
 
         def _enhance_task_with_schema(self, task: str, output_model_schema: Any) -> str:
             del output_model_schema

@@ -15,7 +15,7 @@ class SharedPatch:
     Args:
         owner: Returns the class or module to change, imported only when the patch is first held.
         name: The attribute.
-        replace: Makes the replacement from what was there.
+        replace: Makes the replacement from the original.
     """
 
     def __init__(self, owner: Callable[[], Any], name: str, replace: Callable[[Any], Any]) -> None:

@@ -13,7 +13,7 @@ from bench_core.errors import InputError, pip_install
 
 
 class _ChatProvider(NamedTuple):
-    """Where a chat class is, and the variables that hold its key and base URL."""
+    """The module and name of a chat class, and the variables that hold its key and base URL."""
 
     module: str
     chat: str
@@ -35,7 +35,7 @@ _PROVIDERS = {
     ),
     "openrouter": _ChatProvider("openrouter.chat", "ChatOpenRouter", ("OPENROUTER_API_KEY",)),
 }
-_NO_KEY = "none"  # what servers that check no key are sent; clients insist on some text
+_NO_KEY = "none"  # sent to servers that check no key; clients insist on some text
 
 
 def known_providers() -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class Action:
 
 
 Turn = Action | tuple[Action, ...]
-"""What the model answers once: one action, or several that browser-use carries out in a row."""
+"""One answer of the model: one action, or several that browser-use carries out in a row."""
 
 Script = Iterable[Turn] | Generator[Turn, Page, None]
 """Turns in order; a generator is sent the `Page` before each further turn."""

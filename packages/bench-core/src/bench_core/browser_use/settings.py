@@ -25,10 +25,10 @@ QUIET_ENVIRONMENT = {
     "SKIP_LLM_API_KEY_VERIFICATION": "true",
     "TIMEOUT_TypeTextEvent": "300",
 }
-"""What `prepare` sets where the user has not: nothing is reported, fetched or reconfigured.
+"""Variables that `prepare` sets if the user has not: nothing is reported, fetched or reconfigured.
 
-Text is typed key by key, which on a busy machine takes longer than browser-use's minute: that would
-fail the agent's step for what is the machine's fault.
+Text is typed key by key, which on a busy machine takes longer than browser-use's minute: the agent's
+step would then fail through the machine's fault.
 """
 
 _CONFIG_DIR = "BROWSER_USE_CONFIG_DIR"
@@ -36,7 +36,7 @@ _LOGGERS = ("browser_use", "bubus", "cdp_use")
 
 
 class Preparation(NamedTuple):
-    """What `prepare` did: the variables it set, and whether browser-use was imported before."""
+    """The effects of `prepare`: the variables it set, and whether browser-use was imported before."""
 
     variables: dict[str, str]
     too_late: bool

@@ -1,4 +1,4 @@
-"""Write down each step of a browser-use agent as it ends, with its screenshot and what it saw."""
+"""Write down each step of a browser-use agent as it ends, with its screenshot and observation."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Trajectory:
     A line is written as soon as its step has ended, so a killed trial keeps all but its last.
 
     Attributes:
-        steps: How many there are so far.
-        left_out: How many actions the model asked for that were not carried out.
-        pages: They have what they asked for, from when the browser is watched.
+        steps: Their number so far.
+        left_out: The number of requested actions that were not carried out.
+        pages: The pages' requests, from when the browser is watched.
     """
 
     def __init__(self, folder: Path, watch: ModelWatch) -> None:
@@ -43,15 +43,15 @@ class Trajectory:
         self._shown: Any = None
 
     def see(self, shown: Any, output: Any, number: int) -> None:
-        """Keep what the agent was shown until its step ends; browser-use's `register_new_step_callback`."""
+        """Keep the agent's observation until its step ends; browser-use's `register_new_step_callback`."""
         del output, number  # browser-use counts failed steps otherwise than its history
         self._shown = shown
 
     async def note(self, agent: Any) -> None:
-        """Write what the agent's history has gained, and have it told what pages asked for meanwhile.
+        """Write new entries of the agent's history, and tell the agent of the pages' requests meanwhile.
 
-        A hook for `Agent.run(on_step_end=...)`: what is told stands in the results of the step that has ended, and in
-        what the agent sees next.
+        A hook for `Agent.run(on_step_end=...)`: the report stands in the results of the step that has ended, and in
+        the agent's next observation.
         """
         items = agent.history.history
         # browser-use ends a run out of steps with a bare error

@@ -45,9 +45,9 @@ class ModelWatch:
         on_call: Receives the usage and the cost (None when unknown) of each call that Proctor's own client,
             which counts its own, did not make; may raise, e.g. `BudgetExceededError`.
         on_fault: Called once, when the trial cannot go on.
-        patience: How long the server is given.
-        prices: Knows what calls cost that do not say it themselves.
-        latest: Where it is noted how the latest call went.
+        patience: Time that the server is given.
+        prices: Prices calls that do not report their cost.
+        latest: Receives the outcome of the latest call.
         sleep: Waits; a seam for tests.
     """
 
@@ -70,7 +70,7 @@ class ModelWatch:
         """How many calls were made again because the server had failed."""
         self.fault: BenchError | Exception | None = None
         self.refused: ModelError | None = None
-        """How the latest call failed, where it asked for what no provider serves; browser-use may ask otherwise."""
+        """The latest call's error, if its request was refused; browser-use may change the request."""
         self.model_reported: str | None = None
         self._chat: Any = None
         self._prices = prices
@@ -83,12 +83,12 @@ class ModelWatch:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost; None when there was none or the price of one is unknown."""
+        """The cost of all calls; None when there was none or the price of one is unknown."""
         known = [cost for cost in self._costs if cost is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
 
     def stop_with(self, on_fault: Callable[[], None]) -> None:
-        """Name what to call when the trial cannot go on."""
+        """Set the function to call when the trial cannot go on."""
         self._on_fault = on_fault
 
     def attach(self, chat: Any) -> None:
@@ -173,7 +173,7 @@ class ModelWatch:
 
 
 def usage_of(completion: Any) -> Usage:
-    """Return what a completion of browser-use's says that its call used."""
+    """Return the usage that a completion of browser-use reports."""
     usage = completion.usage
     if usage is None:
         return Usage(requests=1)

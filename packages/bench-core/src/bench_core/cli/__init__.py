@@ -1,6 +1,6 @@
-"""What the command lines of all runners share.
+"""Shared parts of all runners' command lines.
 
-Importing it loads click and nothing else of weight, so that `--help` stays cheap; what runs a
+Importing it loads click and nothing else of weight, so that `--help` stays cheap; the code that runs a
 command is imported when it runs.
 """
 

@@ -1,4 +1,4 @@
-"""What `tasks --checkers` does: audit a benchmark's own checkers, or make one mutant again."""
+"""The work of `tasks --checkers`: audit a benchmark's own checkers, or make one mutant again."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ checker_options = stacked(
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """How `--checkers` was asked for.
+    """Options of `--checkers`.
 
     Attributes:
         mutant: Only this end state of one task.
         draw: So many end states for a reader, instead of the tables.
-        labels: Whether the reader's also say what they should be.
+        labels: Whether the reader's states also have their expected verdicts.
     """
 
     mutant: str | None = None
@@ -50,7 +50,7 @@ class AuditOptions:
 def execute_checkers(
     checker: Checker, tasks: Sequence[Task], asked: AuditOptions, *, as_json: bool = False
 ) -> None:
-    """Print what the checker accepts of the tasks' mutants, one of them, or some for a reader."""
+    """Print which of the tasks' mutants the checker accepts, one of them, or some for a reader."""
     from bench_core.checkers import Outcome, audit_checkers, find_mutant
 
     if asked.labels and asked.draw is None:

@@ -36,9 +36,9 @@ _SHOWN_CHANGES = 50
 def execute_prepared(
     prepare: Prepare, options: RunOptions, *, dry_run: bool = False, as_json: bool = False
 ) -> None:
-    """Do what a `run` command does: one call of the library, shown, and the right exit code.
+    """Carry out a `run` command: one call of the library, shown, and the right exit code.
 
-    Exit codes: 0 every planned trial has a lasting result with a score, or without one where that was
+    Exit codes: 0 every planned trial has a lasting result with a score, or without one if that was
     asked for, 1 some have none, 75 aborted, 130 interrupted.
     """
     from bench_core.progress.selection import make_progress
@@ -82,10 +82,10 @@ def list_tasks(
     audit: AuditOptions | None = None,
     checker: Callable[[], Checker] | None = None,
 ) -> None:
-    """Do what a `tasks` command does: print the tasks that fit the options.
+    """Carry out a `tasks` command: print the tasks that fit the options.
 
-    `columns` are names of groups to show between id and goal; all by default. With `audit`, print what
-    the benchmark's own `checker` accepts instead.
+    `columns` are names of groups to show between id and goal; all by default. With `audit`, print the mutants
+    that the benchmark's own `checker` accepts instead.
     """
     from bench_core.run_spec import select_tasks
 
@@ -118,9 +118,9 @@ def execute_rescore(
     each_step: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Do what a `rescore` command does: score a run again from its artifacts and show what changed.
+    """Carry out a `rescore` command: score a run again from its artifacts and show the changes.
 
-    `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
+    `profile` names the rules `benchmark` scores by if these are not the run's; `reason` goes
     into the record. With `each_step` the states after steps are scored, and nothing else.
     """
     if each_step:
@@ -228,7 +228,7 @@ def _plan_text(plan: RunPlan) -> str:
 
 
 def _capacity_text(plan: RunPlan) -> str:
-    """Show what other numbers of machines would make of a run; columns that no one knows are left out."""
+    """Show the run's cost with other numbers of machines; unknown columns are left out."""
     columns: list[tuple[str, Callable[[Capacity], str | None]]] = [
         ("machines", lambda c: str(c.workers)),
         ("times as fast", lambda c: f"{c.speed_up:.1f}"),

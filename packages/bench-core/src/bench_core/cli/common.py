@@ -71,7 +71,7 @@ _COMMANDS: dict[str, tuple[Callable[..., Callable[[Any], Any]], Callable[..., No
     "doctor": (lambda: doctor_options, _doctor),
     "demo": (lambda: demo_options, _demo),
 }
-"""The name of each command to its options and what it does with what its hook returns."""
+"""The name of each command to its options and its handler of the hook's result."""
 
 
 def common_command(
@@ -79,15 +79,15 @@ def common_command(
 ) -> Callable[[_Hook], _Hook]:
     """Make a runner's hook one of the commands that all runners have: the one of its name.
 
-    The hook gets the values of all options but those named here, and its docstring is the help. What it
-    returns is what the command works on:
+    The hook gets the values of all options but those named here, and its docstring is the help. The hook
+    returns the command's input:
 
     - `run`: a `Prepare` and its options; without `dry_run` and `as_json`.
     - `import`: a record with a `text`; without `as_json`.
     - `doctor`: the checks; without `as_json`.
-    - `demo`: what runs the demo with a `Progress`, and a tuple of these runs; without `as_json`.
+    - `demo`: a function that runs the demo with a `Progress`, and a tuple of these runs; without `as_json`.
 
-    A hook of `tasks` or `rescore` gets all values (`audit` instead of those of `--checkers`, for `list_tasks`) and shows what it finds by `list_tasks` or `execute_rescore`.
+    A hook of `tasks` or `rescore` gets all values (`audit` instead of those of `--checkers`, for `list_tasks`) and shows its findings by `list_tasks` or `execute_rescore`.
 
     Args:
         group: Gets the command.
@@ -107,7 +107,7 @@ def common_command(
     def decorate(hook: _Hook) -> _Hook:
         name = hook.__name__.strip("_")
         options, finish = _COMMANDS[name]
-        # a partial in any case: what click adds to a function would stay on the hook
+        # a partial in any case: click's additions to a function would stay on the hook
         callback = partial(hook) if finish is None else partial(finish, hook)
         add_options = stacked(*own, options(**defaults))
         kind = PanelCommand if name == "run" else click.Command

@@ -1,4 +1,4 @@
-"""What runs a command's coroutine."""
+"""Run a command's coroutine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _Result = TypeVar("_Result")
 
 
 def run_coroutine(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Return what the coroutine returns; asyncio is loaded here, so that `--help` stays quick."""
+    """Return the coroutine's result; asyncio is loaded here, so that `--help` stays quick."""
     import asyncio
 
     return asyncio.run(work)

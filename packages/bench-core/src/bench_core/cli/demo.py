@@ -23,7 +23,7 @@ def execute_demo(
     *,
     as_json: bool = False,
 ) -> None:
-    """Do what a `demo` command does, show it and exit with the right code.
+    """Carry out a `demo` command, show the results and exit with the right code.
 
     Exit codes: 0 all is as expected, 1 it is not, 130 interrupted.
     """

@@ -33,7 +33,7 @@ _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check found; `fix` is what the user can do about it."""
+    """The result of one check; `fix` is the user's remedy."""
 
     status: Literal["ok", "warn", "fail"]
     detail: str = ""
@@ -66,7 +66,7 @@ def failed(detail: str, fix: str) -> CheckResult:
 def installed(
     packages: Iterable[str], optional: Mapping[str, str] = MappingProxyType({})
 ) -> CheckResult:
-    """Say which versions of the packages are there; `optional` has what installs those that may be missing."""
+    """Report the installed versions; `optional` has the install commands of packages that may be missing."""
     from bench_core.run_folder import package_versions
 
     names = tuple(packages)
@@ -134,12 +134,12 @@ def _agent(name: str, model: str | None) -> CheckResult:
 
 
 def run_checks(checks: Iterable[Check]) -> list[tuple[str, CheckResult]]:
-    """Run the checks in order; one that raises has failed with what it raised."""
+    """Run the checks in order; one that raises has failed with its exception."""
     return [(check.name, _answer(check)) for check in checks]
 
 
 def execute_doctor(checks: Iterable[Check], *, as_json: bool = False) -> None:
-    """Print what the checks found and exit: 0 all usable, 1 something must be fixed."""
+    """Print the checks' results and exit: 0 all usable, 1 something must be fixed."""
     results = run_checks(checks)
     passed = all(result.status != "fail" for _, result in results)
     listed = [{"name": name, **asdict(result)} for name, result in results]

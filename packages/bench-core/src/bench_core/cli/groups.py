@@ -41,7 +41,7 @@ class CommandFailed(click.ClickException):
 
 
 class CommandUndecided(CommandFailed):
-    """What a command that gives a verdict raises where it cannot decide; exit code 3."""
+    """A command that gives a verdict cannot decide; exit code 3."""
 
     exit_code = exit_codes.UNDECIDED
 
@@ -53,8 +53,8 @@ class _InputRefused(CommandFailed):
 class BenchGroup(click.Group):
     """A command group that shows errors in plain words, and an example in the help of each command.
 
-    `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback where
-    `--debug` asks for it. The exit code is 2 for what the user gave, files that cannot be read or
+    `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback if
+    `--debug` asks for it. The exit code is 2 for errors in the input, files that cannot be read or
     written included, and 1 for a system that failed. Ctrl-C ends with 130. Whatever else is raised is
     a fault of ours: its traceback is shown and the exit code is 70, which no command gives a verdict
     with, as 1 would be.
@@ -165,7 +165,7 @@ def runner_group(
 
 
 def _refuse_names(names: Iterable[str | None]) -> None:
-    # a byte of a name that is no UTF-8 is half a surrogate pair in Python's
+    # a byte of a name that is not UTF-8 is half a surrogate pair in Python's
     found = next((each for each in names if each and re.search("[\udc80-\udcff]", each)), None)
     if found is not None:
         shown = found.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

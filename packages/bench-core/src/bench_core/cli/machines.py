@@ -1,4 +1,4 @@
-"""The commands `machines list`, `reap` and `stop`: what runs for trials, and what is left of it."""
+"""The commands `machines list`, `reap` and `stop`: machines that run for trials, and their remains."""
 
 from __future__ import annotations
 

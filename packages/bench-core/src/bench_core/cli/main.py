@@ -176,7 +176,7 @@ def worker_process() -> None:
 
 
 class _Told:
-    """Says on standard error how far a check is, where it takes more than some seconds."""
+    """Reports a check's progress on standard error if it takes more than a few seconds."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

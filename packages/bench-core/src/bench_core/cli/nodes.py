@@ -1,4 +1,4 @@
-"""The command `nodes doctor`: can every machine of a cluster run trials, and what is in the way."""
+"""The command `nodes doctor`: can every machine of a cluster run trials, and if not, why."""
 
 from __future__ import annotations
 

@@ -93,10 +93,10 @@ def _remember(_ctx: click.Context, _parameter: click.Parameter, values: Sequence
 
 
 def _lines_of(value: str) -> list[str] | None:
-    """Return the lines of the file of that name, None where there is none."""
+    """Return the lines of the file of that name, None if there is none."""
     try:
         text = Path(value).read_text(encoding="utf-8")
-    except (OSError, ValueError):  # a password may be no name that a file can have
+    except (OSError, ValueError):  # a password may not be a valid file name
         return None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -240,7 +240,7 @@ def run_options(
     """Return the decorator that adds everything a `run` command takes, with a runner's own defaults.
 
     Without a default `agent`, `--agent` is required. With `workers` None the runner itself chooses
-    where the user does not.
+    if the user does not.
     """
     return stacked(
         task_options,
@@ -261,7 +261,7 @@ rescore_options = stacked(
                  help="Score nothing again; find after which steps the state passed, for reports (step_scores.jsonl)."),
     json_option,
 )  # fmt: skip
-"""What a `rescore` command takes: the run folder and `--json`."""
+"""Parameters of a `rescore` command: the run folder and `--json`."""
 
 import_options = stacked(
     click.argument("results", type=_EXISTING_FOLDER),
@@ -271,7 +271,7 @@ import_options = stacked(
     click.option("--model", metavar="NAME", help="The agent's model."),
     json_option,
 )  # fmt: skip
-"""What an `import` command takes: the results, the run folder, the agent, its model and `--json`."""
+"""Parameters of an `import` command: the results, the run folder, the agent, its model and `--json`."""
 
 doctor_options = stacked(
     click.option("--agent", metavar="NAME", help="Also check that this agent can be loaded."),
@@ -283,14 +283,14 @@ doctor_options = stacked(
                  "where its clicks land and what was refused: some thirty requests."),
     json_option,
 )  # fmt: skip
-"""What a `doctor` command takes: what a run is planned with, and calls of the model that cost something."""
+"""Parameters of a `doctor` command: those that plan a run, and those that pay for model calls."""
 
 demo_options = stacked(
     click.option("--out", "-o", type=_FOLDER, default="runs/demo", show_default=True, metavar="DIR",
                  help="Gets a run folder for each agent."),
     json_option,
 )  # fmt: skip
-"""What a `demo` command takes: the folder of its run folders and `--json`."""
+"""Parameters of a `demo` command: the folder of its run folders and `--json`."""
 
 demo_workers_option = click.option(
     "--workers", "-j", type=_POSITIVE, default=2, show_default=True, metavar="N",

@@ -23,7 +23,7 @@ FIRST_OPTIONS = (
     "--task", "--limit", "--agent", "--model", "--max-cost", "--max-steps", "--world", "--workers",
     "--out", "--dry-run",
 )  # fmt: skip
-"""What a first run needs; these are the first of their panels."""
+"""Options for a first run; these come first in their panels."""
 
 _NAMES = 30
 """How wide the column of the options' names is; longer ones have a line of their own, as click does it."""
@@ -51,7 +51,7 @@ class PanelCommand(click.Command):
             record = each.get_help_record(ctx)
             if record is not None:
                 title = each.panel if isinstance(each, PanelOption) else PANELS[-1]
-                # as wide in all panels, so that what they say is in one column
+                # as wide in all panels, so that the descriptions align
                 panels[title].append((f"{record[0]:<{_NAMES}}", record[1]))
         for title, records in panels.items():
             if records:

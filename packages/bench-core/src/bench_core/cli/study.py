@@ -1,4 +1,4 @@
-"""The commands `study`: check, plan, run and report what one file compares."""
+"""The commands `study`: check, plan, run and report the comparison in one file."""
 
 from __future__ import annotations
 

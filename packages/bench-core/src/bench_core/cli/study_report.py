@@ -1,4 +1,4 @@
-"""The commands of `study` that read what ran: `report`, `export` and `reproduce`."""
+"""The commands of `study` that read finished runs: `report`, `export` and `reproduce`."""
 
 from __future__ import annotations
 

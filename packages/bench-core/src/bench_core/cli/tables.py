@@ -22,12 +22,12 @@ _GAP = "  "
 _MINIMUM_WIDTH = 60
 _LEAST_CELLS = 8
 _LEAST_BROKEN = 24
-"""What takes so many cells is not broken: a number with its unit, an interval."""
+"""Texts of at most so many cells are not broken: a number with its unit, an interval."""
 _COLUMN = re.compile(r".*\S {2,}(?=\S)| +")
 
 
 def terminal_width(output: IO[str] | None = None) -> int | None:
-    """Return the terminal's width, or None where the output goes elsewhere and nothing is broken."""
+    """Return the terminal's width, or None if the output goes elsewhere and lines are not broken."""
     if not (output or sys.stdout).isatty():
         return None
     return max(_MINIMUM_WIDTH, shutil.get_terminal_size().columns)
@@ -61,7 +61,7 @@ def wrapped(text: str, cells: int) -> str:
         first, *others = textwrap.wrap(
             plain, cells, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
         ) or [""]  # fmt: skip
-        # what is coloured is a mark at the beginning
+        # only a mark at the beginning is coloured
         lines += [line[: len(line) - len(plain) + len(first)], *others]
     return "\n".join(lines)
 
@@ -76,7 +76,7 @@ def render_table(
     """Return an aligned table: numbers to the right, text to the left, None as a dash.
 
     On a terminal, or with `max_width`, no line is wider: text goes on below, between words, and columns for which
-    there is no room stand below the others, each time after the first one, which is what readers copy. With
+    there is no room stand below the others, each time after the first one, which readers copy. With
     `one_line` the texts of the other columns are shortened instead.
 
     Example:
@@ -124,7 +124,7 @@ def render_table(
 
 
 def _groups(least: Sequence[int], room: int) -> list[list[int]]:
-    """Return which columns stand beside each other where there is so much room: the first one in each group."""
+    """Group columns that fit side by side into `room`, each group with the first column."""
     groups = [[0]]
     for column in range(1, len(least)):
         taken = sum(least[i] + len(_GAP) for i in groups[-1])

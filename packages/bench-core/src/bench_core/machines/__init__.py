@@ -1,6 +1,6 @@
 """Machines that start, reset to a known state, and are never left behind.
 
-A `Provider` starts, resets and removes what trials run on: processes, virtual machines, containers.
+A `Provider` starts, resets and removes the machines of trials: processes, virtual machines, containers.
 `JournaledProvider` is one on top of any `Backend`.
 """
 

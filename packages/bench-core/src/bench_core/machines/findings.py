@@ -1,4 +1,4 @@
-"""Look at a computer before machines are started on it: programs, images, ports, what a reset can prove."""
+"""Look at a computer before machines are started on it: programs, images, ports, provable resets."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bench_core.machines.records import Finding
 async def machine_findings(
     provider: str, spec: Mapping[str, JsonValue], folder: Path | None = None
 ) -> list[Finding]:
-    """Return what speaks for and against starting machines of `spec`; none is started.
+    """Return findings for and against starting machines of `spec`; none is started.
 
-    A backend that has more to look at than its `check` has a coroutine `findings(spec)`, which returns its
+    A backend with further checks than its `check` has a coroutine `findings(spec)`, which returns its
     own findings.
 
     Args:
         provider: Its name, or its reference `module:name`.
-        spec: What a machine is asked to be.
-        folder: Where the journal is; `machine_folder()` by default.
+        spec: Specification of a machine.
+        folder: Folder of the journal; `machine_folder()` by default.
 
     Raises:
         UnknownPluginError: No installed distribution offers the provider.
-        PluginImportError: It does not import.
+        PluginImportError: The plugin does not import.
     """
     place = folder or machine_folder()
     opened = open_provider(provider, Owner(Leases(place)), place)

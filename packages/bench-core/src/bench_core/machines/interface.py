@@ -1,4 +1,4 @@
-"""The two interfaces behind machines: what callers use, and what someone who adds a cloud writes.
+"""The two interfaces behind machines: one for callers, one for authors of a backend, such as a cloud.
 
 A `Provider` has seven calls. `JournaledProvider` has them on top of any `Backend`, which only creates,
 lists and removes: leases, the journal, adoption, quarantine and the reaper are then the same
@@ -79,7 +79,7 @@ class Provider(Protocol):
         ...
 
     async def health(self, machine: Machine) -> Health:
-        """Look at the machine; what is wrong is in the answer and raises nothing.
+        """Look at the machine; faults are reported in the answer, not raised.
 
         Raises:
             LostMachineError: It is no longer the caller's.
@@ -90,7 +90,7 @@ class Provider(Protocol):
         """Save the machine's state as `tag`.
 
         Raises:
-            InputError: This provider saves no states, or the tag is no name.
+            InputError: This provider saves no states, or the tag is not a valid name.
             LostMachineError: It is no longer the caller's.
             MachineError: The state was not saved.
         """
@@ -106,11 +106,11 @@ class Provider(Protocol):
         ...
 
     async def stop(self, machine: Machine) -> None:
-        """Remove the machine and all its parts; what is gone already is fine.
+        """Remove the machine and all its parts; a machine that is already gone is no error.
 
         Raises:
             MachineBusyError: Another live owner has adopted it.
-            MachineError: It is still there.
+            MachineError: The machine is still there.
         """
         ...
 
@@ -119,7 +119,7 @@ class Provider(Protocol):
         ...
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are gone, and what no one wrote down; leave all others."""
+        """Remove the machines whose owners are goneand machines that no journal records; leave all others."""
         ...
 
 
@@ -128,7 +128,7 @@ class Backend(Protocol):
     """Creates, lists and removes machines; keeps no records of its own.
 
     Attributes:
-        name: What users call the provider.
+        name: The provider's name for users.
         begins_anew: Whether a reset ends the old instance (a process, a container) and begins another.
         saves: Whether it saves states other than the initial one.
     """
@@ -141,7 +141,7 @@ class Backend(Protocol):
         """Refuse a specification that cannot be used.
 
         Raises:
-            InputError: Says what is wrong.
+            InputError: The specification cannot be used; the message says why.
         """
         ...
 
@@ -157,7 +157,7 @@ class Backend(Protocol):
         ...
 
     async def find(self) -> Sequence[Found]:
-        """Return all machines, and what is left of any."""
+        """Return all machines, including the remains of any."""
         ...
 
     async def remove(self, name: str) -> None:

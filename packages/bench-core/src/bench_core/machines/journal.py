@@ -1,6 +1,6 @@
 """The journal of machines: a line on the disk before every create and every removal.
 
-Whoever dies between a line and what it announces leaves enough to find the machine again. Several
+A process that dies between a line and the act it announces leaves enough to find the machine again. Several
 processes write one journal, one at a time, under the lock of its folder.
 """
 
@@ -46,7 +46,7 @@ class Entry:
         return not any(line.event in {"quarantined", "ending", "ended"} for line in self.lines)
 
     def digest_of(self, tag: str) -> str | None:
-        """Return the digest of the state that was saved as `tag`; None where none was."""
+        """Return the digest of the state that was saved as `tag`; None if none was."""
         found = [line.digest for line in self.lines if line.event == "snapshot" and line.tag == tag]
         return found[-1] if found else None
 
@@ -69,15 +69,15 @@ class Journal:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from reading and writing what is decided on here."""
+        """Lock the journal against other processes while a decision is made."""
         with FileLock(self.folder / "journal.lock", queue=False):
             yield
 
     def append(self, line: JournalLine) -> None:
-        """Return when the line is on the disk; hold the lock.
+        """Append a line and return once it is on the disk; the caller holds the lock.
 
         Raises:
-            OSError: It is not; what it announces must not be done.
+            OSError: It was not written; the announced act must not be done.
         """
         made = not self.path.exists()
         handle = os.open(self.path, _FLAGS, 0o666)
@@ -107,9 +107,9 @@ class Journal:
         at: datetime,
         **changed: object,
     ) -> JournalLine:
-        """Append the next line about the machine of `before`, and return it; hold the lock.
+        """Append the next line about the machine of `before`, and return it; the caller holds the lock.
 
-        What belongs to one line alone (tag, digest, ending, note) is not taken over.
+        Fields of a single line (tag, digest, ending, note) are not carried over.
         """
         alone = {"tag": None, "digest": None, "ending": None, "note": ""}
         line = before.model_copy(update={**alone, **changed, "event": event, "at": at})
@@ -117,10 +117,10 @@ class Journal:
         return line
 
     def entries(self, provider: str) -> dict[str, Entry]:
-        """Return what is written about a provider's machines, by name, the oldest first.
+        """Return the entries of a provider's machines, by name, the oldest first.
 
         Raises:
-            RecordError: A whole line cannot be read; nothing is decided on half a journal.
+            RecordError: A whole line cannot be read; half a journal is not a basis for decisions.
         """
         found: dict[str, Entry] = {}
         for line in self._lines():
@@ -146,7 +146,7 @@ class Journal:
             each
             for each in lines
             if (each.provider, each.name) not in ended
-            # a generation must never be given twice: what was removed may be listed a while longer
+            # a generation must never be given twice: removed machines may be listed for a while
             or newest[each.provider, each.key] == each.generation
         ]
         write_atomic(self.path, b"".join(_encoded(each) for each in kept))

@@ -15,7 +15,7 @@ _LONGEST_SLUG = 20  # Azure allows names of 64 characters, and hosts of containe
 
 
 def machine_name(namespace: str, provider: str, key: str, generation: int) -> str:
-    """Return what the machine of a key and generation is called: the same whoever asks again.
+    """Return the name of the machine of a key and generation, the same for every caller.
 
     A random name would make a second machine of every retry.
 
@@ -30,7 +30,7 @@ def machine_name(namespace: str, provider: str, key: str, generation: int) -> st
 
 
 def machine_labels(namespace: str, line: JournalLine) -> dict[str, str]:
-    """Return what everything that belongs to the machine of `line` is labelled with."""
+    """Return the labels of everything that belongs to the machine of `line`."""
     return {
         NAMESPACE: namespace,
         NONCE: line.nonce,
@@ -43,10 +43,10 @@ def machine_labels(namespace: str, line: JournalLine) -> dict[str, str]:
 
 
 def is_of(found: Found, line: JournalLine) -> bool:
-    """Whether what was found is the machine of `line`, and not another of its name."""
+    """Whether a listed machine is that of `line`, and not another of its name."""
     return found.labels.get(NONCE) == line.nonce
 
 
 def is_of_another(found: Found, line: JournalLine) -> bool:
-    """Whether what has the name of `line` now belongs to something else; without labels no one knows."""
+    """Whether the name of `line` now belongs to another machine; without labels, unknown, so False."""
     return bool(found.labels) and not is_of(found, line)

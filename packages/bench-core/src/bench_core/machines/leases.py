@@ -42,7 +42,7 @@ class Leases:
         write_atomic(self._path(lease.owner), lease.model_dump_json().encode())
 
     def read(self, owner: str) -> Lease | None:
-        """Return the owner's lease; None where it gave it up or never had one."""
+        """Return the owner's lease; None if it gave it up or never had one."""
         try:
             return Lease.model_validate_json(self._path(owner).read_bytes())
         except (FileNotFoundError, ValidationError):
@@ -80,7 +80,7 @@ class Owner(Closing):
     """One holder of machines.
 
     Args:
-        leases: Where its lease is kept.
+        leases: Store of its lease.
         name: Its name; by default drawn, with the host and process in it.
         ttl_s: Seconds for which a lease is good without being renewed.
         detached: The machines outlive this process, until the lease runs out.
@@ -148,7 +148,7 @@ class Owner(Closing):
 
 
 def this_host() -> str:
-    """Return what distinguishes this computer since its start, and the process ids of its containers."""
+    """Return an id of this computer since its start, and the process ids of its containers."""
     try:
         boot = _BOOT.read_text(encoding="ascii").strip()
     except OSError:

@@ -39,15 +39,15 @@ def open_provider(
 
     Args:
         name: The entry point of a backend in the group `bench_core.providers`.
-        owner: Holds what is started through it.
-        folder: Where the journal is; `machine_folder()` by default.
-        waits: How long to wait for what.
+        owner: Holder of the machines started through it.
+        folder: Folder of the journal; `machine_folder()` by default.
+        waits: Time limits of each wait.
         settings: For the backend, such as the address of an engine.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
-        PluginImportError: It does not import.
-        InputError: It is no backend, or does not take the settings.
+        PluginImportError: The plugin does not import.
+        InputError: The plugin is not a backend, or does not take the settings.
     """
     folder = folder or machine_folder()
     factory = load_plugin("provider", name)

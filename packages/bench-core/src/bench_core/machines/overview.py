@@ -20,12 +20,12 @@ _CANNOT_BE_ASKED = (MachineError, MissingExtraError, OSError)
 async def list_machines(
     folder: Path | None = None, *, provider: str | None = None, owner: str | None = None
 ) -> list[Machine]:
-    """Return what is there or should be, of every provider, by provider, key and generation.
+    """Return machines that exist or should exist, of every provider, by provider, key and generation.
 
     Args:
-        folder: Where the journal is; `machine_folder()` by default.
-        provider: Only of this one; by default of all that are installed.
-        owner: Only what it holds.
+        folder: Folder of the journal; `machine_folder()` by default.
+        provider: Only this one; by default all that are installed.
+        owner: Only machines that it holds.
 
     Raises:
         MachineError: A provider that has machines cannot be asked.
@@ -43,11 +43,11 @@ async def list_machines(
 async def reap_machines(
     folder: Path | None = None, *, provider: str | None = None
 ) -> dict[str, Reaped]:
-    """Remove what has no live owner; return by provider what was removed, kept, and could not be.
+    """Remove machines without a live owner; return the results by provider.
 
     Args:
-        folder: Where the journal is; `machine_folder()` by default.
-        provider: Only of this one; by default of all that are installed.
+        folder: Folder of the journal; `machine_folder()` by default.
+        provider: Only this one; by default all that are installed.
     """
     found: dict[str, Reaped] = {}
     for each in _providers(folder, provider):
@@ -66,14 +66,14 @@ async def stop_machines(
 
     Args:
         names: Names or keys, as `list_machines` gives them.
-        folder: Where the journal is; `machine_folder()` by default.
-        even_held: Those of live owners, too; a program that works on one loses it. What is kept for
-            later, by no program, is stopped without it.
+        folder: Folder of the journal; `machine_folder()` by default.
+        even_held: Those of live owners, too; a program that works on one loses it. Machines kept for
+            later, by no program, are stopped without it.
 
     Raises:
         InputError: There is no such machine; none was stopped.
         MachineBusyError: A live owner holds it.
-        MachineError: Some are still there.
+        MachineError: Some machines are still there.
     """
     by_name = {each.name: each for each in _providers(folder, None)}
     there = await list_machines(folder)
@@ -82,7 +82,7 @@ async def stop_machines(
     if missing:
         raise InputError(f"no machine is called {missing[0]!r}: {_known(there)}")
     for each in chosen.values():
-        # what no one wrote down may have no owner
+        # machines that no journal records may have no owner
         lease = by_name[each.provider].leases.read(each.owner) if each.owner else None
         kept = lease is not None and lease.pid is None
         await by_name[each.provider].stop(each, even_held=even_held or kept)

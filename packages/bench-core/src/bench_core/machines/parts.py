@@ -1,4 +1,4 @@
-"""What a provider is made of, for the functions that work on all of it."""
+"""The parts of a provider, for functions that work on all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Waits:
 
     Attributes:
         ready_s: For a machine to become healthy after a start or a reset.
-        grace_s: Before a reaper removes what has no live owner: lists lag behind creates.
+        grace_s: Before a reaper removes machines without a live owner: lists lag behind creates.
         listed_s: For a machine to be listed whose create gave no clear answer.
         poll_s: Between two looks.
     """
@@ -43,7 +43,7 @@ class Parts:
 
 
 def as_machine(parts: Parts, line: JournalLine) -> Machine:
-    """Return the machine that a line is about, with what is left of its owner's lease."""
+    """Return the machine that a line is about, with the rest of its owner's lease."""
     lease = parts.leases.read(line.owner)
     return Machine(
         provider=line.provider, key=line.key, name=line.name, id=line.id,

@@ -1,4 +1,4 @@
-"""Whether a reset brought a machine back: by what it says itself, before and after."""
+"""Proof that a reset restored a machine, from its own reports before and after."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 def why_unclean(
     after: Health, *, mark: str | None, saved: str, instances: tuple[str, str] | None
 ) -> str | None:
-    """Return why a machine is not proven clean after a reset; None where it is.
+    """Return why a machine is not proven clean after a reset; None if it is.
 
-    Four things have to hold: it is healthy, it shows the digest that was saved, the mark that was
-    left just before the reset is gone, and where a reset begins anew, another instance answers.
+    Four things have to hold: it is healthy, it reports the saved digest, the mark that was
+    left just before the reset is gone, and, if resets start a new instance, another instance answers.
 
     Args:
-        after: How it is now.
-        mark: What was left on it before the reset; None where it could not be left.
+        after: Its health now.
+        mark: The mark left on it before the reset; None if none could be left.
         saved: The digest of the saved state.
-        instances: What ran before the reset, and now; None where a reset ends nothing.
+        instances: Instances before and after the reset; None if a reset ends none.
     """
     if not after.ok:
         return f"it is not healthy after the reset: {after.reason}"

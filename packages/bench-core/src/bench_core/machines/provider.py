@@ -1,6 +1,6 @@
 """A provider with a journal on top of any backend: create-or-adopt, proven resets, a reaper.
 
-Two accounts of what runs are kept: the journal, with a line on the disk before every create and
+Two accounts of running machines are kept: the journal, with a line on the disk before every create and
 removal, and the labels on everything that was created. Decisions are made on both, under the
 journal's lock.
 """
@@ -54,10 +54,10 @@ class JournaledProvider:
     An adopted machine is as its last owner left it: reset it before a trial.
 
     Args:
-        backend: Creates, lists and removes.
-        folder: The journal and leases; whoever shares it sees the same machines.
-        owner: Holds what is started here; its lease must be kept up while machines are used.
-        waits: How long to wait for what.
+        backend: Creates, lists and removes machines.
+        folder: The journal and leases; processes that share it see the same machines.
+        owner: Holder of the machines started here; its lease must be renewed while machines are used.
+        waits: Time limits of each wait.
         clock: Gives the time.
     """
 
@@ -97,7 +97,7 @@ class JournaledProvider:
             return adopted or await self._create(key, spec)
 
     async def health(self, machine: Machine) -> Health:
-        """Look at the machine; what is wrong is in the answer and raises nothing.
+        """Look at the machine; faults are reported in the answer, not raised.
 
         Raises:
             LostMachineError: It is no longer the caller's.
@@ -163,15 +163,15 @@ class JournaledProvider:
         return again
 
     async def stop(self, machine: Machine, *, even_held: bool = False) -> None:
-        """Remove the machine and all its parts; what is gone already is fine.
+        """Remove the machine and all its parts; a machine that is already gone is no error.
 
         Args:
-            machine: What to remove.
-            even_held: Even if another live owner holds it; that one gets a `LostMachineError`.
+            machine: The machine to remove.
+            even_held: Even if another live owner holds it; that owner gets a `LostMachineError`.
 
         Raises:
             MachineBusyError: Another live owner has adopted it.
-            MachineError: It is still there.
+            MachineError: The machine is still there.
         """
         with self.journal.locked():
             entry = self.journal.entries(self.name).get(machine.name)
@@ -207,7 +207,7 @@ class JournaledProvider:
         return [each for each in await survey(self.parts) if owner is None or each.owner == owner]
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are gone, and what no one wrote down; leave all others.
+        """Remove the machines whose owners are goneand machines that no journal records; leave all others.
 
         Safe to run at any time, anywhere, several at once.
         """
@@ -216,7 +216,7 @@ class JournaledProvider:
     # --- starting
 
     async def _adopt(self, key: str, digest: str) -> Machine | None:
-        """Return the machine of `key` that runs, ours from now on; None where there is none to use."""
+        """Return the machine of `key` that runs, ours from now on; None if there is none to use."""
         seen = {each.name: each for each in await self.backend.find()}
         with self.journal.locked():
             entry = self._newest(key)
@@ -267,7 +267,7 @@ class JournaledProvider:
         )
 
     def _announce(self, key: str, digest: str) -> JournalLine:
-        """Write down what is about to be created; again, by the same name, if no one knows."""
+        """Write down the machine that is about to be created, under the same name if that was lost."""
         with self.journal.locked():
             entry = self._newest(key)
             unclear = entry is not None and entry.last.event == "intent"
@@ -289,7 +289,7 @@ class JournaledProvider:
             return first
 
     async def _make(self, line: JournalLine, spec: Mapping[str, JsonValue]) -> Found | None:
-        """Create what was announced; None where its name belongs to something else."""
+        """Create the announced machine; return None if its name belongs to something else."""
         labels = machine_labels(self.journal.namespace, line)
         try:
             return await self.backend.create(line.name, labels, spec)

@@ -1,4 +1,4 @@
-"""Compare the journal with what runs, and remove what has no live owner."""
+"""Compare the journal with what runs, and remove machines without a live owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bench_core.machines.journal import Entry
 
 FAULTS = (MachineError, OSError, asyncio.TimeoutError)
-"""What a backend's calls may end with when the machine or the way to it fails."""
+"""Errors of a backend's calls when the machine or the connection to it fails."""
 
 
 async def survey(parts: Parts) -> list[Machine]:
@@ -39,11 +39,11 @@ async def survey(parts: Parts) -> list[Machine]:
 
 
 async def reap(parts: Parts, now: datetime) -> Reaped:
-    """Remove the machines whose owners are gone, and what no one wrote down; leave all others.
+    """Remove the machines whose owners are goneand machines that no journal records; leave all others.
 
     Two reapers may do the same at once: removing is safe to do twice.
     """
-    # Reality first: a machine is written down before it is created, so what is seen here and not
+    # Reality first: a machine is written down before it is created, so a machine seen here and not
     # in the journal read afterwards was never written there.
     seen = {each.name: each for each in await parts.backend.find()}
     condemned: dict[str, JournalLine | None] = {}
@@ -74,7 +74,7 @@ async def _remove_all(
     parts: Parts, condemned: Mapping[str, JournalLine | None], kept: int, now: datetime
 ) -> Reaped:
     seen = await parts.backend.find() if condemned else ()
-    # what was written down of a name that another program uses by now is gone
+    # a recorded machine whose name another program uses by now is gone
     others = {
         each.name
         for each in seen

@@ -1,4 +1,4 @@
-"""What is written down about machines: each one, what it looks like, and who holds it until when."""
+"""Records about machines: each one, its state, and who holds it until when."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ INITIAL = "initial"
 """The tag of the state in which a machine was started; every provider can reset to it."""
 
 MachineState = Literal["starting", "ready", "quarantined", "ending", "gone", "unknown"]
-"""What is known of a machine.
+"""The known state of a machine.
 
-`starting`: asked for, not seen yet. `ending`: to be removed. `gone`: written down as running, and not
-there. `unknown`: there, carries our labels, and is not written down.
+`starting`: asked for, not seen yet. `ending`: to be removed. `gone`: recorded as running, but not
+there. `unknown`: there, carries our labels, but is not recorded.
 """
 
 JournalEvent = Literal["intent", "created", "adopted", "snapshot", "quarantined", "ending", "ended"]
@@ -34,14 +34,14 @@ class Machine(Record):
 
     Attributes:
         provider: The name of the provider.
-        key: What it is for, such as `run-7/slot-2`; one machine at a time.
-        name: What it is called where it runs; made of key and generation, the same on every try.
+        key: Its purpose, such as `run-7/slot-2`; one machine at a time.
+        name: Its name at the provider; made of key and generation, the same on every try.
         id: The provider's own id.
         generation: Counts the machines of the key, from 1.
-        owner: Who holds it.
-        nonce: Drawn for this machine: what answers with another one is another machine.
-        urls: Where it answers.
-        spec_sha256: Digest of what it was asked to be.
+        owner: Its holder.
+        nonce: Drawn for this machine: another nonce in an answer means another machine.
+        urls: Its addresses.
+        spec_sha256: Digest of its requested specification.
     """
 
     schema_version: Literal[1] = 1
@@ -59,12 +59,12 @@ class Machine(Record):
 
 
 class Found(Record):
-    """A machine, or what is left of one, as the system that runs it lists it.
+    """A machine, or the remains of one, as the system that runs it lists it.
 
     Attributes:
-        labels: Those it was created with; none where it died before it had them.
-        since: When it was created, None where the system does not say.
-        running: False for what is only left of a machine: a folder, a disk, a stopped container.
+        labels: Those it was created with; none if it died before it got them.
+        since: When it was created, None if the system does not say.
+        running: False if only remains are left: a folder, a disk, a stopped container.
     """
 
     name: str
@@ -76,15 +76,15 @@ class Found(Record):
 
 
 class Health(Record):
-    """How a machine is.
+    """The health of a machine.
 
     Attributes:
         ok: Whether trials can run on it.
         reason: Why not.
-        nonce: What the machine says it is.
-        state: Digest of what a reset has to bring back, read from the machine itself.
+        nonce: The nonce that the machine reports.
+        state: Digest of the state that a reset has to restore, read from the machine itself.
         soiled: The mark left by the last `soil` that is still there; None for none.
-        urls: Where it answers now.
+        urls: Its current addresses.
     """
 
     ok: bool
@@ -114,7 +114,7 @@ class Lease(Record):
 
 
 class JournalLine(Record):
-    """A line of the journal: what is about to be done to a machine, or was done."""
+    """A line of the journal: an operation on a machine that is about to start, or is done."""
 
     schema_version: Literal[1] = 1
     at: datetime
@@ -135,11 +135,11 @@ class JournalLine(Record):
 
 
 class Finding(Record):
-    """What was found where machines are to run, before one is started.
+    """A finding about the system that is to run machines, before one is started.
 
     Attributes:
         status: `fail`: none can be started. `warn`: they can, and something will be missing.
-        fix: What can be done about it.
+        fix: A remedy.
     """
 
     name: str
@@ -149,12 +149,12 @@ class Finding(Record):
 
 
 class Reaped(Record):
-    """What a reaper did.
+    """The result of a reaper's pass.
 
     Attributes:
-        removed: Names of what was removed.
+        removed: Names of the removed machines.
         kept: How many machines were left to their owners or to their grace time.
-        failed: Names of what could not be removed, each with the reason; the next reaper tries again.
+        failed: Names of machines that could not be removed, each with the reason; the next reaper tries again.
     """
 
     removed: tuple[str, ...] = ()
@@ -163,6 +163,6 @@ class Reaped(Record):
 
 
 def spec_digest(spec: Mapping[str, JsonValue]) -> str:
-    """Return the SHA-256 of what a machine is asked to be, whatever the order of its settings."""
+    """Return the SHA-256 of a machine's specification, whatever the order of its settings."""
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

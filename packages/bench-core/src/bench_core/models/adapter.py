@@ -1,4 +1,4 @@
-"""What every provider's adapter has in common: one request out, one reply in, no retries."""
+"""The common part of providers' adapters: one request out, one reply in, no retries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bench_core.redaction import Redactor
 
 _SHORTEST_SECRET = 8
 _ANSWERS = ("content", "choices", "output", "candidates")
-"""Where the APIs have what a model said."""
+"""The APIs' fields with the model's output."""
 _SHOWN = 200
 _AT_WORK_S = 20.0
 """A connection that breaks after so long breaks while the model is at work: something between gives up
@@ -42,7 +42,7 @@ silent ones, and would give up the next one, too."""
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What an adapter read from a reply, before it becomes a `Reply`."""
+    """The parts of a reply that an adapter read, before it becomes a `Reply`."""
 
     parts: list[Part]
     native: dict[str, Any]
@@ -67,7 +67,7 @@ class Adapter(ABC):
         self.model = model
         self.base_url = base_url
         self._api_key = api_key
-        # A key of a few letters is no secret (local servers take any) and would blank whole words.
+        # A key of a few letters is not a secret (local servers take any) and would blank whole words.
         self._secrets = Redactor([api_key] if len(api_key) >= _SHORTEST_SECRET else [])
         self._clients: dict[int, tuple[asyncio.AbstractEventLoop, Any]] = {}
 
@@ -77,7 +77,7 @@ class Adapter(ABC):
 
     @abstractmethod
     async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
-        """Make one request through the SDK and return what it returns."""
+        """Make one request through the SDK and return its result."""
 
     async def _look_up(self, client: Any) -> Any:
         """Ask for the description of the model."""
@@ -155,7 +155,7 @@ class Adapter(ABC):
             raise classify(error, self.provider, self._secrets.redact) from error
 
     async def window(self, timeout_s: float) -> int | None:
-        """Return how many tokens the model's context has by the provider's description, None where it says nothing."""
+        """Return the model's context length in tokens as the provider describes it, None if it does not."""
         try:
             described = await asyncio.wait_for(self._look_up(self._client()), timeout_s)
             return window_in(wire(described))
@@ -188,7 +188,7 @@ class Adapter(ABC):
             and parts
             and isinstance(parts[-1], ToolCall)
         ):
-            # what a reply ends with was cut, also where its arguments happen to be whole JSON
+            # the reply's last part was cut off, even if its arguments happen to be whole JSON
             parts[-1] = parts[-1].model_copy(update={"unfinished": True})
         return Reply(
             provider=self.provider,
@@ -217,7 +217,7 @@ class Adapter(ABC):
 
 
 def unreadable(adapter: Adapter, answer: object) -> str:
-    """Say of an answer that is none of its API what it is, and what to do."""
+    """Describe an answer that does not follow the API, and suggest a remedy."""
     shown = answer if isinstance(answer, str) else json.dumps(answer, default=str)
     where = adapter.base_url or "the provider"
     return (

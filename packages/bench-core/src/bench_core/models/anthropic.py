@@ -130,10 +130,10 @@ def _part(block: dict[str, Any]) -> Part:
 
 
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:
-    """Return the tokens of an answer, None where it does not say them."""
+    """Return the tokens of an answer, None if it does not report them."""
     if not usage:
         return None
-    # Their `input_tokens` leave out what was read from or written to the cache; ours do not.
+    # Their `input_tokens` leave out tokens read from or written to the cache; ours include them.
     cached = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     details = usage.get("output_tokens_details") or {}

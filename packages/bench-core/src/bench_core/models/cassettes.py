@@ -48,7 +48,7 @@ class CassetteEntry(Record):
 def request_key(model: str, request: ModelRequest) -> str:
     """Return the SHA-256 that names a request to a model, trial included.
 
-    Headers are left out: what they change is the provider's business, and they may hold secrets.
+    Headers are left out: their effect is the provider's business, and they may hold secrets.
     """
     content = {key: value for key, value in request.canonical().items() if key != "headers"}
     text = json.dumps({"model": model, **content}, sort_keys=True, ensure_ascii=False)

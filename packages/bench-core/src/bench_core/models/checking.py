@@ -23,7 +23,7 @@ _ABOUT_LOOKING_UP = re.compile(
     r"scope|model\.read|(?:list|read|retrieve|describe|view)(?:ing)? (?:the )?models?\b|getmodel|models\.(?:get|list)",
     re.IGNORECASE,
 )
-"""what providers say of a key that may call models and not look them up."""
+"""providers' words on a key that may call models but not look them up."""
 
 
 class UnusableModelError(InputError):
@@ -42,9 +42,9 @@ def check_model_of(context: TrialContext) -> None:
 
 
 def refuse_key_of(context: TrialContext) -> None:
-    """Refuse a run's model whose key is missing or refused, for an agent that calls it by a client of its own.
+    """Refuse a run's model whose key is missing or refused, for an agent that calls it with its own client.
 
-    Such an agent may know names of models that its provider has not listed, so that only the key is asked about.
+    Such an agent may know names of models that its provider has not listed, so only the key is checked.
 
     Raises:
         MissingKeyError: There is no key.
@@ -62,7 +62,7 @@ def refuse_key_of(context: TrialContext) -> None:
 
 
 def check_opened(model: Model, *, key_only: bool = False) -> None:
-    """Do what `check_model` does and close the connections; needs no running event loop."""
+    """Run `check_model` and close the connections; needs no running event loop."""
 
     async def check() -> None:
         async with model:
@@ -75,8 +75,8 @@ def check_opened(model: Model, *, key_only: bool = False) -> None:
 async def check_model(model: Model, *, key_only: bool = False) -> None:
     """Ask the provider whether it takes the key and knows the model; that costs nothing.
 
-    Only a certain refusal counts. Where nothing answers, a server of one's own has no list of models, or the
-    key may not look models up, the run finds out itself.
+    Only a certain refusal counts. If nothing answers, if one's own server has no list of models, or if the
+    key may not look models up, the run itself finds out.
 
     Raises:
         UnusableModelError: The provider refuses the key or does not know the model.
@@ -89,10 +89,10 @@ async def check_model(model: Model, *, key_only: bool = False) -> None:
 
 
 async def pay_for_one_token(model: Model) -> Reply:
-    """Make the cheapest call there is and return its reply, with what it used and cost.
+    """Make the cheapest call there is and return its reply, with its usage and cost.
 
     Raises:
-        UnusableModelError: The provider refuses the key, does not know the model or wants money first.
+        UnusableModelError: The provider refuses the key, does not know the model or demands payment first.
         ModelError: It gave no usable reply for another reason.
     """
     fewest = _LEAST_TOKENS.get(model.name.partition(":")[0], 1)
@@ -108,9 +108,9 @@ async def pay_for_one_token(model: Model) -> Reply:
 
 
 def _refuses_key(error: ModelError) -> bool:
-    """Return whether it is certain that the key is good for nothing.
+    """Return whether the key is certainly useless.
 
-    403 may be about this one page, as what restricted keys may do is listed by page: there its words have to say so.
+    A 403 may concern this one page, as permissions of restricted keys are per page: its words must say so.
     """
     words = " ".join(error.message.split())
     if error.kind != "auth" or _ABOUT_LOOKING_UP.search(words):

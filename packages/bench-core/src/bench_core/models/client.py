@@ -56,14 +56,14 @@ class Model:
     """A model one can call; make one with `bench_core.models.open_model`.
 
     Order of things: cassette, cache, then limits and retries around the transport, then the price.
-    What came from a cassette or the cache is not charged to the meter.
+    Replies from a cassette or the cache are not charged to the meter.
 
-    A model counts its calls with the meter of the trial whose agent calls it, or else opened it.
+    A model counts its calls with the meter of the trial whose agent calls it, else of the trial that opened it.
 
     Attributes:
         meter: The meter of the trial that it was opened for; None for no trial.
-        calls: Where requests and replies are written down for people to read; None for nowhere.
-        cassette: Where they are recorded to be replayed, or come from; None for nowhere.
+        calls: A log of requests and replies for people to read; None for none.
+        cassette: A store that records or replays them; None for none.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class Model:
         """Call the model once and return its reply.
 
         Args:
-            request: What to ask.
+            request: The request.
             deadline_s: Seconds for the whole call, instead of the policy's.
-            meter: Where to report usage and cost, instead of the trial's meter.
+            meter: Receives usage and cost, instead of the trial's meter.
 
         Raises:
             ModelError: The provider gave no usable reply in time.
@@ -151,7 +151,7 @@ class Model:
         return reply
 
     def _spend_failed(self, request: ModelRequest, error: ModelError, meter: Meter) -> None:
-        """Count a call that failed: nothing where the provider refused it, the most it can be where its answer was lost."""
+        """Count a call that failed: nothing if it was refused, an upper bound if its answer was lost."""
         made = Usage(requests=error.attempts, retries=error.attempts - 1)
         if not error.maybe_paid:
             meter.spend(made, 0.0)
@@ -263,7 +263,7 @@ class Model:
 class SyncModel(Closing):
     """The same calls without async: a private event loop in a thread of its own.
 
-    Works inside a running event loop too (a notebook), where `asyncio.run` would not.
+    Works inside a running event loop too (a notebook), in which `asyncio.run` would fail.
     """
 
     def __init__(self, model: Model) -> None:
@@ -293,5 +293,5 @@ class SyncModel(Closing):
 
 
 def _retries(attempts: int) -> Usage:
-    """Return what a call used that was tried several times, beside its reply."""
+    """Return the usage of a call's failed attempts, to be added to its reply's."""
     return Usage(requests=attempts - 1, retries=attempts - 1)

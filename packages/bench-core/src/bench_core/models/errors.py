@@ -1,8 +1,8 @@
-"""How a model call can fail, classified without importing any SDK or HTTP library.
+"""Failures of model calls, classified without importing any SDK or HTTP library.
 
 The two lines of each SDK raise different classes for the same thing and moved from one HTTP library
-to another, so errors are classified by what the provider said (`bench_core.faults.error_kind`) and, where it said nothing,
-by the names of their classes. What follows from a kind is its row of `bench_core.faults.FAULTS`.
+to another, so errors are classified by the provider's words (`bench_core.faults.error_kind`) and, if it said nothing,
+by the names of their classes. The consequences of a kind are its row of `bench_core.faults.FAULTS`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class ModelError(EnvironmentFaultError):
     """The provider gave no usable reply.
 
     Attributes:
-        status: HTTP status, None where none came.
-        retry_after_s: What the provider asked to wait, in seconds.
-        attempts: How many requests were made.
+        status: HTTP status, None if none came.
+        retry_after_s: Seconds that the provider asked to wait.
+        attempts: The number of requests made.
         answered: Whether the model had answered in the same conversation before.
     """
 
@@ -158,7 +158,7 @@ def _kind(error: BaseException, status: int | None) -> ErrorKind:
 
 
 def _body(error: BaseException) -> object:
-    """Return what an SDK's error has of the answer's body."""
+    """Return the answer's body as far as the SDK's error has it."""
     return getattr(error, "body", None) or getattr(error, "details", None)
 
 

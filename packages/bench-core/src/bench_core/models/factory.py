@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ModelOptions(TypedDict, total=False):
-    """What `Model` takes beside its transport."""
+    """Options of `Model` besides its transport."""
 
     policy: RetryPolicy | None
     rate: RateLimit | None
@@ -78,16 +78,16 @@ def open_model(
     """Open the model `name`.
 
     Args:
-        name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
-            is compatible), `google:…`, `scripted:FILE`, `replay:CASSETTE`, or `by-hand`: a person.
+        name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and servers
+            compatible with it), `google:…`, `scripted:FILE`, `replay:CASSETTE`, or `by-hand`: a person.
         api_key: Instead of the provider's environment variable.
         base_url: Instead of the provider's own, and of its variable such as `OPENAI_BASE_URL`; with `/v1` for
             the OpenAI APIs. With either no key is needed.
-        options: What else `Model` takes.
+        options: Other options of `Model`.
 
     Raises:
         UnknownPluginError: There is no such provider.
-        MissingKeyError: Neither `api_key` nor the environment has a key, and no server of one's own is named.
+        MissingKeyError: Neither `api_key` nor the environment has a key, and the user's own server is not named.
         InputError: The provider's SDK is not installed, or a script or cassette is missing.
 
     >>> from bench_core.models import Message, ModelRequest, SyncModel, open_model
@@ -114,15 +114,15 @@ def open_model(
 
 
 def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
-    """Open the model of a trial: as the run says, or by its name, at published prices.
+    """Open the model of a trial: as the run specifies, or by its name, at published prices.
 
     The agent's option `base_url` names a server instead of the provider's own.
 
     Args:
-        context: The trial; its agent is named where there is no model.
-        options: What else `Model` takes, where the run does not open it in a way of its own.
+        context: The trial; its agent is named in errors if there is no model.
+        options: Other options of `Model`, used unless the run opens the model itself.
 
-    Its calls are counted by the trial's meter. What it is sent and what it replies is kept in the trial's folder
+    Its calls are counted by the trial's meter. Requests and replies are kept in the trial's folder
     (`conversation.jsonl`).
 
     Raises:

@@ -212,7 +212,7 @@ def _part(index: int, part: dict[str, Any]) -> Part:
 
 
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:
-    """Return the tokens of an answer, None where it does not say them."""
+    """Return the tokens of an answer, None if it does not report them."""
     if not usage:
         return None
     thoughts = usage.get("thoughtsTokenCount") or 0

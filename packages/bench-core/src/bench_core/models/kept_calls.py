@@ -1,4 +1,4 @@
-"""Keep what a trial's model was sent and what it replied, each turn once, in the trial's folder."""
+"""Keep the requests and replies of a trial's model, each turn once, in the trial's folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 @dataclass
 class Sent:
-    """What one call sends; `turns`, in whatever form, are compared with those of the call before.
+    """One call's request; `turns`, in any form, are compared with those of the call before.
 
     Attributes:
         read: Makes role and parts of a turn.
@@ -57,7 +57,7 @@ class Sent:
 
 @dataclass
 class Answered:
-    """What came back; `turn` is the reply in the form in which the next call would send it."""
+    """One call's reply; `turn` is the reply in the form in which the next call would send it."""
 
     parts: Sequence[CallPart] = ()
     turn: Any = None
@@ -90,7 +90,7 @@ class KeptCalls:
         self._after: tuple[Any, ...] = ()
 
     def add(self, sent: Sent, answered: Answered) -> None:
-        """Write one call down, without what it repeats from the one before."""
+        """Write one call down, without turns repeated from the one before."""
         self._calls += 1
         cut = self._bytes >= self._most_bytes
         call = ModelCall(
@@ -141,7 +141,7 @@ class KeptCalls:
 
 
 def sent_by(request: ModelRequest, model: str) -> Sent:
-    """Return what a request of ours sends."""
+    """Return the parts of a request of ours to keep."""
     settings = {
         "max_output_tokens": request.max_output_tokens,
         "tool_choice": request.tool_choice,
@@ -160,7 +160,7 @@ def sent_by(request: ModelRequest, model: str) -> Sent:
 
 
 def answered_by(reply: Reply) -> Answered:
-    """Return what a reply of ours says."""
+    """Return the parts of a reply of ours to keep."""
     return Answered(
         [_part(each) for each in reply.message.parts],
         reply.message,

@@ -33,7 +33,7 @@ class RateLimit:
 class TokenLimit:
     """Keeps the tokens of the last 60 seconds at or under `per_minute`.
 
-    What a call will use is known only afterwards, so a call waits while the minute is full and
+    A call's usage is known only afterwards, so a call waits while the minute is full and
     is charged when it returns.
     """
 

@@ -130,7 +130,7 @@ class OpenAIAdapter(_OpenAIBase):
 
 
 class OpenAIChatAdapter(_OpenAIBase):
-    """`openai-chat:<model>`, Chat Completions: what compatible servers speak."""
+    """`openai-chat:<model>`, Chat Completions: the API of compatible servers."""
 
     provider = "openai-chat"
 
@@ -259,7 +259,7 @@ def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
         arguments = {"actions": actions, "pending_safety_checks": checks}
         call = tool_call(item["call_id"], "computer", arguments)
         return [call.model_copy(update={"toolset": "computer", **unfinished})], []
-    # what a model says between its calls is no answer
+    # commentary between calls is not an answer
     if item["type"] != "message" or item.get("phase") == "commentary":
         return [OpaquePart(provider="openai", data=item)], []
     texts: list[Part] = [
@@ -269,7 +269,7 @@ def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
 
 
 def read_usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage | None:
-    """Read usage of either API, which call what went in and what came out by other words."""
+    """Read usage of either API, which name input and output tokens differently."""
     if not usage:
         return None
     inputs = usage.get(f"{took}_tokens_details") or {}
@@ -306,7 +306,7 @@ def _chat_text(content: Any) -> str:
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn with calls that templates of open models can read: they refuse arguments that are no JSON."""
+    """Return a turn with calls that templates of open models can read: they refuse arguments that are not JSON."""
     calls = message.get("tool_calls") or []
     whole = [
         {**call, "function": {**function, "arguments": "{}"}}

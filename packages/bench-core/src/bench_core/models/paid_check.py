@@ -1,4 +1,4 @@
-"""The checks of the `doctor` commands about what a model costs: its price, and one token with the real key."""
+"""The checks of the `doctor` commands about a model's cost: its price, and one token with the real key."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bench_core.protocols import TrialContext
 def paid_checks(
     model: str | None, *, paid: bool, open_model: Callable[[], Model] | None = None
 ) -> list[Check]:
-    """Return the check that buys one token, where it is asked for.
+    """Return the check that buys one token, if it is asked for.
 
     Args:
         model: `provider:model`.
         paid: Whether it is asked for.
-        open_model: Opens the model where its name is not enough.
+        open_model: Opens the model if its name is not enough.
 
     Raises:
         InputError: There is no model to buy it from.
@@ -58,7 +58,7 @@ def _price(model: str) -> CheckResult:
 
 
 def _pay(open_model: Callable[[], Model]) -> CheckResult:
-    """Buy the fewest tokens that the model sells, with the real key, and say what they cost."""
+    """Buy the fewest tokens that the model sells, with the real key, and report their cost."""
 
     async def pay() -> Reply:
         async with open_model() as model:

@@ -1,4 +1,4 @@
-"""What a call cost, by the table of `genai-prices` or by rows of one's own.
+"""Prices of model calls, by the table of `genai-prices` or by rows of one's own.
 
 An unknown price is None, never zero; a run with a dollar budget refuses such a model.
 """
@@ -24,7 +24,7 @@ _MILLION = 1_000_000
 
 
 class Prices(Protocol):
-    """Knows what calls cost."""
+    """Computes the cost of calls."""
 
     def price(self, provider: str, model: str, usage: Usage) -> Price | None:
         """Return the price of one call, None when unknown."""
@@ -121,7 +121,7 @@ class PublishedPrices:
 
 
 def price_row(name: str, prices: Prices | None = None) -> dict[str, JsonValue] | None:
-    """Return what a million tokens of the model `provider:name` cost, None when unknown.
+    """Return the price of a million tokens of the model `provider:name`, None when unknown.
 
     Pass it as `price_of` of a run's `RunEnvironment`: a dollar budget is then checked up front and the
     row is kept in `run.json`.

@@ -47,17 +47,17 @@ _RETURNED_PARTS = ("request-id", "ratelimit", "openai-")
 
 @dataclass(frozen=True)
 class Server:
-    """Where a vendor's calls go, and with which key."""
+    """The server of a vendor's calls, and its key."""
 
     base_url: str
     key: str = field(repr=False)
 
 
 class CallCounter(Protocol):
-    """What counts the calls of an attempt.
+    """Counter of an attempt's model calls.
 
     Attributes:
-        latest: How the latest call went.
+        latest: The outcome of the latest call.
     """
 
     latest: LatestCall
@@ -71,7 +71,7 @@ class CallCounter(Protocol):
         ...
 
     def keep(self, sent: Sent, answered: Answered) -> None:
-        """Write down what the call sent and what came back."""
+        """Write down the call's request and reply."""
         ...
 
 
@@ -172,14 +172,14 @@ class ProxiedCall:
                 await responder.whole(answer.status_code, self._clean(whole), kept)
 
     def _failed(self, kind: ErrorKind, reason: str, status: int | None = None) -> None:
-        """Note how the call failed, for what becomes of the trial."""
+        """Note how the call failed, to decide the trial's outcome."""
         provider, answered = self.call.api.vendor, self._trial.latest.answered
         self._trial.latest.failed(
             ModelError(kind, reason, provider=provider, status=status, answered=answered)
         )
 
     async def _stream(self, chunks: AsyncIterator[bytes], responder: Responder) -> None:
-        """Pass on each event as it comes, and count the call before what ends it for the agent."""
+        """Pass on each event as it comes, and count the call before the event that ends it for the agent."""
         self._trial.latest.served()
         buffer = bytearray()
         async for chunk in chunks:
@@ -265,7 +265,7 @@ class ProxiedCall:
         self._count_priced(most, self._seen.model)
 
     def _clean(self, data: bytes) -> bytes:
-        """Remove the key from what a server sends back."""
+        """Remove the key from a server's answer."""
         key = self._server.key.encode()
         return data.replace(key, MARKER.encode()) if len(key) >= _SHORTEST_SECRET else data
 

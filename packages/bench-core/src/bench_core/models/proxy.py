@@ -64,12 +64,12 @@ def open_model_proxy(
     Args:
         model: The run's, `provider:name`: only its provider's APIs are there. Without one those are
             whose keys or servers the environment names.
-        upstream: Address, key and prices of that model, where they are not the usual ones.
-        drain_s: Seconds that a call is read on for after its agent has gone.
+        upstream: Address, key and prices of that model, if they are not the usual ones.
+        drain_s: Seconds for which a call is read after its agent has gone.
 
     Raises:
-        MissingKeyError: The environment has no key of the model's provider, and no server of one's own.
-        InputError: The provider is none whose API is passed on, httpx is not installed, or no port can
+        MissingKeyError: The environment has no key of the model's provider, and does not name the user's own server.
+        InputError: The provider's API is not supported by the proxy, httpx is not installed, or no port can
             be opened.
     """
     prices = getattr(upstream, "prices", None) or published_prices()
@@ -134,7 +134,7 @@ class TrialProxy:
         self.slots = asyncio.Semaphore(1 if getattr(meter, "bounded", True) else _AT_ONCE)
 
     def take(self, usage: Usage) -> bool:
-        """Whether what the agent reports of its own calls was counted here already."""
+        """Whether usage that the agent reports itself was already counted here."""
         calls = max(1, usage.requests)
         with self._lock:
             known = self._unreported >= calls
@@ -166,7 +166,7 @@ class TrialProxy:
         self.notes.append(note)
 
     def keep(self, sent: Sent, answered: Answered) -> None:
-        """Write down what a call sent and what came back."""
+        """Write down a call's request and reply."""
         if self._calls is not None:
             try:
                 self._calls.add(sent, answered)
@@ -207,7 +207,7 @@ class LoopbackModelProxy:
         return self.variables_with("no-key-outside-a-trial")
 
     def variables_with(self, secret: str) -> dict[str, str]:
-        """Return what makes SDKs call this proxy; loopback is reached without the user's own proxy."""
+        """Return variables that make SDKs call this proxy; loopback is reached without the user's own proxy."""
         direct = {
             name: ",".join(filter(None, (os.environ.get(name), _LOOPBACK)))
             for name in ("NO_PROXY", "no_proxy")
@@ -364,6 +364,6 @@ class LoopbackModelProxy:
 
 async def _refuse(responder: Responder, vendor: str | None, why: Refusal, message: str) -> None:
     status, body = error_body(vendor, why, message)
-    # OpenAI's and Anthropic's SDKs do not try again what says so
+    # OpenAI's and Anthropic's SDKs do not retry a response with this header
     headers: dict[str, Any] = {"content-type": "application/json", "x-should-retry": "false"}
     await responder.whole(status, body, headers)

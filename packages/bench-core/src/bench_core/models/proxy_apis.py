@@ -26,15 +26,15 @@ _REFUSALS: Mapping[Refusal, tuple[int, str, str, str]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """One provider's API as programs reach it.
+    """One provider's API as programs call it.
 
     Attributes:
         vendor: `anthropic`, `openai` or `google`.
-        home: Where it is by default.
-        root: What base URLs of it have of its paths already.
+        home: Its default address.
+        root: The part of its paths that its base URLs contain.
         key_names: Variables that SDKs read its key from.
         url_names: Variables that SDKs read its base URL from.
-        key_header: How the key is sent.
+        key_header: The header with the key.
     """
 
     vendor: str
@@ -45,7 +45,7 @@ class Api:
     key_header: str
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return what carries the key in a request."""
+        """Return the header that carries the key."""
         return {self.key_header: f"Bearer {key}" if self.key_header == "authorization" else key}
 
 
@@ -78,12 +78,12 @@ _ROUTES = (
 
 @dataclass(frozen=True)
 class Call:
-    """What a request asks of which API.
+    """A request's target: the API and the model.
 
     Attributes:
         provider: `anthropic`, `openai`, `openai-chat` or `google`.
-        path: With what is kept of the query; without the root of the API's base URLs.
-        model: Where the path names it.
+        path: The path and the kept part of the query; without the root of the API's base URLs.
+        model: The model that the path names, if any.
         paid: Whether it costs anything.
     """
 
@@ -119,7 +119,7 @@ def find_call(method: str, target: str) -> Call | None:
 
 
 def secret_of(headers: Mapping[str, str], target: str) -> str:
-    """Return the key that a request brings, in whichever way; empty where it brings none."""
+    """Return the key that a request brings, in any supported way; empty if it has none."""
     for name in ("x-api-key", "x-goog-api-key"):
         if value := headers.get(name):
             return value
@@ -130,7 +130,7 @@ def secret_of(headers: Mapping[str, str], target: str) -> str:
 
 
 def variables_for(vendors: frozenset[str], root: str, secret: str) -> dict[str, str]:
-    """Return what makes the SDKs of `vendors` call the proxy at `root` with a trial's secret."""
+    """Return variables that make the SDKs of `vendors` call the proxy at `root` with a trial's secret."""
     made: dict[str, str] = {}
     for vendor in sorted(vendors):
         api = APIS[vendor]

@@ -22,10 +22,10 @@ _END = b"\r\n\r\n"
 async def read_body(
     head: Head, reader: asyncio.StreamReader, responder: Responder
 ) -> tuple[bytes, dict[str, Any]]:
-    """Read the body, which has to be a JSON object, and return its bytes and what they say.
+    """Read the body, which has to be a JSON object, and return its bytes and the parsed object.
 
     Raises:
-        RefusedRequestError: It is none, is too large or took too long.
+        RefusedRequestError: It is not a JSON object, is too large or took too long.
     """
     length = head.body_length(_MOST_BODY)
     if length is None or "content-encoding" in head.headers or "content-length" not in head.headers:
@@ -49,7 +49,7 @@ def _bad(message: str) -> RefusedRequestError:
 
 
 class Responder:
-    """Answers one request; once the other side is gone, what is written goes nowhere."""
+    """Answers one request; once the other side is gone, writes go nowhere."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -62,10 +62,10 @@ class Responder:
             self._writer.write(data)
             await self._writer.drain()
         except OSError:
-            pass  # the call goes on: what it costs is known at its end
+            pass  # the call goes on: its cost is known at its end
 
     async def whole(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """Write a whole answer; does nothing where one has begun."""
+        """Write a whole answer; does nothing if one has begun."""
         if not self._begun:
             self._begun = True
             length = {"content-length": str(len(body)), "connection": "close"}

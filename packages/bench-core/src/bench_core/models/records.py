@@ -1,4 +1,4 @@
-"""What goes into a model call and what comes out, the same for every provider.
+"""The request and the reply of a model call, the same for every provider.
 
 A reply says how it stopped: a refusal, a truncated answer or JSON that does not parse are values a
 caller can act on. Only a provider that did not answer is an error (`bench_core.models.errors`).
@@ -74,10 +74,10 @@ def _media_type(data: bytes) -> str:
 
 
 class ToolCall(Record):
-    """The model asks for a tool; `arguments` is None where it sent something that is not JSON.
+    """The model asks for a tool; `arguments` is None if it sent something that is not JSON.
 
-    `toolset` names the provider's own tool that the call is for; None for tools of one's own. `unfinished` is set
-    where the provider says that the call was cut off.
+    `toolset` names the provider's own tool that the call is for; None for tools of one's own. `unfinished` is set if
+    the provider says that the call was cut off.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -98,7 +98,7 @@ class OpaquePart(Record):
 
     @property
     def thought(self) -> str:
-        """What a model thought aloud here, as far as its provider shows it."""
+        """The model's thoughts here, as far as its provider shows it."""
         thoughts = []
         for name in ("summary", "content"):  # the latter of OpenAI's commentary
             pieces = self.data.get(name)
@@ -110,10 +110,10 @@ class OpaquePart(Record):
 
 
 class ToolResult(Record):
-    """What a tool gave back for the call `call_id`.
+    """A tool's result for the call `call_id`.
 
     `toolset` is that of the call, which Anthropic's API wants to read again in each result.
-    `extra` has what a provider's own tools are answered with: OpenAI's type of the item and the safety checks,
+    `extra` has the parts of answers to a provider's own tools: OpenAI's type of the item and the safety checks,
     Google's `response`.
     """
 
@@ -208,7 +208,7 @@ class ModelRequest(Record):
 
 
 _NATIVE_ONLY = ("toolset", "unfinished", "extra")
-"""What only providers' own tools have; where it is empty it is left out: older cassettes do not know it."""
+"""Fields of providers' own tools only; left out if empty, as older cassettes lack them."""
 
 
 def _plain(value: Any) -> Any:
@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
 
 
 class Price(Record):
-    """What one call cost, and by which row of which table."""
+    """The cost of one call, with the row and table of its price."""
 
     usd: NonNegativeFloat
     source: str
@@ -232,17 +232,17 @@ class Price(Record):
 
 
 class Reply(Record):
-    """What came back from one call.
+    """The reply to one call.
 
     Attributes:
-        provider: Which API answered (`anthropic`, `openai`, `openai-chat`, `google`, `scripted`).
+        provider: The API that answered (`anthropic`, `openai`, `openai-chat`, `google`, `scripted`).
         model: The model as asked for; `model_reported` is the one the API says it used.
-        data: The parsed JSON where a schema was asked for and the text is JSON, else None.
-        data_error: Why `data` is None although a schema was asked for.
+        data: The parsed JSON if a schema was asked for and the text is JSON, else None.
+        data_error: The reason why `data` is None although a schema was asked for.
         refusal: The provider's words when it declined.
         message: The turn to append to the conversation.
         latency_s: Wall time of the successful attempt, in seconds.
-        attempts: How many HTTP requests were made, retries included.
+        attempts: The number of HTTP requests, retries included.
         replayed: The reply came from a cassette or cache, nothing was spent.
     """
 

@@ -10,7 +10,7 @@ MOST_REPLY = 64 * 1024 * 1024
 """Bytes of a reply, unpacked; the longest that models can write are a few MB."""
 
 _PACKINGS = ("gzip", "deflate")
-"""What replies may be packed with: one piece as it arrives unpacks to a thousand times its size at most."""
+"""Encodings that replies may use: one piece as it arrives unpacks to a thousand times its size at most."""
 
 
 def limit_replies(client: Any, provider: str) -> None:
@@ -40,7 +40,7 @@ def limit_replies(client: Any, provider: str) -> None:
         except Exception as error:  # httpx's or httpx2's
             if not response.is_success:
                 raise
-            # what began to answer has been paid for
+            # a reply that has begun has been paid for
             text = "the connection broke in the midst of the answer"
             raise ModelError("cut_off", text, provider=provider) from error
         if len(body) > MOST_REPLY:

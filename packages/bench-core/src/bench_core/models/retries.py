@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Whole answers are asked for and not streams: OpenAI streams its reasoning models to verified organisations only,
 # servers that are compatible differ in how they stream calls, and a stream's pieces are put together by each SDK line
-# in its own way, which loses blocks that are younger than the line. So the time follows from what may be written.
+# in its own way, which loses blocks that are newer than the line. So the time follows from the permitted output length.
 _FIRST_TOKEN_S = 120.0
 _TOKEN_S = 0.075
 _RETRIES_S = 300.0
@@ -64,7 +64,7 @@ async def retry(
 ) -> Reply:
     """Call `send(timeout_s)` until it replies, within the policy's deadline for `output_tokens` at most.
 
-    `admit` waits until a request may be sent; what it enters is held until the request's end.
+    `admit` waits until a request may be sent; contexts it enters are held until the request's end.
 
     Raises:
         ModelError: The last failure, once trying again cannot help or the time is up.

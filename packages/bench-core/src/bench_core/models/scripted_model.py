@@ -20,7 +20,7 @@ Line = str | dict[str, Any] | Reply | ModelError
 
 
 class ScriptedAdapter:
-    """Replies with the script's lines in turn, or with what a function makes of the request.
+    """Replies with the script's lines in turn, or with a function's answer to the request.
 
     A line is the text of the reply, a dictionary (`text`, `data`, `tool_calls`: a list of `name`
     and `arguments`, `stop`, `refusal`), a whole `Reply`, or a `ModelError` to raise.

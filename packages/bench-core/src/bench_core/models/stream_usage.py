@@ -1,4 +1,4 @@
-"""Usage in the events of a streamed answer, and bounds of what a call can have used where none came."""
+"""Usage in the events of a streamed answer, and upper bounds for calls whose usage never came."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PICTURE = 10_000
 _PICTURES = re.compile(r"(?:data:image/[\w.+-]+;base64,)?(?:iVBOR|/9j/|R0lGOD|UklGR)[\w+/=-]{200,}")
 _MOST_OUTPUT = 128_000
 _MOST_INPUT = 1_000_000
-_AROUND = 1_000  # what tools and roles add to the text of a request
+_AROUND = 1_000  # tokens that tools and roles add to the text of a request
 
 
 def usage_of(provider: str, reported: dict[str, Any]) -> Usage | None:
-    """Return what an answer reports of its usage, None where that is nothing or cannot be read."""
+    """Return the usage that an answer reports, None if it is missing or unreadable."""
     try:
         return _READERS[provider](reported)
     except (AttributeError, TypeError, ValueError):  # another server's form of the API
@@ -51,7 +51,7 @@ def split_events(buffer: bytearray) -> Iterator[bytes]:
 
 
 def data_of_event(event: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that an event carries, None where it carries none."""
+    """Return the JSON object that an event carries, None if it has none."""
     lines = [
         line[5:].strip() for line in event.replace(b"\r", b"").split(b"\n") if line[:5] == b"data:"
     ]
@@ -72,11 +72,11 @@ def ends_answer(event: bytes, data: dict[str, Any] | None) -> bool:
 
 
 class StreamUsage:
-    """Adds up what the events of one answer say of its usage.
+    """Adds up the usage in the events of one answer.
 
     Attributes:
-        model: The model that answers, as it says.
-        complete: Whether the usage is that of the whole answer.
+        model: The model named in the answer.
+        complete: Whether the usage covers the whole answer.
 
     >>> seen = StreamUsage("openai-chat")
     >>> seen.read({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
@@ -92,7 +92,7 @@ class StreamUsage:
 
     @property
     def usage(self) -> Usage | None:
-        """What was reported until now, None where nothing was or where it cannot be read."""
+        """The usage reported so far, None if missing or unreadable."""
         return usage_of(self._provider, self._found)
 
     def read(self, data: dict[str, Any]) -> None:
@@ -125,15 +125,15 @@ class StreamUsage:
 
 
 def upper_bound(provider: str, body: dict[str, Any], reported: Usage | None = None) -> Usage:
-    """Return the most that a call can have used, where its answer was not read to the end.
+    """Return an upper bound of a call's usage when its answer was not read to the end.
 
-    Text has a token for each byte at most, a picture 10,000; the answer as many as the request
-    allows, 128,000 where it sets no limit. Earlier turns that only the provider has count 1,000,000.
+    Text has at most one token per byte, a picture 10,000; the answer as many as the request
+    allows, 128,000 if it sets no limit. Earlier turns that only the provider has count 1,000,000.
 
     Args:
         provider: The API.
         body: The request.
-        reported: What the answer said before it ended.
+        reported: Usage in the answer before it broke off.
 
     >>> upper_bound("openai", {"input": "x" * 500, "max_output_tokens": 64}).output_tokens
     64

@@ -25,7 +25,7 @@ _MOST = r"(?:max(?:imum)?|limit(?:ed)?|context (?:window|size|length)|at most|up
 _AFTER = re.compile(rf"{_MOST}[^\d\n]{{0,60}}?{_NUMBER}", re.IGNORECASE)
 _BEFORE = re.compile(rf"{_NUMBER}[- ]?(?:tokens? )?(?:maximum|limit|context|window)", re.IGNORECASE)
 _IN_WORD = 4
-"""Characters of a token, as providers say of English; what is reported of the requests before corrects it."""
+"""Characters of a token, as providers say of English; the reported usage of earlier requests corrects it."""
 _PICTURE = 1_500
 """Tokens of a screenshot of 1280x720 pixels: 1,196 of Claude's, some 1,100 to 2,500 of others."""
 
@@ -66,7 +66,7 @@ def window_in_refusal(message: str) -> int | None:
 
 
 def published_window(provider: str, model: str) -> int | None:
-    """Return the window by the list of `genai-prices`, None where that is not installed or does not know the model."""
+    """Return the window by the list of `genai-prices`, None if that is not installed or does not know the model."""
     if importlib.util.find_spec("genai_prices") is None:
         return None
     import genai_prices  # 0.3 s; only when a conversation has grown

@@ -30,10 +30,10 @@ class WireCall:
     """One call of a model API.
 
     Attributes:
-        outcome: `unread` was answered and says nothing of its usage, as streams do; `refused` is the
+        outcome: `unread` was answered but reports no usage, as streams do; `refused` is the
             caller's own doing, such as a prompt that is too long; with `failed` the provider was.
-        reason: Why it failed or was refused; None otherwise.
-        kind: What that means; None otherwise.
+        reason: The reason why it failed or was refused; None otherwise.
+        kind: The kind of the error; None otherwise.
     """
 
     outcome: Literal["answered", "unread", "refused", "failed"]
@@ -44,7 +44,7 @@ class WireCall:
     kind: ErrorKind | None = None
 
     def error(self, *, answered: bool) -> ModelError | None:
-        """Return how the call failed, None where it did not; `answered` says whether the model had before."""
+        """Return how the call failed, None if it did not; `answered` says whether the model had answered before."""
         if self.kind is None:
             return None
         return ModelError(self.kind, self.reason or "", provider="model", answered=answered)
@@ -62,7 +62,7 @@ def is_model_call(method: str, url: str) -> bool:
 
 
 def read_answer(status: int, body: bytes | None, content_type: str = "") -> WireCall:
-    """Return what an answer reports; `body` is None where it could not be read."""
+    """Return the outcome that an answer reports; `body` is None if it could not be read."""
     if status not in _OK:
         return _not_served(error_kind(status, body or b""), f"HTTP {status}")
     if body is None or content_type.startswith(_STREAM):
@@ -88,7 +88,7 @@ def _not_served(kind: ErrorKind, reason: str) -> WireCall:
 
 
 def provider_error(error: BaseException) -> ModelError | None:
-    """Return what an SDK or HTTP library says, here or as a cause, of a provider; None where none does."""
+    """Return the provider's error behind an exception of an SDK or HTTP library or its causes, if any."""
     current: BaseException | None = error
     while current is not None:
         library = type(current).__module__.partition(".")[0] in _LIBRARIES

@@ -21,7 +21,7 @@ _RESULTS = frozenset({"tool_result", "function_call_output"})
 
 
 def read_sent(model: str, body: dict[str, Any]) -> Sent:
-    """Return what the body of a request sends, whichever API it is for."""
+    """Return the settings and turns in a request's body, for any API."""
     turns = body.get("messages") or body.get("contents") or body.get("input") or []
     system = body.get("system") or body.get("instructions") or body.get("systemInstruction")
     tools = body.get("tools")
@@ -36,7 +36,7 @@ def read_sent(model: str, body: dict[str, Any]) -> Sent:
 
 
 def read_answered(data: dict[str, Any]) -> Answered:
-    """Return what a whole answer says, whichever API it is of; its usage is counted elsewhere."""
+    """Return the content of a whole answer, from any API; its usage is counted elsewhere."""
     choice = _first(data.get("choices")) or _first(data.get("candidates"))
     message = data.get("content") or data.get("output") or choice.get("message") or choice
     stop = data.get("stop_reason") or data.get("status")
@@ -55,7 +55,7 @@ class StreamedAnswer:
         self._pieces: list[dict[str, Any]] = []
 
     def read(self, event: dict[str, Any]) -> None:
-        """Take one event; what is not understood is left out."""
+        """Take one event; unknown parts are left out."""
         try:
             self._read(event)
         except _MALFORMED:

@@ -12,12 +12,12 @@ from bench_core.records.codec import decode_json
 _MAX_CHARS = 8 << 20
 _MAX_DEPTH = 64
 _MAX_NODES = 1_000_000
-"""Values where aliases stand for what they name: a few lines of aliases can name billions."""
+"""The most values with aliases expanded: a few lines of aliases can name billions."""
 _VALUES = frozenset({"ScalarEvent", "SequenceStartEvent", "MappingStartEvent"})
 
 
 class YamlError(ValueError):
-    """A text is not YAML, or not such as is read; `line` counts from 1, None where none is to blame."""
+    """A text is not YAML, or not of the accepted kind; `line` counts from 1, None if no line is to blame."""
 
     def __init__(self, problem: str, line: int | None = None, column: int | None = None) -> None:
         self.problem = problem
@@ -26,7 +26,7 @@ class YamlError(ValueError):
 
 
 class YamlExcessError(YamlError):
-    """A text is YAML, and larger, deeper or more often repeated than what is read."""
+    """A text is YAML, and larger, deeper or more often repeated than this reader accepts."""
 
 
 def parse_yaml(text: str | bytes) -> Any:
@@ -36,7 +36,7 @@ def parse_yaml(text: str | bytes) -> Any:
         text: The document, of up to 8 million characters.
 
     Raises:
-        ValueError: It is not YAML, is nested deeper than 64 levels, or is of more than a million values,
+        ValueError: It is not YAML, is nested deeper than 64 levels, or has more than a million values,
             those that aliases repeat included.
         ImportError: PyYAML is not installed.
 
@@ -46,7 +46,7 @@ def parse_yaml(text: str | bytes) -> Any:
     Traceback (most recent call last):
     bench_core.models.yaml_text.YamlExcessError: the alias *a is inside what it names (line 1, column 8)
     """
-    import yaml  # only where a file is given
+    import yaml  # only if a file is given
 
     return _read(text, yaml.safe_load)
 
@@ -92,7 +92,7 @@ def _read(text: str | bytes, load: Callable[[str | bytes], Any]) -> Any:
 
 
 def read_list(path: Path, what: str) -> list[Any]:
-    """Return the list in `path`; JSON where the name ends in `.json`, YAML otherwise.
+    """Return the list in `path`; JSON if the name ends in `.json`, YAML otherwise.
 
     Raises:
         InputError: The file cannot be read, is not a list, or YAML is not installed; the message
@@ -144,7 +144,7 @@ def _excess(problem: str, event: Any) -> YamlExcessError:
 
 
 def _as_error(error: Exception, text: str | bytes) -> YamlError:
-    """Return what PyYAML found, in one line where it would take four."""
+    """Return PyYAML's error in one line instead of its four."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if (
         position := getattr(error, "position", None)
@@ -160,7 +160,7 @@ def _as_error(error: Exception, text: str | bytes) -> YamlError:
 def _note_lines(
     node: Any, place: tuple[int | str, ...], lines: dict[tuple[int | str, ...], int]
 ) -> None:
-    """Write the line of each place of a node into `lines`; what a merge key `<<` brings has its own."""
+    """Write the line of each place of a node into `lines`; values from a merge key `<<` keep their own."""
     if node.id == "sequence":
         for number, each in enumerate(node.value):
             item = (*place, number)

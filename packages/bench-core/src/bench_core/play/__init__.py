@@ -1,7 +1,7 @@
 """Whether a model can play: three small pages on which it clicks, types, drags, scrolls and answers.
 
-What it does is compared with what it was asked, so that clicks which land beside their targets, texts that arrive
-changed and requests that its provider refuses are found in two minutes and not after a run.
+Its acts are compared with the instructions, so that clicks which miss their targets, texts that arrive
+changed and requests that its provider refuses are found in two minutes rather than after a run.
 """
 
 from __future__ import annotations

@@ -28,13 +28,13 @@ def play_checks(
     wanted: bool,
     open_model: Callable[[], Model] | None = None,
 ) -> list[Check]:
-    """Return the checks of the pages that a model plays, where they are asked for.
+    """Return the checks of the pages that a model plays, if they are asked for.
 
     Args:
         model: `provider:model`.
-        agent: Who plays; `computer-use` where it is not decided.
-        wanted: Whether they are asked for: a model that costs something plays some thirty requests.
-        open_model: Opens the model where its name is not enough.
+        agent: The agent that plays; `computer-use` by default.
+        wanted: Whether they are asked for: a paid model needs some thirty requests.
+        open_model: Opens the model if its name is not enough.
 
     Raises:
         InputError: There is no model.

@@ -1,4 +1,4 @@
-"""The three pages, and the server that offers them and is told what happened on them."""
+"""The three pages, and the server that offers them and receives their events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bench_core.serving import BoundedHandler, BoundedServer
 CLICKS = 3
 """So often the target is clicked, each time in another place."""
 LINES = 'It\'s "7 \\ 3"\tnew\nGr\u00fc\u00dfe, \u4f60\u597d \u2713'
-"""What is typed: quotes, a backslash, a tab, a new line and letters beyond ASCII."""
+"""The text to type: quotes, a backslash, a tab, a new line and letters beyond ASCII."""
 WORDS = ("walnut", "copper")
-"""What the dialog and the new tab say."""
+"""The words of the dialog and the new tab."""
 _HEAD = """<!doctype html><meta charset="utf-8"><title>{title}</title><style>
 body {{ margin: 0; font: 20px sans-serif; height: 100vh; overflow: hidden; background: #fff; }}
 p {{ margin: 12px; }} button {{ font: inherit; padding: 10px 20px; border: 0; margin: 12px; }}
@@ -96,7 +96,7 @@ _PAGES = {"target": _TARGET, "typing": _TYPING, "acts": _ACTS, "second": _SECOND
 
 
 class PageServer(BoundedServer):
-    """Offers the pages and keeps what they note, each as kind and value."""
+    """Offers the pages and keeps their notes, each as kind and value."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -108,7 +108,7 @@ class PageServer(BoundedServer):
         return f"http://127.0.0.1:{self.server_address[1]}/{page}"
 
     def noted(self, kind: str) -> list[Any]:
-        """Return what pages have noted of one kind, in order, and forget it."""
+        """Return the pages' notes of one kind, in order, and forget them."""
         with self.lock:
             found = [value for each, value in self.notes if each == kind]
             self.notes = [each for each in self.notes if each[0] != kind]

@@ -1,4 +1,4 @@
-"""Lets a model play the three pages, and says what came of it."""
+"""Lets a model play the three pages, and reports the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench_core.records import AgentOutcome, AgentTask, Limits, Record, Step, Us
 SIZES = ((1024, 768), (1280, 720), (1440, 900), (1920, 1080))
 _STEPS = 14
 _LAST_NOTES_S = 0.5
-"""So long a page gets to tell of what was done last, before its browser is closed."""
+"""Time for a page to report the last acts before its browser is closed."""
 _MOST_SHOWN = 300
 _NO_ANSWER: dict[str, Any] = {"type": "object", "properties": {}}
 _TARGET = f"Click the middle of the red square. It moves after each click; click it {CLICKS} times in all."
@@ -35,7 +35,7 @@ _ACT = (
 
 
 class Landing(Record):
-    """Where one click was meant to go and where it went, in pixels of the page."""
+    """The intended and the actual place of one click, in pixels of the page."""
 
     size: tuple[int, int]
     meant: tuple[float, float]
@@ -43,13 +43,13 @@ class Landing(Record):
 
 
 class PlayFinding(Record):
-    """What one page showed.
+    """The result of one page.
 
     Attributes:
         page: `target 1280x720`, `typing` or `acts`.
-        passed: Whether everything was done as it was asked.
-        detail: What was done, or what differs.
-        refused: Calls and requests that were refused, in the words of whoever refused.
+        passed: Whether everything was done as asked.
+        detail: The acts, or the differences.
+        refused: Calls and requests that were refused, in the refuser's words.
         landings: Of the target page, each click.
     """
 
@@ -65,7 +65,7 @@ class PlayFinding(Record):
 async def play(
     agent: Agent, context: TrialContext, sizes: tuple[tuple[int, int], ...] = SIZES
 ) -> list[PlayFinding]:
-    """Let an agent play the pages, the target at each size, and return what each showed.
+    """Let an agent play the pages, the target at each size, and return the result of each.
 
     Args:
         agent: Works with the context's model.
@@ -196,7 +196,7 @@ async def _trial(
     form: dict[str, Any],
     size: tuple[int, int] = (1280, 720),
 ) -> tuple[AgentOutcome | None, tuple[str, ...]]:
-    """Return how one trial ended, None where the provider refused, and what was refused on the way."""
+    """Return how one trial ended, None if the provider refused, and the refusals on the way."""
     task = AgentTask(benchmark="play", task_id=url, goal=goal, answer_schema=form, can_fail=False)
     limits = Limits(max_steps=_STEPS)
     async with launch_chromium(ChromiumOptions(window=size)) as chromium:

@@ -50,7 +50,7 @@ class AttachedVm(Record):
 
     Attributes:
         qmp: Its QMP server, `HOST:PORT` or the path of a socket.
-        ports: Where the guest's ports are reached, by the guest's number.
+        ports: Addresses of the guest's ports, by the guest's number.
     """
 
     qmp: str = Field(min_length=1)
@@ -58,10 +58,10 @@ class AttachedVm(Record):
 
 
 class AttachSpec(GuestSpec):
-    """Virtual machines of one kind, beside how to ask their guests; each machine takes a free one.
+    """Virtual machines of one kindand the requests to their guests; each machine takes a free one.
 
     Attributes:
-        vms: Those that there are.
+        vms: The virtual machines.
     """
 
     vms: tuple[AttachedVm, ...] = Field(min_length=1)
@@ -78,7 +78,7 @@ class AttachedBackend(FolderBackend):
     """A `Backend` whose machines are virtual machines of others, each with a folder.
 
     Args:
-        folder: Where the folders of the machines are.
+        folder: Parent of the machines' folders.
     """
 
     name = "attached"
@@ -93,13 +93,13 @@ class AttachedBackend(FolderBackend):
         """Refuse a specification that cannot be used.
 
         Raises:
-            InputError: Says what is wrong.
+            InputError: The specification cannot be used; the message says why.
         """
         for each in read_spec(AttachSpec, spec).vms:
             _address(each)
 
     async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
-        """Return for each virtual machine whether its snapshots can be used, and what a reset can prove."""
+        """Return for each virtual machine whether its snapshots can be used, and which proofs a reset can give."""
         asked = read_spec(AttachSpec, spec)
         return [*[await self._checked(each) for each in asked.vms], *guest_findings(asked)]
 
@@ -134,17 +134,17 @@ class AttachedBackend(FolderBackend):
     async def remove(self, name: str) -> None:
         """Bring the virtual machine back to where it was taken, and remove its snapshots and the folder.
 
-        It goes on running; where it cannot be brought back, it stays stopped and is not taken again.
-        Where none runs any more, its snapshots stay in its images.
+        It goes on running; if it cannot be brought back, it stays stopped and is not taken again.
+        If it no longer runs, its snapshots stay in its images.
 
         Raises:
-            MachineError: Something of it is still there.
+            MachineError: Some part of it is still there.
         """
         if self._vm(name) is not None:
             try:
                 if (self._folders.folder / name / "saved").exists():
                     with contextlib.suppress(MachineError):
-                        # the next machine begins with what is left here
+                        # the next machine begins with the state left here
                         await self.restore(name, INITIAL)
                 async with self._connected(name) as qmp:
                     nodes = await _nodes(qmp)
@@ -169,7 +169,7 @@ class AttachedBackend(FolderBackend):
             if status != "running":
                 return health.model_copy(update={"reason": f"it is {status}"})
             found = {
-                # what answers there without our snapshots is another one
+                # a machine there without our snapshots is another one
                 "nonce": self._nonce(name) if self._tag(name, INITIAL) in tags else "",
                 "state": await state_digest(spec, values),
                 "soiled": await mark_of(spec, values),
@@ -207,10 +207,10 @@ class AttachedBackend(FolderBackend):
                 await qmp.run("cont")
 
     async def restore(self, name: str, tag: str) -> Found:
-        """Load a snapshot; where it does not load, the machine stays stopped.
+        """Load a snapshot; if it does not load, the machine stays stopped.
 
         Raises:
-            MachineError: It is not there or does not load.
+            MachineError: The snapshot is missing or does not load.
         """
         async with self._connected(name) as qmp:
             nodes = _usable(await _nodes(qmp))
@@ -219,7 +219,7 @@ class AttachedBackend(FolderBackend):
                 qmp, "snapshot-load", tag=self._tag(name, tag), devices=list(nodes),
                 vmstate=next(iter(nodes)),
             )  # fmt: skip
-            # only now: a failed load leaves what was there before, which must not go on
+            # only now: a failed load leaves the earlier state, which must not go on
             await qmp.run("cont")
         await self._await_guest(name, self._spec(name))
         await set_clock(self._spec(name), self._values(name))
@@ -332,7 +332,7 @@ class AttachedBackend(FolderBackend):
 
 
 async def _nodes(qmp: Qmp) -> dict[str, Any]:
-    """Return the writable block nodes with what QEMU says about each, by name."""
+    """Return the writable block nodes with QEMU's description of each, by name."""
     blocks = await qmp.run("query-block")
     inserted = [each["inserted"] for each in blocks if each.get("inserted")]
     return {each["node-name"]: each for each in inserted if not each.get("ro")}

@@ -1,7 +1,7 @@
 """Machines that are containers of Docker or Podman, asked over the engine's socket.
 
 A reset removes the container and its volumes, and creates them again from the image. The containers
-themselves say by their labels what they were asked to be: nothing about them is in files.
+carry their specification in their labels: nothing about them is in files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CONFLICT = 409
 
 
 class _Asked(Record):
-    """What a container was asked to be, written on itself."""
+    """A container's specification, written on its labels."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     spec: dict[str, JsonValue] = Field(default_factory=dict)
@@ -71,22 +71,22 @@ class DockerBackend:
         """Refuse a specification that cannot be used.
 
         Raises:
-            InputError: Says what is wrong.
+            InputError: The specification cannot be used; the message says why.
         """
         read_spec(DockerSpec, spec)
 
     async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
-        """Return what engine, image, seeds and devices there are."""
+        """Return findings on the engine, image, seeds and devices."""
         return await container_findings(self._engine, read_spec(DockerSpec, spec))
 
     async def create(
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]
     ) -> Found:
-        """Create volumes and container, start it, and send what it has to begin with.
+        """Create volumes and container, start it, and send its first requests.
 
         Raises:
             NameTakenError: The engine has a container or volume of that name.
-            MachineError: It was not created, or no one knows.
+            MachineError: It was not created, or the outcome is unknown.
         """
         image = await self._image(read_spec(DockerSpec, spec).image)
         asked = _Asked(labels=dict(labels), spec=dict(spec), image=image)
@@ -102,15 +102,15 @@ class DockerBackend:
         return [found[name] for name in sorted(found)]
 
     async def remove(self, name: str) -> None:
-        """Remove what carries the label of a machine: container, helpers and volumes.
+        """Remove everything with a machine's label: container, helpers and volumes.
 
         Raises:
-            MachineError: Something of it is still there.
+            MachineError: Some part of it is still there.
         """
         await self._clear(name)
 
     async def health(self, name: str) -> Health:
-        """Look whether the container runs and its servers answer, and what was left in it."""
+        """Look whether the container runs and its servers answer, and read the mark left in it."""
         try:
             inspected = await self._inspect(name)
             state = inspected["State"]
@@ -305,10 +305,10 @@ class DockerBackend:
         raise MachineError(f"something of {name!r} is still there: {problem}")
 
     async def _delete(self, kind: str, which: str) -> MachineError | None:
-        """Remove a part; return what kept it, where that may pass: another reaper is at it, too."""
+        """Remove a part; return an error that may pass, e.g. because another reaper removes it, too."""
         try:
             if kind == "containers":
-                # an end that takes no time: what it would still write is removed
+                # kill it at once: anything that it would still write is removed
                 with contextlib.suppress(EngineRefusedError):
                     await self._engine.send("POST", f"/containers/{which}/kill")
                 await self._engine.send("DELETE", f"/containers/{which}", force=True, v=True)

@@ -1,4 +1,4 @@
-"""What a container engine has of what a machine needs, before one is started."""
+"""Check a container engine for a machine's needs before one is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container is asked to be, and the requests that make it."""
+"""The specification of a container, and the requests that create it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class VolumeSpec(Record):
     """A volume that belongs to one machine and is made anew at each reset.
 
     Attributes:
-        path: Where it is in the container.
-        seed: A volume whose content it begins with, copied by the image's own `cp`; None for what the
+        path: Its path in the container.
+        seed: A volume whose content it begins with, copied by the image's own `cp`; None for the content that the
             image has at `path`.
     """
 
@@ -36,7 +36,7 @@ class DockerSpec(Record):
         command: Instead of the image's.
         entrypoint: Instead of the image's.
         env: Variables.
-        urls: Where its servers answer, by name; `{port:N}` is where its port N is reached.
+        urls: Addresses of its servers, by name; `{port:N}` is the address of its port N.
         host_ports: The port of this computer for one of the container's; else a free one.
         host_ip: The address of this computer on which ports are published.
         volumes: By name: each machine has its own.
@@ -51,8 +51,8 @@ class DockerSpec(Record):
         ready: Has to be answered with status 200 before a trial; by default every `http` address has to
             answer with a status below 500.
         begin: Sent in order once after each start and reset, as soon as the container answers.
-        begin_s: How long these are tried again, in seconds.
-        state: Asks for more of what a reset has to bring back.
+        begin_s: Seconds for which these are retried.
+        state: Requests more of the state that a reset has to restore.
     """
 
     image: str = Field(min_length=1)
@@ -87,7 +87,7 @@ def container_ports(spec: DockerSpec) -> list[str]:
 
 
 def volume_name(machine: str, volume: str) -> str:
-    """Return what the volume of a machine is called."""
+    """Return the name of a machine's volume."""
     return f"{machine}-{volume}"
 
 
@@ -98,9 +98,9 @@ def container_body(
 
     Args:
         name: Of the machine.
-        spec: What it is.
+        spec: Its specification.
         labels: For the container.
-        image: What is asked for as the image: its name, or the id that the name had before.
+        image: The image to request: its name, or the id that the name had before.
     """
     published = spec.network not in {"host", "none"}
     ports = [f"{port}/tcp" for port in container_ports(spec)] if published else []

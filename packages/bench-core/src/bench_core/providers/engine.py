@@ -4,7 +4,7 @@ The API: https://docs.docker.com/reference/api/engine/. Each request has a conne
 an engine may restart between two.
 
 Docker's own library would take the place of `Engine` alone, some hundred lines, and blocks a thread for each
-request; what is asked, and what an answer that was lost may have done, would stay here.
+request; the requests, and the handling of lost answers, would stay here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EngineRefusedError(MachineError):
 
     Attributes:
         status: The status of its answer.
-        message: What it says is wrong.
+        message: The engine's error message.
     """
 
     def __init__(self, what: str, status: int, message: str) -> None:
@@ -48,7 +48,7 @@ def engine_socket(environ: Mapping[str, str] | None = None) -> Path:
     """Return the socket of this user's engine: that of `$DOCKER_HOST`, or the first that is there.
 
     Raises:
-        MachineError: There is none, or `$DOCKER_HOST` is no socket of this computer.
+        MachineError: There is none, or `$DOCKER_HOST` is not a socket of this computer.
     """
     known = os.environ if environ is None else environ
     given = known.get("DOCKER_HOST", "")
@@ -75,7 +75,7 @@ class Engine:
     """A container engine of this computer.
 
     Args:
-        socket: Where it listens; by default the one that `engine_socket` finds.
+        socket: Its socket; by default the one that `engine_socket` finds.
     """
 
     def __init__(self, socket: Path | None = None) -> None:
@@ -86,14 +86,14 @@ class Engine:
         """Return the answer to a request, read as JSON; None for an empty one.
 
         Args:
-            method: How to ask.
-            path: Of the API, without the version.
+            method: The HTTP method.
+            path: Path of the API, without the version.
             body: Sent as JSON.
-            query: Parameters of the address; what is no text is written as JSON.
+            query: Parameters of the address; values other than text are written as JSON.
 
         Raises:
             EngineRefusedError: The answer is an error.
-            MachineError: There is no answer; what was asked for may be done or not.
+            MachineError: There is no answer; the request may have taken effect or not.
         """
         content = None if body is None else json.dumps(body).encode()
         answer = await self.send(method, path, content=content, **query)
@@ -118,10 +118,10 @@ class Engine:
 
         Raises:
             EngineRefusedError: The answer is an error.
-            MachineError: There is no answer; what was asked for may be done or not.
+            MachineError: There is no answer; the request may have taken effect or not.
         """
         if self._version is None:
-            # engines refuse versions that they think too old or too new
+            # engines refuse API versions that they consider too old or too new
             found = json.loads(await self._ask("GET", "/version", None, "", {}))
             self._version = str(found["ApiVersion"])
         return await self._ask(method, f"/v{self._version}{path}", content, kind, query)
@@ -144,8 +144,8 @@ class Engine:
         """Write a text as a file into a folder of a container, which may have ended.
 
         Raises:
-            EngineRefusedError: There is no such folder, or none can write to it.
-            MachineError: There is no answer; it may be written or not.
+            EngineRefusedError: The folder does not exist or is not writable.
+            MachineError: There is no answer; the file may have been written or not.
         """
         content = io.BytesIO()
         with tarfile.open(fileobj=content, mode="w") as archive:
@@ -159,11 +159,11 @@ class Engine:
         )  # fmt: skip
 
     async def read_file(self, container: str, path: str) -> str:
-        """Return a file of a container as text; nothing where it is no file.
+        """Return a file of a container as text; empty if it is not a regular file.
 
         Raises:
             EngineRefusedError: There is nothing at `path`: the status is 404.
-            MachineError: There is no answer, or one that is no archive.
+            MachineError: There is no answer, or it is not an archive.
         """
         packed = await self.send("GET", f"/containers/{container}/archive", path=path)
         try:

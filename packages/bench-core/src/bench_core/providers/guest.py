@@ -1,4 +1,4 @@
-"""What the guest of a virtual machine shows about itself, by requests to its servers."""
+"""Requests to a virtual machine's guest for its state, mark and clock."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ANSWER_S = 10.0
 
 
 class GuestSpec(Record):
-    """How to ask a guest.
+    """Requests to a guest.
 
     Attributes:
-        urls: Where the guest's servers answer, by name; `{port:N}` is where its port N is reached.
-        state: Asks for what a reset has to bring back; its digest is compared.
-        soil: Writes `{mark}` where only a reset removes it.
+        urls: Addresses of the guest's servers, by name; `{port:N}` is the address of its port N.
+        state: Requests the state that a reset has to restore; its digest is compared.
+        soil: Writes `{mark}` to a place that only a reset clears.
         mark: Asks for that mark; an empty answer for none.
         set_clock: Sets the guest's clock to `{now}`, in seconds since 1970.
         clock: Asks for the guest's clock, in those seconds.
@@ -41,7 +41,7 @@ class GuestSpec(Record):
 
 
 async def state_digest(spec: GuestSpec, values: Mapping[str, str]) -> str:
-    """Return the digest of what a reset has to bring back.
+    """Return the digest of the state that a reset has to restore.
 
     Raises:
         MachineError: The guest does not answer, or shows nothing.
@@ -107,7 +107,7 @@ async def check_clock(spec: GuestSpec, values: Mapping[str, str]) -> None:
 
 
 def guest_findings(spec: GuestSpec) -> list[Finding]:
-    """Return what a specification leaves unproven after a reset."""
+    """Return findings on properties that a specification leaves unproven after a reset."""
     found = []
     if spec.set_clock is None or spec.clock is None:
         found.append(

@@ -1,6 +1,6 @@
-"""A folder for each machine of this computer: its labels, what it was asked to be, its process group.
+"""A folder for each machine of this computer: its labels, its specification, its process group.
 
-The folder is what makes a machine: a process is started only while its folder has its name, so that
+The folder defines the machine: a process is started only while its folder has its name, so that
 renaming the folder ends the machine in one step, whatever else is under way.
 """
 
@@ -30,7 +30,7 @@ from bench_core.records import Record
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
 # Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,
-# so the command is no one's child: the driver's death neither ends it nor leaves a zombie.
+# so the command is no one's child: the driver's death neither ends the command nor leaves a zombie.
 _LAUNCH = """
 folder=$1; shift
 cd "$folder/work" || exit 1
@@ -56,7 +56,7 @@ def lock_of(name: str, folder: Path) -> FileLock:
 
 
 class Described(Record):
-    """What is on the disk about a machine."""
+    """The stored facts about a machine."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     spec: dict[str, JsonValue] = Field(default_factory=dict)
@@ -99,7 +99,7 @@ class MachineFolders:
         return sorted({each.removeprefix(_GONE) for each in found})
 
     def described(self, name: str) -> Described:
-        """Return what is written about a machine; nothing where it died before that was written."""
+        """Return the stored facts about a machine; empty if it died before they were written."""
         for place in self._places(name):
             with contextlib.suppress(OSError, ValidationError):
                 return Described.model_validate_json((place / "machine.json").read_bytes())
@@ -113,7 +113,7 @@ class MachineFolders:
         return None
 
     def found(self, name: str) -> Found:
-        """Describe a machine, or what is left of one."""
+        """Describe a machine, or the remains of one."""
         group = self.group(name)
         return Found(
             name=name,
@@ -148,7 +148,7 @@ class MachineFolders:
             raise MachineError(f"the folder of {name!r} cannot be emptied: {error}") from error
 
     def instance(self, name: str) -> str:
-        """Return what changes whenever a machine's process is another one."""
+        """Return an identity that changes with the machine's process."""
         group = self.group(name)
         return f"{group[0]}:{group[1]}" if group else ""
 
@@ -228,7 +228,7 @@ class MachineFolders:
 
 
 class FolderBackend:
-    """What backends share whose machines have a folder each."""
+    """Shared parts of backends with a folder for each machine."""
 
     def __init__(self, folders: MachineFolders) -> None:
         self._folders = folders

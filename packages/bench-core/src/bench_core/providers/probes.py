@@ -35,11 +35,11 @@ class Probe(Record):
     """One request to a machine.
 
     Attributes:
-        url: With `{port:N}` for where the machine's port N is reached.
-        method: How to ask.
-        body: What to send; `{mark}` and `{now}` become what they stand for.
-        headers: Beside those of every request.
-        field: The field of the answer, a JSON object, that is meant; None for the whole answer.
+        url: With `{port:N}` for the address of the machine's port N.
+        method: The HTTP method.
+        body: The request's body; `{mark}` and `{now}` become their values.
+        headers: In addition to those of every request.
+        field: The field of the answer, a JSON object, to read; None for the whole answer.
     """
 
     url: str
@@ -53,7 +53,7 @@ async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> st
     """Return a machine's answer as text, over a connection of its own.
 
     Args:
-        probe: What to ask; `{name}` becomes the value of that name.
+        probe: The request; `{name}` becomes the value of that name.
         values: Values by name, such as `port:5000`.
         within_s: For connecting and for each part of the answer, in seconds.
 
@@ -70,14 +70,14 @@ async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> st
 
 
 async def answers(url: str, *, within_s: float) -> None:
-    """Return where a server answers with a status below 500; a redirect is an answer, too.
+    """Return if a server answers with a status below 500; a redirect is an answer, too.
 
     Args:
-        url: What to ask.
+        url: The URL to request.
         within_s: For connecting and for each part of the answer, in seconds.
 
     Raises:
-        MachineError: It does not.
+        MachineError: It does not answer so.
     """
     status = await asyncio.to_thread(_status, url, within_s)
     if status >= _SERVER_ERROR:

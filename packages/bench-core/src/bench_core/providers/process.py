@@ -28,14 +28,14 @@ _CONNECT_S = 2.0
 
 
 class ProcessSpec(Record):
-    """What to start: a built-in world, or a command.
+    """The process to start: a built-in world, or a command.
 
     Attributes:
         world: The name of a world, or its reference `module:name`.
         options: Arguments of the world's class.
         command: A program and its arguments; `{port}` becomes a free port of this computer.
-        urls: Where a command answers, by name; `{port}` as in `command`.
-        env: Variables for the process, beside those of this one.
+        urls: Addresses at which a command answers, by name; `{port}` as in `command`.
+        env: Variables for the process, in addition to those of this one.
     """
 
     world: str | None = None
@@ -57,7 +57,7 @@ class ProcessBackend(FolderBackend):
     """A `Backend` whose machines are process groups, each with a folder.
 
     Args:
-        folder: Where the folders of the machines are.
+        folder: Parent of the machines' folders.
         stop_s: How long a process may take to end by itself before it is killed, in seconds.
     """
 
@@ -72,7 +72,7 @@ class ProcessBackend(FolderBackend):
         """Refuse a specification that cannot be used.
 
         Raises:
-            InputError: Says what is wrong.
+            InputError: The specification cannot be used; the message says why.
         """
         require_posix()
         read_spec(ProcessSpec, spec)
@@ -121,7 +121,7 @@ class ProcessBackend(FolderBackend):
             raise MachineError(f"{name!r} cannot be written to: {error}") from error
 
     async def save(self, name: str, tag: str) -> None:
-        """Refuse: what a process holds cannot be saved.
+        """Refuse: a process's state cannot be saved.
 
         Raises:
             MachineError: Always.

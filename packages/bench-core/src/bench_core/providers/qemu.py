@@ -64,7 +64,7 @@ class QemuBackend(FolderBackend):
     """A `Backend` whose machines are processes of QEMU, each with a folder and an overlay.
 
     Args:
-        folder: Where the folders of the machines and the saved states are.
+        folder: Parent of the folders of machines and saved states.
         stop_s: How long QEMU may take to end by itself before it is killed, in seconds.
     """
 
@@ -80,7 +80,7 @@ class QemuBackend(FolderBackend):
         """Refuse a specification that cannot be used.
 
         Raises:
-            InputError: Says what is wrong, or which program or image is missing.
+            InputError: The specification is unusable, or a program or image is missing.
         """
         require_posix()
         asked = read_spec(QemuSpec, spec)
@@ -93,7 +93,7 @@ class QemuBackend(FolderBackend):
             raise InputError("there is no /dev/kvm to use here: set the accelerator `tcg`")
 
     async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
-        """Return whether a machine boots, whether its state has room, and what a reset can prove."""
+        """Return whether a machine boots, whether its state has room, and which proofs a reset can give."""
         asked = read_spec(QemuSpec, spec)
         self._states.mkdir(parents=True, exist_ok=True)
         free_mb = shutil.disk_usage(self._states).free // _MB
@@ -259,7 +259,7 @@ class QemuBackend(FolderBackend):
     # --- states
 
     def _state(self, spec: QemuSpec, *, rebuild: bool = False) -> Path | None:
-        """Return the initial state of all machines of a kind; None where there is none yet.
+        """Return the initial state of all machines of a kind; None if there is none yet.
 
         With `rebuild`, one that cannot be used is removed. It is never written again in its place:
         saved states may have overlays over its disk.

@@ -1,4 +1,4 @@
-"""What a virtual machine of QEMU is asked to be, and the command line that makes it."""
+"""The specification of a QEMU virtual machine, and its command line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PORT = re.compile(r"\{port:(\d+)\}")
 
 
 class QemuSpec(GuestSpec):
-    """A virtual machine of QEMU, beside how to ask its guest.
+    """A virtual machine of QEMUand the requests to its guest.
 
     Attributes:
         disk: The image that all machines of this kind share; it is only read.
-        disk_format: How it is written.
+        disk_format: Its format.
         memory_mb: Of the guest.
         cpus: Of the guest.
-        accelerator: `kvm`, or `tcg` where there is none, many times slower.
+        accelerator: `kvm`, or `tcg` without it, many times slower.
         arguments: More of QEMU's arguments.
         program: QEMU itself.
     """
@@ -54,7 +54,7 @@ def machine_uuid(nonce: str) -> str:
 
 
 def same_machine(spec: QemuSpec) -> str:
-    """Return a digest of what has to be equal for a saved state to load: the machine and its image."""
+    """Return a digest of everything that must be equal for a saved state to load: the machine and its image."""
     # another QEMU may have another machine by the same name
     files = [Path(each).stat() for each in (spec.disk, shutil.which(spec.program)) if each]
     text = f"{spec.model_dump_json()}\0{[(each.st_size, each.st_mtime_ns) for each in files]}"
@@ -92,6 +92,6 @@ def qemu_command(
 
 @functools.cache
 def _takes_files(program: str) -> bool:
-    """Whether QEMU begins with a memory by its path: since 8.2, where an open file is deprecated."""
+    """Whether QEMU begins with a memory by its path: since 8.2, which deprecates open files."""
     shown = subprocess.run([program, "-help"], capture_output=True, text=True, check=False)  # noqa: S603  # the user's own program
     return "-incoming file:" in shown.stdout

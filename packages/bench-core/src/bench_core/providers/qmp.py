@@ -32,7 +32,7 @@ class Qmp:
         self._writer = writer
 
     async def run(self, command: str, **arguments: object) -> Any:
-        """Return what QEMU answers to a command.
+        """Return QEMU's answer to a command.
 
         Raises:
             MachineError: It refused, the connection ended, or it was silent for a quarter of an hour.
@@ -62,8 +62,8 @@ async def connected(socket: Path | Address, within_s: float) -> AsyncIterator[Qm
     """Connect to the QMP socket of a QEMU.
 
     Args:
-        socket: Where it is: host and port, or a path, which may be longer than a socket's may be.
-        within_s: Until it has greeted, in seconds.
+        socket: Host and port, or a path, which may exceed the length limit of socket paths.
+        within_s: Seconds until its greeting.
 
     Raises:
         MachineError: There is no QEMU, another client is connected, or it does not answer.

@@ -1,4 +1,4 @@
-"""How much disk and memory a container engine has free, and what it has of images and volumes."""
+"""Free disk and memory of a container engine, and its images and volumes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
 
 
 class EngineRoom(Record):
-    """What a container engine has.
+    """A container engine's resources.
 
     Attributes:
-        folder: Where it keeps images, containers and volumes.
-        disk_free: Bytes that are free there; None where the folder is on another computer or in a VM.
+        folder: Folder with its images, containers and volumes.
+        disk_free: Bytes that are free there; None if the folder is on another computer or in a VM.
         memory: Bytes of memory of the engine's computer.
-        memory_free: Bytes of it that are free; None where they are not known.
-        there: Which of the images and volumes that were asked for it has.
+        memory_free: Bytes of it that are free; None if unknown.
+        there: The requested images and volumes that it has.
     """
 
     folder: str
@@ -38,7 +38,7 @@ async def engine_room(
     engine: Engine | None = None,
     meminfo: Path = Path("/proc/meminfo"),
 ) -> EngineRoom:
-    """Ask an engine what it has.
+    """Ask an engine for its resources.
 
     Args:
         images: Names of images to look for.

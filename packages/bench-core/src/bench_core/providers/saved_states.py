@@ -1,7 +1,7 @@
 """States of virtual machines on the disk: an overlay and a memory each, that are only read.
 
-A state is whole or not there: it is written beside its place and renamed. What its files looked like
-is written down with it, so that one that was changed, cut short or exchanged is not loaded.
+A state is whole or absent: it is written under another name and renamed. Size, inode and time of its files
+are recorded with it, so that one that was changed, cut short or exchanged is not loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DISK, _MEMORY, _DESCRIPTION = "disk.qcow2", "memory", "state.json"
 
 
 class SavedState(Record):
-    """What is on the disk of a state.
+    """A stored state.
 
     Attributes:
         machine: Digest of the machine that it belongs to; no other can load it.

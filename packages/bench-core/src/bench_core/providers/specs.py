@@ -1,4 +1,4 @@
-"""Reading what a machine is asked to be into the record of its backend."""
+"""Read a machine's specification into its backend's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every server of Proctor has in common: limits, deadlines, and who may ask."""
+"""Common parts of Proctor's servers: limits, deadlines and access."""
 
 import lazy_loader
 

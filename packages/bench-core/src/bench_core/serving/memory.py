@@ -1,4 +1,4 @@
-"""Keep what threads of a server have allocated from staying with the process."""
+"""Return memory that a server's threads allocated to the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused of a request before anything of it is used, in every server alike."""
+"""Checks that refuse a request before any part of it is used, the same in every server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LENGTH = re.compile(r"[0-9]{1,15}")
 
 
 class RefusedRequestError(Exception):
-    """A request that is not answered but with an error.
+    """A request that is answered only with an error.
 
     Attributes:
-        status: What the error is in HTTP.
-        message: One sentence for whoever sent it.
+        status: The HTTP status.
+        message: One sentence for the sender.
     """
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
@@ -38,12 +38,12 @@ class RefusedRequestError(Exception):
 
 
 def body_length(lengths: Sequence[str], encodings: Sequence[str], most: int) -> int | None:
-    """Return how many bytes the body has; None where it comes in chunks.
+    """Return the body's length in bytes; None if it comes in chunks.
 
     Args:
         lengths: Every `Content-Length` of the request.
         encodings: Every `Transfer-Encoding` of it.
-        most: Bytes that a body may have.
+        most: The most bytes that a body may have.
 
     Raises:
         RefusedRequestError: They contradict each other, so that two readers could see two requests, or

@@ -31,7 +31,7 @@ class Head:
     headers: Mapping[str, str]
 
     def body_length(self, most: int) -> int | None:
-        """Return how many bytes the body has; None where it comes in chunks.
+        """Return the body's length in bytes; None if it comes in chunks.
 
         Raises:
             RefusedRequestError: It cannot be known, or is more than `most`.
@@ -47,11 +47,11 @@ async def read_head(reader: asyncio.StreamReader, *, any_host: bool = False) -> 
     """Read the head of a request; the reader's limit is `MOST_HEAD`, or more.
 
     Args:
-        reader: What the client sends.
-        any_host: Whether names of other machines are taken; whoever sets it checks who asks.
+        reader: The client's bytes.
+        any_host: Whether names of other machines are accepted; the caller then checks the client.
 
     Raises:
-        RefusedRequestError: It is none, is too large, took too long, or names another machine.
+        RefusedRequestError: It is malformed, is too large, took too long, or names another machine.
         EOFError: The connection ended before.
     """
     try:

@@ -1,7 +1,7 @@
-"""HTTP servers with a thread for each connection, which bound what a client may cost them.
+"""HTTP servers with a thread for each connection, with limits on each client's cost.
 
-uvicorn under Starlette has none of these limits but those of headers and keep-alive: the deadline of a body, the memory
-of all bodies under way, and room for the next connection would be written here all the same.
+uvicorn under Starlette has only limits on headers and keep-alive: the deadline of a body, the memory
+of all bodies under way, and room for the next connection would have to be written here anyway.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_LINE = 1024
 _MOST_TRAILERS = 32
 _NO_TEXT = re.compile(r"[^\t -~\xa0-\xff]")
 _PER_CHUNK = 32
-"""What a chunk counts for beside its bytes: a body of chunks of one byte takes long to read."""
+"""Cost of a chunk in addition to its bytes: a body of chunks of one byte takes long to read."""
 # lines that readers divide into headers in different ways: folded, with control characters, or without `\r`
 _ODD_LINE = re.compile(rb"(?<!\r)\n|\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|^[ \t]")
 _NO_HEADER = (
@@ -59,11 +59,11 @@ class BoundedServer(ThreadingHTTPServer):
     `most_held` bytes.
 
     Attributes:
-        token: What every path begins with, so that only those who know it are answered; None for all.
+        token: Prefix of every path, so that only clients who know it are answered; None answers all.
     """
 
     daemon_threads = True
-    # what stalls on purpose, or hangs, must not keep a server from closing
+    # a handler that stalls on purpose or hangs must not keep a server from closing
     block_on_close = False
     # several browsers connect at once, each with several connections; the default backlog is 5
     request_queue_size = 128
@@ -133,7 +133,7 @@ class BoundedServer(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log what went wrong in a handler; say nothing of a client that is gone."""
+        """Log an error in a handler, unless its client is gone."""
         del request
         error = sys.exc_info()[1]
         if not isinstance(error, (ConnectionError, TimeoutError)):
@@ -306,7 +306,7 @@ class _HeaderLines(io.BufferedIOBase):
 
 
 class _Arriving(io.RawIOBase):
-    """What a client sends, as long as it does so in time, and its head within its limit."""
+    """A client's bytes, as long as they arrive in time and the head stays within its limit."""
 
     def __init__(self, connection: socket.socket, idle_s: float, request_s: float) -> None:
         self._connection = connection
@@ -329,7 +329,7 @@ class _Arriving(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what has come.
+        """Read the bytes that have arrived.
 
         Raises:
             TimeoutError: Nothing came, or the request takes too long.

@@ -37,7 +37,7 @@ def same_token(given: str | None, token: str) -> bool:
 
 
 def behind_token(path: str, token: str | None) -> str | None:
-    """Return what follows the token in the path of a request; None if it begins with another one.
+    """Return the rest of a request's path after the token; None if it begins with another one.
 
     >>> behind_token("/secret/act", "secret"), behind_token("/act", "secret"), behind_token("/act", None)
     ('/act', None, '/act')
@@ -53,8 +53,8 @@ class ServerToken:
     """The token of one server.
 
     Attributes:
-        value: What clients send; None if every program of this machine is answered.
-        variable: The environment variable with which a user sets it.
+        value: The token that clients send; None if every program of this machine is answered.
+        variable: The environment variable by which a user sets it.
     """
 
     value: str | None
@@ -64,12 +64,12 @@ class ServerToken:
     def choose(
         cls, variable: str, *, host: str = "127.0.0.1", without: bool = False
     ) -> ServerToken:
-        """Return the token that the variable has, else a new one.
+        """Return the variable's token, else a new one.
 
         Args:
             variable: The environment variable that users set.
             host: Where the server listens.
-            without: Ask for none, on loopback.
+            without: Require no token, on loopback only.
 
         Raises:
             InputError: The token can be guessed, or other machines could ask without one.
@@ -108,7 +108,7 @@ class ServerToken:
 
 
 def token_for(url: str, variable: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return what a client sends to `url`: the variable's token, else what a server of this user handed over.
+    """Return the token for `url`: the variable's, else one that a server of this user handed over.
 
     Agents do not see these files (`bench_core.sealing`), nor the variable.
     """

@@ -35,7 +35,7 @@ class Session(Closing):
         self._loop = BackgroundLoop("sessions")
 
     def tasks(self) -> tuple[TaskNote, ...]:
-        """Return what can be tried."""
+        """Return the tasks."""
         return self._loop.call(self._session.tasks())
 
     def reset(self, task: str | None = None, seed: int = 0) -> SessionStep:
@@ -44,7 +44,7 @@ class Session(Closing):
         return self._loop.call(self._session.reset(task or self._task, seed))
 
     def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
-        """Do one or more actions; the first call resets, where nothing did. See `AsyncSession.step`."""
+        """Do one or more actions; the first call resets the session if nothing did before. See `AsyncSession.step`."""
         if not self._begun:
             self.reset()
         return self._loop.call(self._session.step(*actions))
@@ -73,13 +73,13 @@ class Session(Closing):
 class SessionGroup(Closing):
     """Several sessions of one benchmark, each with a world of its own, that step at once.
 
-    One that fails does not stop the others: its place in what is returned holds the error, an `EpisodeError` where
-    the episode has no score, which is to be masked and never to be counted as a reward, and an `InputError` where
-    what was given to it is no action: its episode goes on.
+    One that fails does not stop the others: its place in the results holds the error, an `EpisodeError` if
+    the episode has no score, which must be masked, never counted as a reward, and an `InputError` if
+    its input is not an action: its episode goes on.
 
     Args:
         benchmark: The name of an installed benchmark.
-        size: How many.
+        size: The number of sessions.
         settings: How each world is opened.
     """
 
@@ -93,7 +93,7 @@ class SessionGroup(Closing):
         return len(self._sessions)
 
     def tasks(self) -> tuple[TaskNote, ...]:
-        """Return what can be tried."""
+        """Return the tasks."""
         return self._loop.call(self._sessions[0].tasks())
 
     def reset(
@@ -106,7 +106,7 @@ class SessionGroup(Closing):
             seeds: One for each, by default 0, 1, 2, ...
 
         Raises:
-            InputError: There are not as many as sessions, or what was given fits none of them.
+            InputError: There are not as many as sessions, or none of them accepts its input.
         """
         given = range(len(tasks)) if seeds is None else seeds
         self._refuse_others(tasks)
@@ -170,7 +170,7 @@ class SessionGroup(Closing):
         return list(done)
 
 
-def open(  # noqa: A001  # `sessions.open` is what it does
+def open(  # noqa: A001  # reads well as `sessions.open`
     benchmark: str,
     *,
     task: str | None = None,

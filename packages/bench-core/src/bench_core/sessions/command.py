@@ -1,4 +1,4 @@
-"""What the command `serve` does."""
+"""The work of the command `serve`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench_core.sessions.serving import Limits, serve
 from bench_core.sessions.websocket import require_websockets
 
 TOKEN_VARIABLE = "BENCH_SESSION_TOKEN"  # noqa: S105  # the name of a variable
-"""The environment variable with the token of clients, where it is not to be a new one."""
+"""The environment variable with the token of clients, if users set one."""
 
 
 def serve_sessions(

@@ -23,18 +23,18 @@ from bench_core.trial.results import fault_fields, unscored_result
 _END_S = 3.0
 _ACTIONS_S = 600.0
 RESULT = "result.json"
-"""The record of an episode, where its files are kept."""
+"""The record of an episode, if its files are kept."""
 
 
 class Episode:
     """A trial under way.
 
     Args:
-        world: Where.
-        task: What is tried.
+        world: The trial's world.
+        task: The task to try.
         seed: The trial's own.
         number: Counts the episodes of a session, from 1.
-        kept: Whether its record is written beside its artifacts.
+        kept: Whether its record is written next to its artifacts.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Episode:
         return self._work is not None and self._work.done()
 
     async def begin(self, longest_s: float) -> tuple[AgentTask, Observation]:
-        """Open the environment and return what an agent gets of the task, and what there is to see.
+        """Open the environment and return the agent's view of the task, and the first observation.
 
         Raises:
-            EpisodeError: It does not open.
+            EpisodeError: The environment does not open.
         """
         timeouts = self._world.spec.timeouts
         limits = AgentLimits(fallback_s=timeouts.fallback_deadline_s)
@@ -84,10 +84,10 @@ class Episode:
         return self._turns.task, seen
 
     async def step(self, actions: Sequence[Action]) -> Observation | None:
-        """Do `actions` in order and return what there is to see then; None when the episode is over.
+        """Do `actions` in order and return the observation afterwards; None when the episode is over.
 
         Raises:
-            EpisodeError: It is over without a score.
+            EpisodeError: The episode is over without a score.
         """
         if self.over:  # its time is over, perhaps since the last call
             await self._concluded()
@@ -97,7 +97,7 @@ class Episode:
         return await self._next(_ACTIONS_S + self._world.spec.timeouts.evaluation_grace_s)
 
     async def abandon(self) -> None:
-        """End it without a score; what it started is ended, too."""
+        """End the episode without a score, and everything that it started."""
         work = self._work
         if work is not None and not work.done():
             work.cancel()
@@ -108,7 +108,7 @@ class Episode:
             work.exception()  # looked at here, or asyncio complains
 
     async def remove(self) -> None:
-        """Delete what it left."""
+        """Delete the files that the episode left."""
         await asyncio.to_thread(remove_folder, self._context.folder)
 
     async def _next(self, longest_s: float) -> Observation | None:
@@ -133,8 +133,8 @@ class Episode:
         """Return the record of an episode that has a score.
 
         Raises:
-            EpisodeError: It has none.
-            InputError: What was asked for cannot be tried.
+            EpisodeError: The episode has none.
+            InputError: The request cannot be tried.
         """
         if self.result is None:
             self.result = self._recorded()
@@ -181,7 +181,7 @@ class Episode:
 
 
 class _Turns:
-    """The trial's agent: it sees what the session returns and does what the session's caller asks for."""
+    """The trial's agent: it sees what the session returns and carries out the caller's actions."""
 
     name = AGENT
     # It acts on the opened environment itself, without a server between.

@@ -1,7 +1,7 @@
 """NeMo Gym's resources server over sessions, and the data set that goes with it.
 
 A row's session is seeded at `/seed_session`, stepped at `/step`, and scored at `/verify`; a cookie names it.
-Where an episode has no score, `/verify` gives `mask_sample` with the kind and the reason of the failure and no
+If an episode has no score, `/verify` gives `mask_sample` with the kind and the reason of the failure and no
 reward at all, so that nothing is trained on it (NVIDIA-NeMo/Gym issue 2608).
 """
 
@@ -36,7 +36,7 @@ _SYSTEM = (
 
 
 class _Row(Record):
-    """What of a data set's row chooses the episode."""
+    """The part of a data set's row that selects the episode."""
 
     task_id: str | None = None
     seed: int = 0
@@ -154,7 +154,7 @@ class NemoGymServer:
             place.fault = error
             return _without_score(error)
         except BenchError as error:
-            # what the agent got wrong is the agent's to read
+            # the agent reads its own mistakes
             return {"observation": None, "done": False, "error": str(error)}
         if step.done:
             place.reward = float(step.reward)

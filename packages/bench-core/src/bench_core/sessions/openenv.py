@@ -32,7 +32,7 @@ from bench_core.sessions.views import View, shown
 from bench_core.sessions.websocket import Socket
 
 OPEN_PATHS = frozenset({"/health", "/metadata", "/schema", "/openapi.json", "/mcp"})
-"""What `openenv validate --url` asks for, without headers; none of it says anything of a session."""
+"""Paths that `openenv validate --url` requests without headers; none reveals a session."""
 
 _LOOK_S = 0.05
 _SPLITS = ("all",)
@@ -45,7 +45,7 @@ _INVALID_JSON, _UNKNOWN_TYPE, _VALIDATION, _EXECUTION, _CAPACITY = (
 
 
 class _Reset(Record):
-    """What a client may say of a reset; `task` is an id, `index` a place in the task list."""
+    """A client's choices at a reset; `task` is an id, `index` a place in the task list."""
 
     seed: int | None = None
     episode_id: str | None = Field(default=None, max_length=200)
@@ -91,7 +91,7 @@ class OpenEnvServer:
     async def close(self) -> None:
         """Wait until the worlds of sessions that are over have ended.
 
-        One that is left would be ended while the interpreter does, where no thread answers any more: the
+        A remaining one would end during the interpreter's exit, when no thread answers any more: the
         server would then hang.
         """
         while self.active:  # noqa: ASYNC110  # only when the server ends
@@ -247,7 +247,7 @@ class _Talk:
             await self.socket.send(answer)
 
     async def answer(self, text: str) -> str | None:
-        """Return the answer to one message; None where it ends the session."""
+        """Return the answer to one message; None if it ends the session."""
         try:
             frame = _Frame.model_validate(json.loads(text))
         except ValidationError as error:
@@ -258,7 +258,7 @@ class _Talk:
             return None
         try:
             return await self._answer(frame)
-        except Exception as error:  # noqa: BLE001  # also a plugin's: the client learns that there is no reward
+        except Exception as error:  # noqa: BLE001  # also a plugin's error: the client learns that no reward exists
             return _failed(error, frame.type)
 
     async def _answer(self, frame: _Frame) -> str:

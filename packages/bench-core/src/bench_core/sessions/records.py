@@ -1,4 +1,4 @@
-"""What crosses the border of a session: settings, steps, states, and why an episode has no score."""
+"""Records that cross the border of a session: settings, steps, states, and why an episode has no score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENVIRONMENT = Status.ENVIRONMENT_ERROR.value
 
 
 class SessionSettings(Record):
-    """How the sessions of a benchmark are opened.
+    """Settings for opening the sessions of a benchmark.
 
     Attributes:
         world: `built-in` stand-ins, or the `real` systems that `options` or environment variables name.
@@ -25,7 +25,7 @@ class SessionSettings(Record):
         reset_s: Longest wait for an environment to open.
         idle_s: An episode without a call for so long is given up without a score.
         keep: Folder that keeps the artifacts and the result of each episode; None keeps nothing.
-        sealing: Whether browsers are kept from files with answers, where the machine can do so.
+        sealing: Whether browsers are kept from files with answers, if the machine can do so.
         options: The benchmark's own options of a run, such as `vms` or `config_file`.
     """
 
@@ -40,7 +40,7 @@ class SessionSettings(Record):
 
 
 class TaskNote(Record):
-    """What is said of a task before it is tried: never what its answer is."""
+    """A task's description before it is tried, without its answer."""
 
     task_id: str
     goal: str
@@ -48,14 +48,14 @@ class TaskNote(Record):
 
 
 class SessionStep(Record):
-    """What a reset or a step gave.
+    """The result of a reset or a step.
 
     Attributes:
-        observation: What there is to see; of an episode that is over, nothing but the actions' results.
+        observation: The observation; only the actions' results when the episode is over.
         reward: 0.0 while the episode goes on, the score when it is over.
         done: Whether the episode is over.
-        info: Of an episode that is over: status, score and what is to be known of them.
-        task: Of a reset: all that an agent gets of the task, the form of the answer included.
+        info: When the episode is over: status, score and notes on them.
+        task: After a reset: the agent's view of the task, including the form of the answer.
     """
 
     observation: Observation
@@ -90,12 +90,12 @@ class SessionBusyError(BenchError):
 
 
 class EpisodeError(BenchError):
-    """The episode has no score, and no reward: what failed is not the agent.
+    """The episode has no score, and no reward: the agent is not at fault.
 
     Attributes:
         kind: `environment_error`, `evaluation_error`, `budget_exceeded` or `cancelled`.
-        reason: What failed.
-        result: The trial's record, where it got so far.
+        reason: The cause of the failure.
+        result: The trial's record, if it got so far.
     """
 
     def __init__(

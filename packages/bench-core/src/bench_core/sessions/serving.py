@@ -1,4 +1,4 @@
-"""What servers of sessions share: one address, a token, checks of who asks, and bounds.
+"""Shared parts of session servers: one address, a token, checks of clients, and limits.
 
 Not Starlette on uvicorn, which waits for a head or a body for as long as a client likes.
 """
@@ -30,10 +30,10 @@ _END_S = 5.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server of sessions bears.
+    """Limits of a session server.
 
     Attributes:
-        sessions: How many at once; each has a world of its own.
+        sessions: The most at once; each has its own world.
         message_bytes: The longest message or body of a request.
     """
 
@@ -67,7 +67,7 @@ class Exchange:
 
     @property
     def path(self) -> str:
-        """What is asked for, without the query."""
+        """The requested path, without the query."""
         return self.request.target.partition("?")[0]
 
     @property
@@ -120,16 +120,16 @@ async def serve(
 ) -> AsyncIterator[str]:
     """Serve while the block runs; yields the base URL.
 
-    Asked by another name than the address it was started with, or by a page of a browser, the server
-    refuses: a name that leads to this machine is how a page of the web would reach it.
+    The server refuses requests under another name than the address it was started with, and from
+    pages in a browser: a page of the web would reach it by a name that leads to this machine.
 
     Args:
         handle: Answers one request.
         host: An address of this machine.
         port: 0 for a free one.
-        token: What clients must send as `Authorization: Bearer`; None on loopback only.
-        open_paths: Paths that say nothing of a session and ask for no token.
-        limits: What it bears.
+        token: What clients must send as `Authorization: Bearer`; None is allowed on loopback only.
+        open_paths: Paths that reveal nothing of a session and need no token.
+        limits: Limits on sessions and messages.
 
     Raises:
         InputError: The address is not free, or is open to others without a token, or the token can be

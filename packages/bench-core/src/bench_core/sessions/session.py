@@ -77,7 +77,7 @@ class AsyncSession:
         await self.close()
 
     async def tasks(self) -> tuple[TaskNote, ...]:
-        """Return what can be tried.
+        """Return the tasks.
 
         Raises:
             InputError: The settings do not fit the benchmark, or nothing answers.
@@ -110,11 +110,11 @@ class AsyncSession:
                 return SessionStep(observation=seen, task=task_seen)
 
     async def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
-        """Do one or more actions, after which there is one observation.
+        """Do one or more actions and return one observation after them.
 
         Raises:
             EpisodeError: The episode ended without a score.
-            InputError: It is no action, or no episode is open.
+            InputError: The input is not an action, or no episode is open.
         """
         with self._call():
             if self._fault is not None:
@@ -145,10 +145,10 @@ class AsyncSession:
             return SessionStep(observation=_NOTHING, reward=result.score, done=True, info=info)
 
     async def score(self, answer: JsonValue = None) -> TrialResult:
-        """End the episode, where it is open, with the agent's `answer` and return its record.
+        """End the episode, if it is open, with the agent's `answer` and return its record.
 
         Raises:
-            EpisodeError: It has no score.
+            EpisodeError: The episode has no score.
             InputError: There is no episode.
         """
         episode = self._episode
@@ -202,7 +202,7 @@ class AsyncSession:
             try:
                 self._world = await asyncio.shield(entering)
             except asyncio.CancelledError:
-                # A start that is cancelled half-way would leave what it has started.
+                # A start that is cancelled half-way would leave processes running.
                 await asyncio.wait({entering})
                 if entering.exception() is None:
                     await asyncio.to_thread(opening.__exit__, None, None, None)

@@ -1,4 +1,4 @@
-"""Where sessions get their benchmark, tasks and world from: the installed benchmark of a name."""
+"""Provide sessions with benchmark, tasks and world, from an installed benchmark's name."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class SessionWorld:
 
     Attributes:
         benchmark: Opens and scores episodes.
-        spec: The conditions under which.
-        tasks: What can be tried, in the benchmark's order.
-        sealed: What is hidden from browsers.
-        folder: Where episodes leave their artifacts.
+        spec: The conditions of episodes.
+        tasks: The tasks, in the benchmark's order.
+        sealed: Files and folders hidden from browsers.
+        folder: Folder for episodes' artifacts.
     """
 
     benchmark: Benchmark
@@ -57,14 +57,14 @@ class SessionWorld:
         return found
 
     def notes(self) -> tuple[TaskNote, ...]:
-        """Return what may be said of the tasks."""
+        """Return the tasks' public descriptions."""
         return tuple(
             TaskNote(task_id=each.task_id, goal=each.goal, groups=dict(each.groups))
             for each in self.tasks
         )
 
     async def close(self) -> None:
-        """End what the benchmark keeps between episodes."""
+        """End the resources that the benchmark keeps between episodes."""
         await close_benchmark(self.benchmark)
 
 

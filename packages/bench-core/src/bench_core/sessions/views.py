@@ -18,9 +18,9 @@ _PICTURES = {"screenshot": True, "marked": True, "results": {"__all__": {"image"
 
 
 def shown(step: SessionStep, view: View) -> dict[str, Any]:
-    """Return an observation as JSON, without fields that are empty; of a reset, also what the benchmark states.
+    """Return an observation as JSON, without fields that are empty; after a reset, also the benchmark's statement.
 
-    Its goal stands beside it.
+    The goal is a separate field.
     """
     observation, task = step.observation, step.task
     if view == "text":

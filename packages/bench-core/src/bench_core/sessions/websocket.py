@@ -65,7 +65,7 @@ class Socket:
         return response.status_code == 101  # switching protocols
 
     async def read(self) -> None:
-        """Take in what comes until the other side is gone; run it beside `receive`."""
+        """Read messages until the other side is gone; run it concurrently with `receive`."""
         try:
             while data := await self._reader.read(_READ):
                 self._protocol.receive_data(data)

@@ -1,4 +1,4 @@
-"""What plugin authors and Proctor's own packages test with.
+"""Test tools for plugin authors and Proctor's own packages.
 
 `make_run` and its parts write realistic run folders and need nothing but bench-core. The
 conformance classes need pytest: subclass the one of your plugin's kind in a test module.

@@ -1,4 +1,4 @@
-"""What every plugin must do, as test classes to subclass.
+"""Requirements on every plugin, as test classes to subclass.
 
 Give the class the fixtures it asks for; pytest runs the rest::
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class _CountingMeter:
-    """Adds up what is spent; refuses from `limit` calls on; `made` are the calls that the model received."""
+    """Adds up usage; refuses from `limit` calls on; `made` are the calls that the model received."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
@@ -99,7 +99,7 @@ class AgentConformance:
 
     @pytest.fixture
     def model_replies(self) -> Sequence[str | dict[str, Any]]:
-        """Return what the run's model replies, in turn and again from the start; nothing for an agent without one."""
+        """Return the run's model's replies, repeated in turn; none for an agent without a model."""
         return ()
 
     @pytest.fixture
@@ -135,7 +135,7 @@ class AgentConformance:
         model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
         """Nothing in its arguments is bound to this process."""
-        # What a run on other machines does to them.
+        # A run on other machines does this to them.
         task, handle, crossed = pickle.loads(pickle.dumps((agent_task, environment, context)))  # noqa: S301  # made here
         crossed = _with_model(crossed, model_replies, _CountingMeter())
         assert _outcome(agent, task, handle, crossed).status in _OUTCOMES
@@ -148,7 +148,7 @@ class AgentConformance:
         context: TrialContext,
         model_replies: Sequence[str | dict[str, Any]],
     ) -> None:
-        """What it reports in the end, and what the run's model received, is what the meter has received."""
+        """The meter's count equals the agent's own report and the calls that the model received."""
         meter = _CountingMeter()
         context = _with_model(context, model_replies, meter)
         outcome = _outcome(agent, agent_task, environment, context)
@@ -178,7 +178,7 @@ class AgentConformance:
 
 
 class BenchmarkConformance:
-    """A benchmark lists its tasks the same every time, and scores again what it stored.
+    """A benchmark lists its tasks the same every time, and scores its stored trials again.
 
     Fixtures to give: `benchmark_under_test`, and `trial`, one finished trial as its task, its result and the
     folder it left, which the two tests of results need. Give `None` to skip those.
@@ -191,7 +191,7 @@ class BenchmarkConformance:
 
     @pytest.fixture
     def trial(self) -> tuple[Task, TrialResult, Path] | None:
-        """Return a finished trial of the benchmark, or None where none can be run."""
+        """Return a finished trial of the benchmark, or None if none can be run."""
         raise NotImplementedError
 
     def test_follows_the_protocol(self, benchmark_under_test: Benchmark) -> None:
@@ -212,7 +212,7 @@ class BenchmarkConformance:
         assert list(benchmark_under_test.tasks()) == list(benchmark_under_test.tasks())
 
     def test_tasks_survive_json(self, benchmark_under_test: Benchmark) -> None:
-        """What `tasks.jsonl` holds is the task."""
+        """A task survives `tasks.jsonl`."""
         tasks = benchmark_under_test.tasks()
         assert [Task.model_validate_json(task.model_dump_json()) for task in tasks] == list(tasks)
 
@@ -286,7 +286,7 @@ class JudgeConformance:
 
 
 class ReporterConformance:
-    """A reporter writes files from run folders, changes none, and escapes what agents wrote.
+    """A reporter writes files from run folders, changes none, and escapes agents' texts.
 
     Fixture to give: `reporter`. To change: `runs`.
     """
@@ -362,7 +362,7 @@ class WorldConformance:
         assert [url for url, open_ in after.items() if open_] == []
 
     def test_can_be_stopped_twice(self, world: World) -> None:
-        """Stopping what is stopped, or never started, does nothing."""
+        """Stopping a world that is stopped or never started does nothing."""
 
         async def stop_thrice() -> None:
             await world.stop()
@@ -382,7 +382,7 @@ def _context(folder: Path, agent: str) -> TrialContext:
 def _with_model(
     context: TrialContext, replies: Sequence[str | dict[str, Any]], meter: _CountingMeter
 ) -> TrialContext:
-    """Return the conditions with a meter and, where there are replies, a model that makes them."""
+    """Return the conditions with a meter and, if there are replies, a model that makes them."""
     metered, lines = context.with_meter(meter), cycle(replies)
     if not replies:
         return metered

@@ -40,14 +40,14 @@ _OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RELEASED, NOT_RETRIED, USAGE_REPO
 
 
 class FaultMatrix:
-    """Whatever goes wrong in a trial, its record says what happened, and loses nothing.
+    """The record of a trial names any fault in it, and loses nothing.
 
-    Fixtures to give: `benchmark_under_test`; `task`, one that an agent fails that does nothing;
-    `solver`, an agent that solves it and records its steps. To change: `spec`, how the trial is run, `own_flags`, what the
-    benchmark's own flags mean, and `runs`, what runs it.
+    Fixtures to give: `benchmark_under_test`; `task`, a task that an idle agent fails;
+    `solver`, an agent that solves it and records its steps. To change: `spec`, how the trial is run, `own_flags`, the meaning of the
+    benchmark's own flags, and `runs`, the function that runs it.
 
     Attributes:
-        faults: The rows it is held to; fewer where each trial is expensive.
+        faults: The rows it is held to; fewer if each trial is expensive.
     """
 
     faults: ClassVar[tuple[Fault, ...]] = FAULTS
@@ -85,7 +85,7 @@ class FaultMatrix:
 
     @pytest.fixture
     def runs(self) -> Callable[..., object]:
-        """Return what takes the place of `run_benchmark_sync`, say to keep a browser between runs."""
+        """Return a substitute for `run_benchmark_sync`, say to keep a browser between runs."""
         return run_benchmark_sync
 
     @pytest.fixture

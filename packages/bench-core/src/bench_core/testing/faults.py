@@ -1,4 +1,4 @@
-"""What may go wrong in a trial of any benchmark, and what its record must then say.
+"""Faults that may happen in a trial of any benchmark, and the record that each must leave.
 
 The table is data: `FaultMatrix` holds every benchmark to it, and the documentation prints it.
 """
@@ -33,10 +33,10 @@ CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
 CALL_USD = 0.25
 
 Hook = Literal["open", "gone", "why_gone", "release", "capture", "close", "evaluate", "check"]
-"""Where a benchmark's own code runs in a trial."""
+"""The parts of a trial in which a benchmark's own code runs."""
 
 Later = Literal["same", "scored", "no"]
-"""What scoring the trial again gives: the same record, a score it did not have, or nothing."""
+"""The result of scoring the trial again: the same record, a new score, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Fault:
 
     Attributes:
         name: In words with hyphens.
-        what: The same in a sentence.
-        kind: The row of `bench_core.faults.FAULTS` that the trial is recorded by; None where it completes.
-        flag: What the record carries beside the flag of that row; a benchmark may add its own.
-        later: What scoring again gives.
-        deed: What the agent does after it took a step and made a model call; None: it solves the task.
+        what: The fault in a sentence.
+        kind: The row of `bench_core.faults.FAULTS` that the trial is recorded by; None if it completes.
+        flag: A flag of the record in addition to that row's flag; a benchmark may add its own.
+        later: The result of scoring again.
+        deed: The agent's act after a step and a model call; None: it solves the task.
         metered: Whether the agent reports its call to the meter.
         hook: Which part of the benchmark fails; None: none does.
-        error: What that part raises; None: it does what `result` says.
-        result: What that part gives instead.
+        error: The error that this part raises; None: it returns `result`.
+        result: The value that this part returns instead.
         limit_s: The agent's time.
         out_of_budget: Whether the call spends the run's budget.
     """
@@ -73,7 +73,7 @@ class Fault:
 
     @property
     def row(self) -> FaultKind | None:
-        """What follows, by the one table; None where the trial completes."""
+        """The fault's row in the table of faults; None if the trial completes."""
         return None if self.kind is None else KINDS[self.kind]
 
     @property
@@ -89,12 +89,12 @@ class Fault:
 
     @property
     def tries(self) -> int:
-        """How often a run of two attempts tries it: what may be paid for twice."""
+        """The number of attempts, 1 or 2, in a run that allows two."""
         return 1 + (self.row is not None and self.row.retry)
 
     @property
     def solved(self) -> bool:
-        """Whether the agent does what the task asks for."""
+        """Whether the agent solves the task."""
         return self.deed is None
 
     @property
@@ -104,12 +104,12 @@ class Fault:
 
 
 class FaultyAgent:
-    """Makes a model call, then solves its task or does what a fault says.
+    """Makes a model call, then solves its task or acts out a fault.
 
     Args:
-        fault: What is to go wrong.
+        fault: The fault to act out.
         solver: Solves the task.
-        over: Is set when the run is over, for those that do not end otherwise.
+        over: Set at the end of the run, to end faults that would not end by themselves.
     """
 
     name = "faulty"
@@ -192,7 +192,7 @@ class FaultyBenchmark:
             return found
 
         async def failing(*arguments: Any, **named: Any) -> Any:
-            if hook in {"release", "capture"}:  # what it holds is given back all the same
+            if hook in {"release", "capture"}:  # its own resources are released all the same
                 await own(*arguments, **named)
             return await self._fail()
 
@@ -208,7 +208,7 @@ class FaultyBenchmark:
 
 
 class WatchedBenchmark(FaultyBenchmark):
-    """A benchmark whose hooks are watched: `said` is given which of them finds a fault, and what to do about it."""
+    """A benchmark that reports to `said` which hook finds a fault, and the remedy."""
 
     def __init__(self, benchmark: Benchmark, fault: Fault, said: list[str]) -> None:
         super().__init__(benchmark, fault)
@@ -313,7 +313,7 @@ _DOWN = EnvironmentFaultError("the site is down")
 _QUIET_S = 0.5
 
 IDLE = Fault("idle", "nothing: the agent ends at once", deed=_returns(AgentOutcome()))
-"""No fault at all: what hooks say here is misread."""
+"""No fault at all: a hook's complaint here is a misreading."""
 
 FAULTS: tuple[Fault, ...] = (
     Fault("nothing-fails", "nothing: the agent solves the task"),

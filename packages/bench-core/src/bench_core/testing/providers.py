@@ -1,4 +1,4 @@
-"""What every provider of machines must do, as a test class to subclass."""
+"""Requirements on every provider of machines, as a test class to subclass."""
 
 # ruff: noqa: S101  # these are tests, and pytest explains asserts
 
@@ -36,7 +36,7 @@ _TTL_S = 100.0
 
 
 class SetClock:
-    """A clock that is set: what is dated passes at once, what waits really waits."""
+    """A clock that tests set: dates pass at once, while waits take real time."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -68,7 +68,7 @@ class Altered:
 class ProviderConformance:
     """Machines start once per key, reset to a proven state, and are never left behind.
 
-    Fixtures to give: `backend`, and `spec`, what a quick machine is. To change: `other_spec`, another
+    Fixtures to give: `backend`, and `spec`, the specification of a quick machine. To change: `other_spec`, another
     machine; `waits`, how long they take.
     """
 
@@ -79,7 +79,7 @@ class ProviderConformance:
 
     @pytest.fixture
     def spec(self) -> dict[str, JsonValue]:
-        """Return what a machine of the tests is."""
+        """Return the specification of a test machine."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -101,7 +101,7 @@ class ProviderConformance:
     def books(
         self, backend: Backend, tmp_path: Path, waits: Waits, clock: SetClock
     ) -> Iterator[_Books]:
-        """Return what opens providers on one journal; removes all their machines at the end."""
+        """Return an opener of providers on one journal; all their machines are removed at the end."""
         books = _Books(backend, tmp_path / "books", waits, clock)
         yield books
         asyncio.run(books.remove_all())
@@ -269,7 +269,7 @@ class ProviderConformance:
     def test_a_saved_state_comes_back(
         self, provider: JournaledProvider, spec: Mapping[str, JsonValue]
     ) -> None:
-        """What was written after the snapshot is gone, and the digest is the saved one."""
+        """Changes after the snapshot are gone, and the digest is the saved one."""
         if not provider.backend.saves:
             pytest.skip("this provider saves no states")
 
@@ -339,7 +339,7 @@ class ProviderConformance:
     def test_the_reaper_takes_what_no_one_wrote_down(
         self, books: _Books, backend: Backend, spec: Mapping[str, JsonValue], clock: SetClock
     ) -> None:
-        """What carries our labels and is in no journal goes; what is another's stays."""
+        """Machines with our labels that no journal records go; machines of others stay."""
 
         async def story() -> None:
             provider = books.open()

@@ -150,7 +150,7 @@ def make_run(
 
 
 def reseal(run: Path) -> None:
-    """Take what was changed in the folders of a run's trials for what they left.
+    """Accept changed files in the folders of a run's trials as the trials' own artifacts.
 
     For tests of evaluators that edit an artifact and score it again; only the last result of each
     trial stays.

@@ -21,7 +21,7 @@ class ScriptedAgent:
     """Carries out the steps of one solution on the opened pages.
 
     Args:
-        solution: What to do.
+        solution: The solution to carry out.
     """
 
     name = "scripted"

@@ -16,7 +16,7 @@ Queries = Literal["pass", "fail"]
 """Whether every query of the task is satisfied."""
 
 Judgement = Literal["not asked", "pass", "fail", "abstain", "error"]
-"""The judge's outcome, where it was asked; `error` is a judge that could not answer."""
+"""The judge's outcome, if it was asked; `error` is a judge that could not answer."""
 
 StateHealth = Literal["healthy", "suspect", "incomplete"]
 """Whether all apps gave a state, and whether the states look like those of this trial."""
@@ -33,7 +33,7 @@ class EvalDecision(Record):
     Attributes:
         score: 1.0 or 0.0; None when it cannot be decided.
         error: The status of a trial without a score.
-        method: What decided: `jmespath`, `llm_judge`, `hybrid` (both), `none`.
+        method: The deciding evidence: `jmespath`, `llm_judge`, `hybrid` (both), `none`.
     """
 
     score: NonNegativeFloat | None
@@ -66,7 +66,7 @@ def decide(
             confidence="low",
             flags=("incomplete_state",),
         )
-    # an incomplete state above is no failure, although REAL's fork gives it reward 0
+    # an incomplete state above is not a failure, although REAL's fork gives it reward 0
     found = _PASSED if queries == "pass" else _FAILED
     decision = found[judgement, defective]
     flags = (*decision.flags, *(("defective_queries",) if defective else ()))

@@ -1,4 +1,4 @@
-"""A judge's verdicts as checks, beside those of queries and scripts."""
+"""A judge's verdicts as checks, in addition to those of queries and scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def graded_check(one: Eval, answer: JsonValue, verdict: Verdict) -> Check:
 def with_judgement(checks: Sequence[Check], verdict: Verdict | None) -> tuple[Check, ...]:
     """Return the checks of the end states with the judge's verdicts on the same criteria.
 
-    Where query and judge agree a check is decided by both; where they do not, the judge's own check of
+    If query and judge agree, a check is decided by both; if not, the judge's own check of
     the criterion follows. A verdict whose criteria contradict its outcome is one check of its own.
     """
     if verdict is None:

@@ -1,7 +1,7 @@
 """Evaluation of JMESPath queries on end states, exactly as the benchmark does it.
 
 The library is jmespath, because rjmespath parses the state anew for each search: 1183 ms for 24 evals,
-where jmespath takes 0.7 ms.
+compared with 0.7 ms.
 """
 
 from __future__ import annotations

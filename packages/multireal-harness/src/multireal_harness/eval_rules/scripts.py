@@ -15,7 +15,7 @@ from multireal_harness.definitions import Eval
 from multireal_harness.eval_rules.queries import shown
 
 _TIMEOUT_S = 30  # as in REAL's own harness
-# Limits memory, CPU time and file size, where the system can (Windows has no `resource`).
+# Limits memory, CPU time and file size, if the system can (Windows has no `resource`).
 _LAUNCHER = """\
 import runpy, sys
 try:

@@ -23,9 +23,9 @@ class ClaimExample(Record):
 
     Attributes:
         file: The known state.
-        change: What is changed in it, in words.
-        found: What the query gives, or the error that it raises.
-        met: Whether that is what the eval expects.
+        change: The change made to it, in words.
+        found: The query's result, or the error that it raises.
+        met: Whether the eval expects that.
         claim: Whether the claim is true.
         claim_by: Who approved the claim; None: its checks found it adequate.
     """
@@ -88,7 +88,7 @@ def _comparing_judge() -> Callable[..., tuple[Counterexample, ...]]:
 
 
 def _answer(definition: Definition, one: Eval, states: Any, match: Match) -> tuple[str, bool]:
-    """Return what a query gives, in words, and whether that is what is expected."""
+    """Return a query's result, in words, and whether it is as expected."""
     found = evaluate_query(one.query, scoring_state(definition, states))
     if found.error is not None:
         return found.error, False

@@ -48,7 +48,7 @@ def known_tasks(truth: Path, *, force: bool = False) -> set[str]:
 def without_truth(
     options: MultiRealRunOptions, truth: Path, *, force: bool = False
 ) -> MultiRealRunOptions | None:
-    """Return the options of a run of the tasks without ground truth; None where all have it.
+    """Return the options of a run of the tasks without ground truth; None if all have it.
 
     The run folder is below `truth` unless the options name one.
     """

@@ -82,8 +82,8 @@ class TruthReport(Record):
         pass_rate: Passed evals among those with an expectation, errors as not passed.
         tasks: Whether each task's queries agree with the truth of its states.
         accuracy: The queries as an evaluator of whole tasks; None without any known state.
-        limits: Sentences about what these states cannot show.
-        examples: States on which a query and the claim of its criterion differ, where claims were given.
+        limits: Sentences about the limits of these states.
+        examples: States on which a query and the claim of its criterion differ, if claims were given.
     """
 
     states: dict[str, NonNegativeInt]
@@ -102,7 +102,7 @@ def find_truth(folder: Path, *, synthetic: bool = True, negatives: bool = True) 
     """Return the known states in a folder; a manual one hides the synthetic one of its task.
 
     Raises:
-        InputError: There is no such folder, or it holds none.
+        InputError: The folder does not exist or holds none.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of ground truth")
@@ -206,7 +206,7 @@ def corrected_rate(rate: Interval, known: Accuracy) -> Interval | None:
     """Correct a success rate for how often the evaluator errs (Rogan and Gladen 1978).
 
     The limits are those of the worst case within the three intervals: wide, as few known states require.
-    None where nothing shows how often failures pass, or the evaluator is no better than chance.
+    None if nothing shows how often failures pass, or the evaluator is no better than chance.
     """
     if known.sensitivity is None or known.specificity is None:
         return None

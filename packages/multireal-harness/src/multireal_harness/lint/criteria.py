@@ -1,4 +1,4 @@
-"""What a query asks beside what its criterion says: the opposite, more, less, or of another place."""
+"""Find parts of a query that differ from its criterion: the opposite, more, less, or another place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PLACES = {
     "location": ("location",),
     "body": ("content", "body", "description"),
 }
-"""In which fields apps keep what a goal calls so; the first is meant where it stands in another of them."""
+"""The apps' fields for such words of a goal; the first is meant if the query names another of them."""
 _CALLED = re.compile(
     r"\b(subject|title|location|body)d?(?: line)?(?: is| as| of| should be| reads?)?:? '([^']{3,})'",
     re.IGNORECASE,
@@ -48,11 +48,11 @@ _CALLED = re.compile(
 
 
 def slips_beside(goal: str, criterion: str, tree: Node, *, positive: bool) -> Iterator[Slip]:
-    """Yield the parts of a query that contradict its criterion, each with what was hardly meant otherwise.
+    """Yield the parts of a query that contradict its criterion, each with the likely meaning.
 
     Args:
-        goal: What the agent is asked.
-        criterion: What the query is to decide.
+        goal: The agent's goal.
+        criterion: The query's criterion.
         tree: The query.
         positive: Whether the criterion asks for something rather than for its absence.
     """
@@ -113,7 +113,7 @@ def _facts_apart(either: Node) -> bool:
 
 
 def _together(either: Node) -> Node:
-    """Ask for what one of the alternatives forgets beside all of them: `a && (b || c)` for `a && b || c`."""
+    """Require the condition that one of the alternatives forgets in all of them: `a && (b || c)` for `a && b || c`."""
     alternatives = [
         list(_parts(each, "and_expression")) for each in _parts(either, "or_expression")
     ]
@@ -145,7 +145,7 @@ def _facts(tree: Node) -> list[tuple[str, Any]]:
 
 
 def _sought(tree: Node) -> tuple[Node | None, Any]:
-    """Return where a condition looks, and for what; (None, None) for another kind of node."""
+    """Return the place and the value of a condition; (None, None) for another kind of node."""
     equal = tree["type"] == "comparator" and tree["value"] == "eq"
     holds = tree["type"] == "function_expression" and tree["value"] in _TEXTS
     if not (equal or holds) or len(tree["children"]) != 2:

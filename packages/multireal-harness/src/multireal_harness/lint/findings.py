@@ -37,7 +37,7 @@ class Fix(Record):
 
     Attributes:
         weaker: Whether it asks for less than the criterion says, because the query did not ask for more either.
-        left: What is still wrong with it: no correct run satisfies it, or an untouched state does.
+        left: Its remaining faults: no correct run satisfies it, or an untouched state does.
     """
 
     query: str

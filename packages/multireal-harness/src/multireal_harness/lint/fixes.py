@@ -29,7 +29,7 @@ def fix_of(
         one: The eval.
         tree: Its normalised query.
         found: The findings about it.
-        slips: What was written in place of something else.
+        slips: Parts written in place of something else.
         positive: Whether the criterion asks for something rather than for its absence.
     """
     codes = {each.code for each in found}
@@ -86,7 +86,7 @@ def _over_values(tree: Node, wrong: set[str]) -> Node:
 def _as_boolean(
     one: Eval, tree: Node, codes: set[str], *, positive: bool
 ) -> tuple[Node, list[str], bool]:
-    """Turn a query whose result is no boolean into one that asks whether there is a result."""
+    """Turn a query whose result is not a boolean into one that asks whether there is a result."""
     if not isinstance(one.expected_value, bool):
         return tree, [], False
     if "number_result" in codes:

@@ -1,4 +1,4 @@
-"""Type inference: the possible results of a query on a state of known shape, and what is wrong with it."""
+"""Type inference: the possible results of a query on a state of known shape, and its faults."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Walk:
     def _wrong_container(self, tree: Node, at: ValueShape) -> None:
         if "object" in at.kinds:
             self._note("list_op_on_dict", tree, "it has ids or positions for keys; use values()")
-        elif at.kinds != {"null"}:  # what led to null was reported where it happened
+        elif at.kinds != {"null"}:  # the cause of a null was reported at its place
             self._note("dead_field", tree, f"a {_kinds(at)} has no elements")
 
     def on_flatten(self, tree: Node, at: ValueShape) -> ValueShape:

@@ -35,7 +35,7 @@ _MANY = re.compile(
 # 20 published evals have a year that their goal does not name, so that they fail in any other year.
 _YEAR = re.compile(r"\b(20\d\d)\b")
 _TAG = re.compile(r"</?[a-z][^>]*>")
-"""What an editor of an app puts around the text that is written in it."""
+"""Tags that an app's editor puts around its text."""
 _SEEDED = frozenset({"finalstate", "initialstate", "state"})
 """Parts of a state that an untouched app fills with content of its own, which is not known here."""
 _SHORTEST = 4
@@ -113,7 +113,7 @@ def lint_eval(
 
 
 def _compiled(definition: Definition, index: int, one: Eval, schemas: Schemas | None) -> Fix:
-    """Return the rewrite of an eval that compiles by now, with what else is wrong with it mended."""
+    """Return the rewrite of an eval that compiles by now, with its other faults fixed, too."""
     change = "written in JMESPath's signs"
     further = lint_eval(definition, index, one, schemas).fix
     if further is not None:
@@ -168,7 +168,7 @@ def _wrong_result(one: Eval, result: ValueShape) -> Iterator[LintFinding]:
             yield finding("wrong_number", one.description)
     elif wanted == "boolean" and "array" in result.kinds:
         yield finding("list_result")
-    elif result.kinds != {"null"}:  # what led to null has its own finding
+    elif result.kinds != {"null"}:  # the cause of a null has its own finding
         yield finding("value_result", f"{' or '.join(sorted(result.kinds))}, not {wanted}")
 
 

@@ -1,4 +1,4 @@
-"""Slips of the pen in a query: what was written, and what was most likely meant."""
+"""Slips of the pen in a query: the written part, and the most likely meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HAYSTACK_FIRST = frozenset({"contains", "ends_with", "starts_with"})
 _NUMBERS = frozenset({"abs", "avg", "ceil", "floor", "length", "sum"})
 _ALIKE = 0.75
 """How alike two names must be for one to be the other misspelt: `subjct` and `subject` are by .92."""
-# What is commonly taken over from other languages, each with what JMESPath has for it.
+# Syntax commonly carried over from other languages, each with JMESPath's own.
 _FOREIGN = (
     (r"[\u2018\u2019]", "'"),
     (r"[\u201c\u201d]", "'"),
@@ -45,7 +45,7 @@ class Slip(NamedTuple):
     Attributes:
         node: The part in the query's tree.
         code: The code of the finding.
-        meant: What to write instead.
+        meant: The correct part.
     """
 
     node: Node
@@ -61,7 +61,7 @@ class Slip(NamedTuple):
 def slips_in(query: str, tree: Node) -> Iterator[Slip]:
     """Yield the slips that the query shows by itself.
 
-    Double quotes name a field, `true` without backticks is a field, and `contains` has first what is searched.
+    Double quotes name a field, `true` without backticks is a field, and `contains` takes the searched value first.
     """
     tokens = Lexer().tokenize(query)
     quoted = {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
@@ -116,7 +116,7 @@ def _ends_first(tree: Node) -> Iterator[Slip]:
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:
-    """Return the name among `known` of which `name` is a misspelling; None where there is none, or several may be.
+    """Return the name among `known` of which `name` is a misspelling; None if there is none, or several may be.
 
     >>> misspelt("subjct", ["subject", "to"]), misspelt("checkIn", ["checkin", "checkout"])
     ('subject', 'checkin')
@@ -124,7 +124,7 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     """
     names = list(known)
     same = [each for each in names if _plain(each) == _plain(name)]
-    # a name of more words is another name: `pickupTime` is no misspelt `pickup`
+    # a name of more words is another name: `pickupTime` is not a misspelt `pickup`
     alike = [each for each in names if len(_WORD.findall(each)) == len(_WORD.findall(name))]
     found = same or difflib.get_close_matches(name, alike, n=2, cutoff=_ALIKE)
     if len(found) > 1:
@@ -138,7 +138,7 @@ def _plain(name: str) -> str:
 
 
 def compiling(query: str) -> str | None:
-    """Return a query as it compiles, written with JMESPath's signs and closed brackets; None where no way is known."""
+    """Return a query as it compiles, written with JMESPath's signs and closed brackets; None if no way is known."""
     for text in _rewritten(query):
         try:
             compile_query(text)
@@ -164,7 +164,7 @@ def _rewritten(query: str) -> Iterator[str]:
 
 
 def _outside_texts(pattern: str, sign: str, query: str) -> str:
-    """Replace in what is no text between quotes or backticks."""
+    """Replace outside of texts in quotes or backticks."""
     parts = re.split(r"('(?:[^'\\]|\\.)*'|`[^`]*`|\"[^\"]*\")", query)
     return "".join(
         part if number % 2 else re.sub(pattern, sign, part) for number, part in enumerate(parts)
@@ -172,7 +172,7 @@ def _outside_texts(pattern: str, sign: str, query: str) -> str:
 
 
 def _closed(query: str) -> str:
-    """Close what a query leaves open, quotes included."""
+    """Close the open brackets and quotes of a query."""
     waiting: list[str] = []
     text = ""
     for sign in query:
@@ -188,7 +188,7 @@ def _closed(query: str) -> str:
 
 
 def replaced(tree: Node, slips: Iterable[Slip]) -> Node:
-    """Return the tree with what was meant in place of each slip."""
+    """Return the tree with the intended part in place of each slip."""
     return _replaced(tree, {id(each.node): each.meant for each in slips})
 
 

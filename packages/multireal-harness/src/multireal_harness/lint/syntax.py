@@ -42,7 +42,7 @@ def walk(tree: Node) -> Iterator[Node]:
 def normalise(tree: Node) -> Node:
     """Write a chain of dots and brackets from the left: `a.b[*].c` is `(a.b)[*].c`.
 
-    jmespath nests what follows a dot to the right; both mean the same.
+    jmespath nests the part after a dot to the right; both mean the same.
     """
     children = [normalise(each) if isinstance(each, dict) else each for each in tree["children"]]
     if tree["type"] != "subexpression":
@@ -54,7 +54,7 @@ def normalise(tree: Node) -> Node:
 
 
 def _followed(left: Node, right: Node) -> Node:
-    """Return `left.right`, where what `right` does to its own first part comes last."""
+    """Return `left.right`, so that the operations of `right` on its own first part come last."""
     if right["type"] in PROJECTIONS | {"index_expression"}:
         first, *others = right["children"]
         return {**right, "children": [_followed(left, first), *others]}
@@ -81,7 +81,7 @@ def starts_with_index(tree: Node) -> bool:
 
 
 def unparse(tree: Node) -> str:
-    """Return text that means what `tree` does.
+    """Return a query text that means the same as `tree`.
 
     >>> import jmespath
     >>> unparse(jmespath.compile("a[?b=='x'][0].c").parsed)
@@ -91,7 +91,7 @@ def unparse(tree: Node) -> str:
 
 
 def _left(tree: Node, power: int) -> str:
-    """Write what stands before a sign of that binding power, in parentheses where it must be."""
+    """Write the operand before an operator of that binding power, in parentheses if needed."""
     if tree["type"] == "identity":
         return ""
     loose = tree["type"] in _LOOSE or _swallows(tree, power)
@@ -99,7 +99,7 @@ def _left(tree: Node, power: int) -> str:
 
 
 def _swallows(tree: Node, power: int) -> bool:
-    """Whether what follows the node, without parentheses, would belong to a projection in it."""
+    """Whether text after the node, without parentheses, would belong to a projection in it."""
     if tree["type"] == "subexpression":
         return _swallows(tree["children"][-1], power)
     if tree["type"] not in PROJECTIONS or power == _FLATTEN:

@@ -1,4 +1,4 @@
-"""Texts, numbers and dates that a query asks for beside those that the goal and the criterion name."""
+"""Texts, numbers and dates that a query asks for in place of those that the goal and the criterion name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _REFUSED = re.compile(r"\b(expired|declined|refused|rejected|failed)\b", re.IGNO
 _FROZEN = dict.fromkeys(
     ["gocalendar", "topwork", "calendar", "dining", "mail", "travel"], date(2024, 7, 18)
 )
-"""What day it always is in an app of Multi-REAL or of the built-in world; in the others it is the real one."""
+"""The fixed date in apps of Multi-REAL and the built-in world; the others have the real one."""
 _CONCRETE = re.compile(
     r"'[^']{3,}'|\"[^\"]{3,}\"|\$\s?\d|\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|[\w.+-]+@[\w-]+\.\w+",
     re.IGNORECASE,
@@ -94,7 +94,7 @@ def _clocks(text: str) -> Iterator[int]:
 
 
 def nearest_text(wanted: str, text: str) -> str | None:
-    """Return the words of a text that are most like `wanted` without being it; None where none are.
+    """Return the words of a text that are most like `wanted` without being it; None if there are none.
 
     >>> nearest_text("Team Dinnr", "Plan a 'Team Dinner' for us."), nearest_text("Lunch", "Plan a dinner.")
     ('Team Dinner', None)
@@ -111,7 +111,7 @@ def nearest_text(wanted: str, text: str) -> str | None:
 
 
 def nearest_number(wanted: float, text: str) -> float | None:
-    """Return a number of a text that is one more or less than `wanted`, where `wanted` itself is not in it.
+    """Return a number of a text that is one more or less than `wanted`, if `wanted` itself is not in it.
 
     >>> nearest_number(3, "a table for four at 7:30 PM"), nearest_number(4, "a table for four")
     (4.0, None)
@@ -133,7 +133,7 @@ def _numbers(text: str) -> Iterator[float]:
 def nearest_day(wanted: str, text: str) -> str | None:
     """Return the day of a text that is the day before or after that of `wanted`, a date or a moment in UTC.
 
-    None where the text names the day of `wanted`: of a moment other than midnight that in the apps' zone.
+    None if the text names the day of `wanted`: of a moment other than midnight that in the apps' zone.
 
     >>> nearest_day("2024-07-19T01:00:00.000Z", "Lunch on July 19"), nearest_day("2024-07-19", "on 2024-07-19")
     ('July 19', None)

@@ -70,7 +70,7 @@ class CaptureSettings:
 
 
 class Capture(Record):
-    """The outcome of the capture of one app; `error` says why there is no state."""
+    """The outcome of the capture of one app; `error` says why the state is missing."""
 
     app: str
     characters: NonNegativeInt = 0
@@ -208,7 +208,7 @@ class _Page:
 
     It is used again by the next try and closed with its context: Chromium 156 sometimes hangs for good
     when a page is closed between the first bytes of its document and the end of its loading, which is
-    where a refused try ends (twice in 21 closings).
+    the moment at which a refused try ends (twice in 21 closings).
     """
 
     def __init__(self, context: Any) -> None:

@@ -1,7 +1,7 @@
-"""Comparison of two end states by what changed in them, not by the megabytes that did not.
+"""Comparison of two end states by their changes, not by the megabytes that did not change.
 
-Whole files are no measure: an untouched state agrees with recorded ones to 57-64 %, and calendar states
-of two different tasks to 93 %. What is compared are the leaves of the differences that the apps report,
+Whole files are not a measure: an untouched state agrees with recorded ones to 57-64 %, and calendar states
+of two different tasks to 93 %. The comparison covers the leaves of the differences that the apps report,
 in any order, with ids and times masked.
 """
 

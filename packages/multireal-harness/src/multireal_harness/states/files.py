@@ -38,7 +38,7 @@ def find_states(folder: Path) -> list[Path]:
     """Return the state files of a folder, sorted.
 
     Raises:
-        InputError: There is no such folder.
+        InputError: The folder does not exist.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of end states")

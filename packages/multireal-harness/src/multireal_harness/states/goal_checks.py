@@ -21,9 +21,9 @@ _NOT_DONE = re.compile(r"\b(?:no|not|never|without|none|if)\b", re.IGNORECASE)
 
 
 def goal_symptoms(definition: Definition, states: Mapping[str, Any]) -> list[Symptom]:
-    """Return what a task asks for and supposedly good end states do not contain.
+    """Return parts of a task's goal that supposedly good end states lack.
 
-    An app must have changed where an eval says that something was done in it. Installed judges with a
+    An app must have changed if an eval says that something was done in it. Installed judges with a
     `doubts` method, such as `llm-judge`, compare the goal's texts, addresses and bounds with the states.
     """
     known = {app: state for app, state in states.items() if state}

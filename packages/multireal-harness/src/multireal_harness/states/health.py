@@ -53,7 +53,7 @@ def check_states(
     window: RunSpan | None = None,
     seeds: Mapping[str, Any] | None = None,
 ) -> list[Symptom]:
-    """Return what is wrong with the end states of a task, serious symptoms first.
+    """Return the faults in the end states of a task, serious symptoms first.
 
     Args:
         definition: The task.
@@ -165,7 +165,7 @@ def _of_app(
 
 
 def configured_for(state: dict[str, Any]) -> set[str] | None:
-    """Return the tasks that an app was configured for by `/config`; None where its state does not tell."""
+    """Return the tasks that an app was configured for by `/config`; None if its state does not tell."""
     configs = [each for each in _configs(_final(state).get("config")) if "task_id" in each]
     return {str(each["task_id"]) for each in configs} - {"", "None"} if configs else None
 

@@ -54,7 +54,7 @@ class Schemas:
         return {app: _untouched(self.apps[app]) for app in apps if app in self.apps}
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `load_schemas` reads."""
+        """Return the JSON that `load_schemas` reads."""
         return {app: to_json(shape) for app, shape in sorted(self.apps.items())}
 
 
@@ -68,7 +68,7 @@ def load_schemas(path: Path) -> Schemas:
     """Read shapes from a file, or learn them from a folder of end states.
 
     Raises:
-        InputError: There is no such file or folder, or it has no shapes.
+        InputError: The file or folder does not exist or has no shapes.
     """
     if path.is_dir():
         from multireal_harness.states.files import load_states  # only for folders

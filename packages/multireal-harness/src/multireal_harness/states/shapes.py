@@ -2,7 +2,7 @@
 
 In files a shape is `"string"` (kinds joined by `|`), `"any"`, `{"[]": item}` for a list,
 `{"{}": item}` for an object whose keys are ids or positions, and `{"name": shape, ...}` for an object
-with these names and no others, or with others, too, where `"..."` is among them.
+with these names and no others, or with others, too, if `"..."` is among them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LIST, _MAP, _OPEN = "[]", "{}", "..."
 
 @dataclass(frozen=True)
 class ValueShape:
-    """The kinds of JSON a value may be, and what is inside.
+    """The kinds of JSON a value may be, and its contents.
 
     Attributes:
-        kinds: Names of JSON types; empty where no value was ever seen.
+        kinds: Names of JSON types; empty if no value was ever seen.
         fields: Of an object with known names.
         closed: Whether an object has no other names than `fields`.
         item: Of a list's elements, or of the values of an object with ids for keys.

@@ -1,6 +1,6 @@
-"""Compares the actions in an app's history with what was done to its pages.
+"""Compares the actions in an app's history with the input to its pages.
 
-An action of a built-in app follows a press of one of its buttons, and what a user writes was typed into one
+An action of a built-in app follows a press of one of its buttons, and a user's text was typed into one
 of its fields. Actions that no press accounts for were made by a script that called the app itself, or
 were written into its storage.
 """
@@ -31,12 +31,12 @@ def changing_actions(beginning: Beginning, report: Mapping[str, Any]) -> list[di
 
 
 def unaccounted(beginning: Beginning, report: Mapping[str, Any], done: Interactions) -> list[str]:
-    """Return which actions no interaction with the app's pages accounts for; nothing for honest work.
+    """Return actions that no interaction with the app's pages accounts for; none for honest work.
 
     Args:
         beginning: The app before the agent.
-        report: What its `/finish` shows.
-        done: What was done to its pages.
+        report: The content of its `/finish`.
+        done: The input to its pages.
     """
     actions = changing_actions(beginning, report)
     if len(actions) > done.total:
@@ -60,13 +60,13 @@ def _not_pressed(actions: Sequence[dict[str, Any]], done: Interactions) -> Itera
 def _not_typed(
     beginning: Beginning, actions: Sequence[dict[str, Any]], done: Interactions
 ) -> Iterator[str]:
-    # what an app shows in a field before the agent types: an answer's recipient, a draft, an event
+    # texts in a field before the agent types: an answer's recipient, a draft, an event
     shown = json.dumps(beginning.initial, ensure_ascii=False)
     for action in actions:
         written = table("written").get(str(action.get("type")), {})
         payload: Any = action.get("payload")
         for key, field in written.items() if isinstance(payload, dict) else ():
-            # The texts in a field's value, without what the app puts before an answer's subject
+            # The texts in a field's value, without the app's prefix to an answer's subject
             value = payload.get(key)
             values = value if isinstance(value, list) else [value]
             texts = [_PREFIX.sub("", each, count=1) for each in values if isinstance(each, str)]

@@ -40,14 +40,14 @@ class BuiltInWorld:
         self.close()
 
     def open(self) -> None:
-        """Do what `start` does."""
+        """Start the servers; the blocking part of `start`."""
         for app in self._apps:
             if app not in self._servers:
                 self._servers[app] = CloneServer(app)
                 self._servers[app].start()
 
     def close(self) -> None:
-        """Do what `stop` does."""
+        """Stop the servers; the blocking part of `stop`."""
         while self._servers:
             _, server = self._servers.popitem()
             server.stop()

@@ -19,7 +19,7 @@ def page(app: str, fault: str = "") -> bytes:
     style, core, own = _asset("style.css"), _asset("core.js"), _asset(f"{app}.js")
     return (
         f'<!doctype html><html lang="en" data-app="{app}" data-history="complete" data-fault="{fault}"><head>'
-        # the icon keeps Chromium from requesting /favicon.ico, where the server has the app itself
+        # the icon keeps Chromium from requesting /favicon.ico, which the server answers with the app itself
         f'<meta charset="utf-8"><title>{app.title()}</title><link rel="icon" href="data:,">'
         f"<style>{style}</style></head>"
         f'<body><div id="app"></div><script>{core}\n{own}</script></body></html>'

@@ -15,7 +15,7 @@ with `ODD_JSON[value]`; `invalid_json`, `no_pre`: `/finish` shows broken JSON, o
 ODD_JSON = (
     "[]", '"a state"', "null", "7", "{}", '{"error": "out of order"}', '{"finalstate": ' * 300 + "1" + "}" * 300,
 )  # fmt: skip
-"""JSON that is no state."""
+"""JSON that is not a state."""
 
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 

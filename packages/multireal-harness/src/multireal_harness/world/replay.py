@@ -1,6 +1,6 @@
-"""Replays the histories of the built-in apps: what an end state must be, from its recorded actions alone.
+"""Replays the histories of the built-in apps: computes an end state from its recorded actions alone.
 
-It repeats in Python what the apps' own scripts do, on what was captured: no script of a page takes part.
+It repeats the logic of the apps' own scripts in Python, on captured data: no script of a page takes part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERS, _SWITCHES = (
 )
 _NAVIGATION = "router/locationChange"
 _REJECTED = "/rejected"
-# what an app's page says of itself before any agent has begun
+# an app page's own facts before any agent has begun
 _READ = """() => {
   const { app, history } = document.documentElement.dataset;
   return history === 'complete' ? [app, localStorage.getItem(`persist:${app}`)] : null;
@@ -51,11 +51,11 @@ class Beginning:
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
-    """Return what is known of the apps' actions.
+    """Return the table of the apps' actions.
 
     - `buttons`: of an action, the buttons that it follows.
     - `written`: of an action, the parts of its payload that a user writes, and the fields they are typed into.
-    - `differences`: of an app, the differences that it reports: where the things are, and what they are packed by.
+    - `differences`: of an app, the differences that it reports: the place of the things, and their keys.
     """
     file = resources.files(__package__).joinpath("actions.json")
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))[name]
@@ -76,11 +76,11 @@ async def read_beginning(page: Any) -> Beginning | None:
 
 
 def disagreements(beginning: Beginning, report: Mapping[str, Any]) -> list[str]:
-    """Return what of an end state the app's own history does not lead to; nothing where all agrees.
+    """Return the parts of an end state that the app's own history does not lead to; empty if all agrees.
 
     Args:
         beginning: The app before the agent.
-        report: What its `/finish` shows.
+        report: The content of its `/finish`.
     """
     actions = report.get("actionhistory")
     final, initial = report.get("finalstate"), report.get("initialstate")
@@ -110,12 +110,12 @@ def disagreements(beginning: Beginning, report: Mapping[str, Any]) -> list[str]:
 
 
 def report_before(app: str, report: Mapping[str, Any], end_ms: float) -> dict[str, Any]:
-    """Return what `/finish` would have shown at a time, from an end state that agrees with its history.
+    """Return the content of `/finish` at an earlier time, from an end state that agrees with its history.
 
     Args:
         app: Which of the built-in apps.
-        report: What its `/finish` shows at the end.
-        end_ms: The time, in milliseconds since 1970; what was done before it counts.
+        report: The content of its `/finish` at the end.
+        end_ms: The time, in milliseconds since 1970; actions before it count.
     """
     initial = report["initialstate"]
     actions = [each for each in report["actionhistory"] if each["timestamp"] < end_ms]
@@ -266,7 +266,7 @@ def _changes(before: list[Any], after: list[Any], by: str | None) -> dict[str, A
 
 
 def _difference(before: Any, after: Any) -> dict[str, Any]:
-    """Return what was added, deleted and updated between two trees; lists count as objects."""
+    """Return the additions, deletions and updates between two trees; lists count as objects."""
     old, young = _as_object(before), _as_object(after)
     found: dict[str, Any] = {"added": {}, "deleted": {}, "updated": {}}
     for key in dict.fromkeys([*old, *young]):

@@ -79,7 +79,7 @@ class _CloneHandler(BoundedHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        # every visit must reach the server, where a fault may be switched on meanwhile
+        # every visit must reach the server, as a fault may be switched on meanwhile
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         if self.command != "HEAD":

@@ -21,7 +21,7 @@ PATIENCE = RetryPolicy(attempts=1, deadline_s=_MONTH_S, timeout_s=_MONTH_S)
 
 
 class ByHandAdapter(ScriptedAdapter):
-    """Puts each request on the desk of this run and returns what a person answers.
+    """Puts each request on the desk of this run and returns a person's answer.
 
     Its requests are one conversation there, which one person takes.
     """

@@ -51,7 +51,7 @@ def desk_url() -> str:
 
 @dataclass
 class _WaitingRequest:
-    """A request that waits for a person, and what that person answers."""
+    """A request that waits for a person, and the person's answer."""
 
     request: ModelRequest
     answer: dict[str, Any] | None = None
@@ -68,7 +68,7 @@ class _TrialRequests:
 
 
 class _Desk(BoundedServer):
-    """What waits for an answer, by conversation."""
+    """Requests that wait for an answer, by conversation."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -78,7 +78,7 @@ class _Desk(BoundedServer):
         self._numbers = itertools.count(1)
 
     def ask(self, key: str, request: ModelRequest, asker: socket.socket) -> dict[str, Any] | None:
-        """Wait until a person has answered; None where the asker has hung up."""
+        """Wait until a person has answered; None if the asker has hung up."""
         waits = _WaitingRequest(request)
         with self.news:
             here = self.conversations.get(key) or _TrialRequests(next(self._numbers))
@@ -94,7 +94,7 @@ class _Desk(BoundedServer):
             return waits.answer
 
     def waiting(self) -> list[dict[str, Any]]:
-        """Return what the list of the page has."""
+        """Return the entries of the page's list."""
         with self.news:
             return [
                 {
@@ -188,7 +188,7 @@ class _DeskHandler(BoundedHandler):
         self._json({})
 
     def _request(self, key: str, after: str) -> None:
-        """Answer with what a conversation asks after turn `after`, as soon as it does."""
+        """Answer with a conversation's next request after turn `after`, once there is one."""
         end = time.monotonic() + _LOOK_S
         with self.server.news:
             found = self.server.conversations.get(key)
