@@ -24,7 +24,7 @@ class BackgroundLoop(Closing):
 
     @property
     def closed(self) -> bool:
-        """Whether it runs nothing any more."""
+        """Whether it has stopped."""
         return self._loop.is_closed()
 
     def begin(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:

@@ -1,7 +1,7 @@
 """Budgets of a run in dollars, tokens and minutes, and the meters that keep them.
 
 Trials report each model call to their meter (`TrialContext.meter`). The call that spends the last
-of the budget raises `BudgetExceededError` in its trial; nothing new starts after that, trials in
+of the budget raises `BudgetExceededError` in its trial; no new trial starts after that, trials in
 flight stop at their own next call, and the spending counts again when the run is resumed.
 """
 
@@ -21,7 +21,7 @@ from bench_core.records import Dollars, Record, Spending, Usage
 __all__ = ["Budget", "RunBudget", "Spent", "TrialMeter"]
 
 AGENT = "agent"
-"""The source of calls where none is named."""
+"""The source of calls if none is named."""
 
 TRIAL_METER: ContextVar[Meter | None] = ContextVar("trial_meter", default=None)
 """Counts the calls of the agent that works here: each `Model` asks for it, whoever opened the model."""

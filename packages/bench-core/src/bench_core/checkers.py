@@ -254,7 +254,7 @@ def audit_checkers(
     seed: int = 0,
     done: Callable[[AuditedTask], None] = lambda _: None,
 ) -> CheckerAudit:
-    """Let the checker judge every mutant of the tasks; `done` is told each task.
+    """Let the checker judge every mutant of the tasks; `done` is called after each task.
 
     The same seed makes the same mutants, whichever other tasks are looked at.
     """

@@ -87,7 +87,7 @@ class Plugin:
     Attributes:
         kind: Its kind.
         name: The name users call it by.
-        distribution: Who offers it; `?` when the metadata do not say.
+        distribution: The distribution that offers it; `?` if the metadata do not say.
         version: The version of that distribution.
         value: Its import path, `module:attribute`.
     """
@@ -207,7 +207,7 @@ def locate_plugin(
 
 
 def is_reference(name: str) -> bool:
-    """Return whether a plugin is asked for by where it is, `module:attribute`, and not by its name."""
+    """Return whether a plugin is requested by its path, `module:attribute`, and not by its name."""
     return _REFERENCE.fullmatch(name) is not None
 
 

@@ -21,7 +21,7 @@ The tree::
     │   └── MachineError           a machine did not start, answer or reset (`bench_core.machines`)
     │       ├── MachineBusyError   a live owner holds it
     │       ├── LostMachineError   it is no longer its caller's
-    │       ├── QuarantinedError   it is not proven clean; nothing runs on it
+    │       ├── QuarantinedError   it is not proven clean; no trial runs on it
     │       └── NameTakenError     something of its name exists
     ├── EvaluationError            the evaluator could not decide: never a score
     ├── BudgetExceededError        a limit of dollars, tokens or minutes was reached

@@ -13,7 +13,7 @@ USAGE = 2
 UNDECIDED = 3
 """A judge abstained, a gate had too little evidence, or the object of a check could not be reached."""
 CRASHED = 70
-"""A fault of ours, shown with its traceback: it says nothing of the command's subject."""
+"""A fault of ours, shown with its traceback; the subject of the command remains undecided."""
 ABORTED = 75
 """The run stopped itself: a trial blocked it, or a resource of its trials is out of order; the same command
 continues it."""

@@ -51,7 +51,7 @@ class AgentGuide:
 
 
 def guide_of(benchmark: str) -> AgentGuide:
-    """Return the guide of the installed benchmark; an empty one where it has none.
+    """Return the guide of the installed benchmark; an empty one if it has none.
 
     Raises:
         PluginImportError: It cannot be imported.
@@ -68,7 +68,7 @@ def guide_of(benchmark: str) -> AgentGuide:
 
 
 def guide_places() -> list[dict[str, str]]:
-    """Return where the guides of installed benchmarks are, for an agent in another environment.
+    """Return the paths of the guides of installed benchmarks, for an agent in another environment.
 
     Those that are in no package of a folder are left out.
     """
@@ -87,15 +87,15 @@ def add_guide(
 ) -> None:
     """Let `guide_of` find the guide that `guide_places` found in the environment of the run.
 
-    Of that environment, the guide's own package alone can be imported here; if this environment has
-    it, too, it has its own.
+    Only the guide's own package can be imported here from that environment; if this environment has
+    the package, its own is used.
     """
     sys.meta_path.append(_OnePackage(place.partition(":")[0].partition(".")[0], Path(folder)))
     _added[benchmark] = Plugin("guide", benchmark, distribution, version, place)
 
 
 class _OnePackage:
-    """Finds one package in its folder, and nothing else there."""
+    """Finds one package in its folder, and no other."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self._name = name
@@ -104,7 +104,7 @@ class _OnePackage:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
-        """Return where the package is; its modules are found below it."""
+        """Return the spec of the package; its modules are found below it."""
         del path, target
         if name != self._name:
             return None

@@ -45,7 +45,7 @@ async def open_playwright(purpose: str) -> AsyncIterator[Any]:
 
     try:
         playwright = await async_playwright().start()
-    except Exception as error:  # it raises nothing narrower where its driver ends at once
+    except Exception as error:  # it raises nothing narrower if its driver ends at once
         problem = await asyncio.to_thread(driver_problem)
         raise BrowserError(f"Playwright does not start: {problem or error}") from error
     try:
@@ -60,7 +60,7 @@ async def open_playwright(purpose: str) -> AsyncIterator[Any]:
 
 
 def require_playwright(purpose: str = "a shared Chromium") -> None:
-    """Raise MissingExtraError where Playwright is not installed, which `purpose` needs."""
+    """Raise MissingExtraError if Playwright is not installed, which `purpose` needs."""
     if find_spec("playwright") is None:
         raise MissingExtraError(purpose, "Playwright", "bench-core", "playwright")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-# psutil is not used: its start times move where the system's clock is set, and folders and leases
+# psutil is not used: its start times shift when the system's clock is set, and folders and leases
 # of living processes would be taken for those of dead ones.
 PROC = Path("/proc")
 
@@ -56,7 +56,7 @@ def command_lines() -> Iterator[tuple[int, str]]:
     for number in pids():
         try:
             line = (PROC / str(number) / "cmdline").read_bytes()
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended since
             continue
         yield number, line.replace(b"\0", b" ").decode(errors="replace")
 

@@ -29,7 +29,7 @@ class ProcessGroups:
     Args:
         groups: Groups with the start times of their leaders.
         mark: Name and value of a variable: the groups of all processes with it in their environment count as
-            well, but for our own and those that were forgotten. If `/proc` is missing, none is found.
+            well, except our own and forgotten ones. If `/proc` is missing, none is found.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ProcessGroups:
         )
 
     def stopped(self) -> tuple[int, ...]:
-        """Return the leaders that a signal has stopped (SIGSTOP); none where /proc is missing."""
+        """Return the leaders that a signal has stopped (SIGSTOP); none if `/proc` is missing."""
         with self._lock:
             leaders = tuple(self._groups)
         return tuple(pid for pid in leaders if (found := stat_of(pid)) and found.state == "T")
@@ -110,7 +110,7 @@ class ProcessGroups:
 def is_below(pid: int, ancestor: int) -> bool:
     """Return whether a process was started by another, or by one that this one started.
 
-    Always false where `/proc` is missing.
+    Always false if `/proc` is missing.
     """
     while pid > 1:
         if pid == ancestor:
@@ -149,13 +149,13 @@ def _running_groups() -> frozenset[int] | None:
 
 
 def _marked(mark: tuple[str, str]) -> set[int]:
-    """Return the groups, but for our own, that have a process with `mark` in its environment."""
+    """Return the groups, except our own, that have a process with `mark` in its environment."""
     wanted = os.fsencode("=".join(mark))
     if not PROC.is_dir():
         return set()
     found = set()
     for pid in pids():
-        # that of another user cannot be read, that of a zombie is empty
+        # another user's cannot be read, a zombie's is empty
         with contextlib.suppress(OSError):
             if wanted in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
                 found.add(os.getpgid(pid))

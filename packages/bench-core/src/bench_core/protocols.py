@@ -96,7 +96,7 @@ class LatestCall:
 
 
 class _FreeMeter:
-    """Counts nothing: the meter of a trial without a budget."""
+    """Counts no calls: the meter of a trial without a budget."""
 
     def __init__(self) -> None:
         self.latest = LatestCall()
@@ -226,7 +226,7 @@ class TrialContext(Record):
 
     @property
     def afterwards(self) -> list[Callable[[], Awaitable[None]]]:
-        """Calls made once the agent's part is over, however it ended, which take nothing from its time."""
+        """Calls made once the agent's part is over, however it ended; they do not use its time."""
         return self._afterwards
 
     @property
@@ -309,7 +309,7 @@ EnvironmentHandle = Annotated[
 class Agent(Protocol):
     """Acts on an environment until it is done or out of limits.
 
-    An agent that cannot work everywhere says where in an attribute `environments`, some of
+    An agent that cannot work everywhere lists its kinds in an attribute `environments`, some of
     `browser`, `desktop` and `text`; a run on another environment is refused before it begins. One
     that looks at less than there is may name its parts in `observes`, some of `screenshot`, `elements`,
     `marks`, `tree` and `windows`; an environment in which the rest takes time then leaves it out.
@@ -366,7 +366,7 @@ class World(Protocol):
     name: str
 
     async def start(self) -> WorldInfo:
-        """Start the world and return where it answers."""
+        """Start the world and return its addresses."""
         ...
 
     async def stop(self) -> None:

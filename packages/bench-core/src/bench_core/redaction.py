@@ -41,7 +41,7 @@ _SECRET_NAME = re.compile(
 _LOGIN = re.compile(r"(?:password|pwd|accountkey)=([^\s;]+)", re.IGNORECASE)
 """A password in a variable like `POSTGRES_DSN`, which need not be a URL."""
 _URL_NAME = re.compile(r"(?:_|^)(?:URL|URI|DSN)(?:_\d+)?$", re.IGNORECASE)
-"""Variables like `DATABASE_URL`: secret where the URL has a password in it."""
+"""Variables like `DATABASE_URL`: secret if the URL has a password in it."""
 _LONG_USER = 16
 """From here on the user of a URL without password is a key, as in `SENTRY_DSN`."""
 _COMMON = frozenset({"password", "changeme", "disabled", "undefined", "anonymous", "localhost"})
@@ -104,7 +104,7 @@ _ANCHORS = _anchors(exact=False)
 
 
 class Redactor:
-    """Removes secrets from text and JSON; redacting twice changes nothing more.
+    """Removes secrets from text and JSON; redacting twice is the same as once.
 
     Example:
         >>> redactor = Redactor(["correct horse battery"])
@@ -139,7 +139,7 @@ class Redactor:
         return _knowing(tuple(variables.items()), tuple(_remembered))
 
     def knowing(self, values: Iterable[str]) -> Redactor:
-        """Return a redactor that knows `values`, too."""
+        """Return a redactor that also knows `values`."""
         return Redactor((*self._values, *values))
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ class Redactor:
         yield text, self.redact(text, evidence=True)
 
     def _safe_cut(self, text: str) -> int:
-        """Return where a text can be cut that goes on, so that no value lies on both sides."""
+        """Return the place where a growing text can be cut, so that no value lies on both sides."""
         end = len(text) - self._longest
         while end > 0:
             start = max(0, end - self._longest)

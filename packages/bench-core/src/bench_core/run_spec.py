@@ -43,8 +43,8 @@ class TaskFilter(Record):
         tags: A task must have all of them.
         checker: `strict` takes only tasks whose checker refuses every wrong end state that an audit has tried.
         checker_audit: A file of `tasks --checkers --json`, instead of the audit that comes with the benchmark.
-        limit: The first so many of those left, after `sample`.
-        sample: So many drawn at random with the run's seed, in the benchmark's order.
+        limit: Number of tasks, from the first of those left after `sample`.
+        sample: Number of tasks drawn at random with the run's seed, in the benchmark's order.
     """
 
     ids: tuple[str, ...] = ()
@@ -105,12 +105,12 @@ class AgentProcessSpec(Record):
     """The process an agent works in, and the limits of one of its own.
 
     Attributes:
-        process: `own` or `shared` with the run; None: `own`, but for Proctor's own agents.
+        process: `own` or `shared` with the run; None: `own`, except for Proctor's own agents.
         memory_gb: Gigabytes that a process of its own may write to; None means no limit.
         variables: Environment variables it gets in addition to the system's and its model provider's.
         model_proxy: Whether its model calls go by a proxy of the run's, which has the key and counts
             them; then it works in a process of its own.
-        python: The interpreter it runs in, or the one that `environment` is made on.
+        python: The interpreter it runs in, or the base of `environment`.
         environment: Requirement of the environment that uv makes for it: `uv:REQUIREMENT[ REQUIREMENT...]`.
         command: A program that speaks the protocol of agents' processes itself.
     """
@@ -151,7 +151,7 @@ class RunSpec(Record):
     Attributes:
         profile: Which rules score.
         timing: How fast the harness acts, if the benchmark has a choice.
-        limits: Override the tasks' own limits where they are set.
+        limits: Override the tasks' own limits if they are set.
         attempts: How often a trial is tried when its environment fails.
         max_consecutive_faults: After how many equal faults in a row a site, a VM, the model or the
             evaluator counts as out of order; None for never.
@@ -287,7 +287,7 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> li
         )
     taken = [task for task in tasks if _takes(wanted, task)]
     if wanted.sample is not None and wanted.sample < len(taken):
-        # Drawn by index and put back in order, so that the plan keeps the benchmark's order.
+        # Drawn by index and sorted again, so that the plan keeps the benchmark's order.
         drawn = seeded(seed).sample(range(len(taken)), wanted.sample)
         taken = [taken[i] for i in sorted(drawn)]
     taken = taken[: wanted.limit]
@@ -328,7 +328,7 @@ _NO_LIMITS = Limits()
 
 
 def effective_limits(task: Limits, run: Limits) -> Limits:
-    """Return the run's limits where they are set, else the task's."""
+    """Return the run's limits if they are set, else the task's."""
     if run == _NO_LIMITS:  # most runs have none, and plan thousands of trials
         return task
     return task.model_copy(update=run.model_dump(exclude_none=True))

@@ -208,7 +208,7 @@ class SuspensionWatch:
     def _find(self, problem: str) -> None:
         if self.problem is None:
             self.problem = problem
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits
                 self._loop.call_soon_threadsafe(self._found.set)
 
 

@@ -13,7 +13,7 @@ _WORD = r"[A-Za-z0-9_-]"
 
 @dataclass(frozen=True)
 class Shape:
-    """A pattern whose group 1 is the secret, tried only where one of `anchors` occurs.
+    """A pattern whose group 1 is the secret, tried only if one of `anchors` occurs.
 
     Anchors are in small letters and found in any case, unless the shape is `exact`. Secrets run to the
     end of the word, so that text after a key never starts another.
@@ -81,7 +81,7 @@ SHAPES = (
             # also after `%3F`, `%26`, `&amp;` and an escaped `&`
             r"[?&;Ff6#](?:(?i:api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?token"
             r"|client[_-]?secret|password)(?:=|%3[Dd])(?=.{8})"
-            # these are names of other things, too
+            # other things have these names, too
             r"|(?i:key|token|sig|x-amz-signature|x-goog-signature|x-amz-security-token)(?:=|%3[Dd])"
             r"(?=[A-Za-z_.~+/%-]{0,40}[0-9])(?=[A-Za-z0-9_\-.~+/%]{16}))([A-Za-z0-9_\-.~+/%]{8,})"
         ),

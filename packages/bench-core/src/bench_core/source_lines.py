@@ -14,7 +14,7 @@ _INSTALLED = tuple(
 
 
 def own_line(error: BaseException) -> str | None:
-    """Return file, line and text of where `error` was raised, passing over Proctor and libraries.
+    """Return file, line and text of the raise of `error`, passing over Proctor and libraries.
 
     None if no other code took part, or its source cannot be read.
     """

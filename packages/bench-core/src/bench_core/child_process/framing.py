@@ -35,7 +35,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
     """Return the message in a line; its `type` is a text.
 
     Raises:
-        FrameError: It is torn, too long, or no message.
+        FrameError: It is torn, too long, or not a message.
 
     >>> decode_line(encode_line("cancel"))
     {'type': 'cancel'}

@@ -5,7 +5,7 @@ Possible faults of a child process, and their consequences:
 =====================================  ======================================================
 a line of more than `MAX_LINE` bytes   `FrameError`, before it is read
 no JSON, no object, no `type`          `FrameError`
-its end in the middle of a line        the line is nothing; its end says the rest
+its end in the middle of a line        the line is dropped; its end says the rest
 its end before it has answered         `None`; how it ended is in `Exit`, with its output
 no answer within its deadline          `ask` ends it; writing the question counts, too
 standard error without end             is always read; its beginning and its end are kept
@@ -72,7 +72,7 @@ class Exit:
         return f"was ended by {name}{hint}{self.last_lines()}"
 
     def last_lines(self) -> str:
-        """Return its last printed lines, or the place in its code where it was ended; empty if it was silent."""
+        """Return its last printed lines, or where in its code it was ended; empty if it was silent."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         where = next((n for n in reversed(range(len(lines))) if _STACK in lines[n]), None)
         if where is None:  # JavaScript says why before it says where
@@ -111,7 +111,7 @@ class ChildProcess(ABC):
     """A child process that runs, of whatever started it.
 
     Attributes:
-        pid: Its process id, which is that of its group.
+        pid: Its process id, which is also its group's.
     """
 
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: _Writer) -> None:
@@ -121,7 +121,7 @@ class ChildProcess(ABC):
         self._exit: asyncio.Future[Exit] | None = None
 
     def send(self, line: bytes) -> None:
-        """Write to its standard input, without waiting; nothing happens where it is gone."""
+        """Write to its standard input, without waiting; ignored if it is gone."""
         if not self._writer.is_closing():
             with contextlib.suppress(OSError, RuntimeError):
                 self._writer.write(line)
@@ -174,7 +174,7 @@ class ChildProcess(ABC):
         raise ChildGoneError(reason or ended.in_words(), ended, is_late=is_late)
 
     def hang_up(self) -> None:
-        """Close its standard input: nothing more follows."""
+        """Close its standard input: no more messages follow."""
         with contextlib.suppress(OSError, RuntimeError):
             self._writer.close()
 
@@ -183,7 +183,7 @@ class ChildProcess(ABC):
         """End it and everything it started, at once; safe to call twice."""
 
     async def ended(self) -> Exit:
-        """Wait until it has ended and nothing of it is left."""
+        """Wait until it and all that belongs to it have ended."""
         if self._exit is None:
             self._exit = asyncio.ensure_future(self._wait())
         return await asyncio.shield(self._exit)

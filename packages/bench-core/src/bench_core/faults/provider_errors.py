@@ -70,7 +70,7 @@ _GENERAL: dict[str, ErrorKind] = {
 }  # fmt: skip
 """The HTTP status of a gRPC one; it counts if there is none."""
 _AGENTS_OR_USERS = ("context_window", "picture_limit", "model_refusal", "no_money")
-# 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 424 is a gateway's whose model
+# 408 waited for the request, and the providers' own SDKs retry 409, too; 424 is a gateway's whose model
 # failed; 504 and 524 are a gateway's that waited in vain for the model; 498 is Groq's "capacity exceeded", 529
 # Anthropic's "overloaded".
 _STATUSES: dict[int, ErrorKind] = {
@@ -204,7 +204,7 @@ def error_kind(status: int | None, body: object, *, text: str = "") -> ErrorKind
         return spoken
     if found and found[0] != "server":
         return found[0]
-    if status == 403 and not is_json and not codes:  # a firewall's page says nothing of a key
+    if status == 403 and not is_json and not codes:  # a firewall's page tells nothing about a key
         return "unknown"
     return _STATUSES.get(status or 0, "server" if failed else "bad_request")
 

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Owner = Literal["agent", "provider", "environment", "evaluator", "harness", "user", "no one"]
-"""Who has to change something; only the agent's faults are scored."""
+"""The party that has to change something; only the agent's faults are scored."""
 Resource = Literal["the model", "the evaluator", "the harness", "claimed"]
 """The broken thing; `claimed` is a resource of the trial, such as its site or VM."""
 Origin = Literal["agent", "harness", "benchmark"]
@@ -286,7 +286,7 @@ def _environments(error: EnvironmentFaultError, evidence: FaultEvidence) -> str:
 
 
 def _ran_out(error: BaseException | None) -> bool:
-    """Return whether an error, however it was told, began where the system had no thread, file or room left.
+    """Return whether an error began when the system had no thread, file or room left.
 
     Memory may have been filled by files an agent left to be evaluated.
     """
@@ -296,7 +296,7 @@ def _ran_out(error: BaseException | None) -> bool:
 def before_acting(result: TrialResult) -> FaultKind | None:
     """Return the row of a result like which all first trials of a run may end without being scored; else None.
 
-    A trial whose model has answered is a measure of the agent, even if nothing came of it.
+    A trial whose model has answered measures the agent, even if it achieved nothing.
     """
     said = result.error.fault if result.error is not None else None
     kind = FAULTS.get(said or result.status.value)

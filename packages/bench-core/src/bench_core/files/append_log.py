@@ -1,4 +1,4 @@
-"""Files that only grow, line by line, and lose nothing that was acknowledged.
+"""Files that only grow, line by line, and lose no acknowledged line.
 
 A line is handed to the operating system before `append` returns, so killing the process loses
 none. A background thread makes the lines of the last moments survive a power loss, too: it
@@ -79,7 +79,7 @@ class GroupSync:
     def _wait_for_work(self) -> bool:
         with self._changed:
             self._changed.wait_for(lambda: self._dirty or self._closed)
-            # more lines may come meanwhile: one sync covers them all
+            # more lines may come in this time: one sync covers them all
             self._changed.wait_for(lambda: self._closed, timeout=self._interval_s)
             return not self._closed
 

@@ -66,12 +66,12 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.errno is None or error.filename not in {None, str(temporary)}:
             raise  # of another file, which the block reads
-        # that of a full disk names no file, and that of a read-only one the temporary file
+        # the error of a full disk names no file, and that of a read-only one the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def require_writable(path: Path) -> None:
-    """Raise where a file could not be written, before there is work whose result would be lost.
+    """Raise if a file could not be written, before there is work whose result would be lost.
 
     Its folder is made when missing.
 
@@ -116,7 +116,7 @@ def sweep_temporary(folder: Path) -> None:
 def sweep_temporary_below(folder: Path) -> None:
     """Remove killed writers' remains of `write_atomic` in `folder` and all below; call as its only writer.
 
-    Other files of such endings are left: programs put theirs there, too.
+    Other files with such endings are left: they may be other programs'.
     """
     for left, _ in everything_below(folder, deepest=DEEPEST):
         if is_temporary(left.name):

@@ -81,7 +81,7 @@ def count_lines(path: Path) -> tuple[int, str]:
 
 
 def line_digests(file: BinaryIO, counts: Sequence[int]) -> Iterator[str | None]:
-    """Yield the SHA-256 of the first so many lines of an open file for each of `counts`, which ascend.
+    """Yield the SHA-256 of the first N lines of an open file for each N of `counts`, which ascend.
 
     None if it has fewer lines.
     """

@@ -25,7 +25,7 @@ MAX_DOCUMENT_BYTES = 256 << 20
 
 _SPARSE_FROM = 64 << 20
 _SPARSE_SHARE = 64
-"""A file from that size on which takes less than one in so many of its bytes on the disk has hardly
+"""A file of at least that size that takes less than this fraction (one in N) of its bytes on the disk has hardly
 any content; compressing file systems save far less on a run's files."""
 _BLOCK = 512
 _PIECE = 1 << 20
@@ -157,7 +157,7 @@ def refuse_unusual(folder: Path, *, below: bool = False) -> None:
     """Raise if `folder` holds an entry that is neither a folder nor a plain file of a usual size.
 
     Args:
-        folder: A missing one holds nothing.
+        folder: May be missing, which counts as empty.
         below: Whether entries of its folders are looked at, too.
 
     Raises:
@@ -171,7 +171,7 @@ def refuse_unusual(folder: Path, *, below: bool = False) -> None:
 def refuse_links(folder: Path, *, deepest: int) -> None:
     """Raise for a link among the folders below `folder`, down to `deepest` levels.
 
-    It takes no look at each file, and so little time where there are a hundred thousand.
+    It does not look at each file, and so takes little time for a hundred thousand.
 
     Raises:
         RefusedFileError: Names one of them.
@@ -198,7 +198,7 @@ def everything_below(
             path = place / entry.name
             try:
                 found = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # it has gone meanwhile
+            except FileNotFoundError:  # it has gone since
                 continue
             yield path, found
             if _is_folder(found) and (deepest is None or depth < deepest):
@@ -256,7 +256,7 @@ def _open_by_handle(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
 
 
 def _open_by_path(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
-    """Do the same where files cannot be opened relative to a handle (Windows)."""
+    """Do the same on systems that cannot open files relative to a handle (Windows)."""
     place = _last_place(folder, parts)
     _refuse(place, place.lstat())
     return _checked(place, os.open(place, os.O_RDONLY | _PLAIN))

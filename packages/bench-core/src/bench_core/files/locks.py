@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The system's locks have no time limit, so waiting is trying again.
 _POLL_S = 0.05
 LOCK_FOLDER = "PROCTOR_LOCK_DIR"
-"""The variable that says where locks are."""
+"""The variable that names the folder of locks."""
 
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 """Errors of file systems without locks."""
@@ -211,7 +211,7 @@ def lock_for_writing(folder: Path) -> FileLock:
 
 
 def is_written(folder: Path) -> bool:
-    """Return whether the one writer of `folder` lives; also where that cannot be told."""
+    """Return whether the one writer of `folder` lives, or may live."""
     lock = FileLock(folder / ".lock", queue=False)
     if not lock.path.exists():
         return False

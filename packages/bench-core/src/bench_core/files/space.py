@@ -41,7 +41,7 @@ def is_exhausted(error: BaseException | None) -> bool:
 
 
 def require_memory() -> None:
-    """Raise where a process may not have as much memory as a run in a browser needs.
+    """Raise if a process may not have as much memory as a run in a browser needs.
 
     With less, code that starts a thread waits forever for its memory, and libraries end the process.
 
@@ -61,7 +61,7 @@ def require_memory() -> None:
 
 
 def require_open_files() -> None:
-    """Raise where this process may not open as many files as a run needs, and cannot be allowed to.
+    """Raise if this process may not open as many files as a run needs, and cannot be allowed to.
 
     Raises:
         RunFolderError: Says how many there may be.
@@ -80,7 +80,7 @@ def require_open_files() -> None:
 
 
 def require_space(folder: Path, least: int) -> None:
-    """Raise where fewer than `least` bytes are free on the disk of `folder`, which may be missing yet.
+    """Raise if fewer than `least` bytes are free on the disk of `folder`, which need not exist yet.
 
     Raises:
         RunFolderError: Says how many there are.

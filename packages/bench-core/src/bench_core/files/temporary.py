@@ -70,10 +70,10 @@ class _Owner:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Let this process, and all it starts, put temporary files into one new folder that is removed afterwards.
+    """Let this process and its children put temporary files into a new folder that is removed afterwards.
 
     Those of processes that were killed are removed first. Inside such a block this does nothing
-    more. The place of locks does not change with it: other processes must find them.
+    more. The place of locks stays the same: other processes must find them.
     """
     if _outside:
         yield Path(tempfile.gettempdir())
@@ -105,7 +105,7 @@ def remove_temporary_folder() -> None:
 
 
 def lasting_folder(prefix: str) -> Path:
-    """Make a folder as `owned_folder` that stays until this process ends, also where its run ends before."""
+    """Make a folder as `owned_folder` that lasts until this process ends, even if its run ends before."""
     folder = owned_folder(prefix)
     _lasting.append(folder)
     atexit.register(_remove_lasting, folder, os.getpid())
@@ -140,10 +140,10 @@ def shared_folder(folder: Path) -> Path:
 
 
 def folder_for_sockets(wanted: Path, name: str) -> Path:
-    """Make `wanted`, or a folder of a shorter path where that of a socket `name` in it would be too long.
+    """Make `wanted`, or a folder of a shorter path if that of a socket `name` in it would be too long.
 
     Raises:
-        InputError: There is no place for a shorter one.
+        InputError: No place has a shorter path.
     """
     if sys.platform == "win32" or _fits(wanted, name):
         wanted.mkdir()

@@ -68,7 +68,7 @@ class ObjectFolder:
         return {_name_of(key[len(root) + 1 :]): size for key, size in found}
 
     def pieces(self, name: str, size: int) -> Iterator[bytes]:
-        """Yield the first `size` bytes of an object, fewer where it has fewer, a few at a time.
+        """Yield the first `size` bytes of an object, or all if it has fewer, a few at a time.
 
         Raises:
             FileNotFoundError: It is missing.

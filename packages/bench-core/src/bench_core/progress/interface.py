@@ -59,7 +59,7 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Shows nothing."""
+    """Shows no progress."""
 
     def begin(self, start: RunStart) -> None:
         """Do nothing."""

@@ -61,7 +61,7 @@ class LiveProgress:
             get_renderable=self._render,
             refresh_per_second=_REFRESHES_PER_SECOND,
             transient=True,
-            # rich would replace the process's streams, to which agents print, too.
+            # rich would replace the process's streams, to which agents also print.
             redirect_stdout=False,
             redirect_stderr=False,
         )

@@ -50,7 +50,7 @@ class PlainProgress:
         self._write(f"{start.run_id}: {trials}{before}, {workers}, in {start.folder}")
 
     def started(self, trial: PlannedTrial, attempt: int) -> None:
-        """Say nothing: one line per trial, when it is over."""
+        """Print nothing: one line per trial, when it is over."""
 
     def retrying(self, result: TrialResult, delay_s: float) -> None:
         """Say that a trial is tried again, and why."""

@@ -1,4 +1,4 @@
-"""Which way of showing progress fits where the output goes."""
+"""Selects the display of progress that fits the output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench_core.progress.plain import PlainProgress
 def make_progress(
     stream: TextIO, *, as_json: bool = False, redact: Callable[[str], str] = str
 ) -> Progress:
-    """Return bars on a terminal, plain lines elsewhere, JSON lines where asked for.
+    """Return bars on a terminal, plain lines elsewhere, JSON lines if asked for.
 
     Bars need rich (`bench-core[progress]`) and a terminal that moves its cursor.
     """

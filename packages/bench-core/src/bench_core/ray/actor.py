@@ -19,7 +19,7 @@ _LINES, _BYTES = 64, 4 << 20
 class SlotActor:
     """A worker process, as an actor with asynchronous methods.
 
-    The process has its own standard output and error, so nothing that a trial prints is in a log of Ray's.
+    The process has its own standard output and error, which keeps a trial's output out of Ray's logs.
     If the actor dies, the process reads the end of its input and ends.
     """
 
@@ -64,7 +64,7 @@ class SlotActor:
         self._process.kill()
 
     async def how_ended(self) -> str:
-        """Wait until nothing of the worker is left; return how it ended."""
+        """Wait until all of the worker has ended; return how it ended."""
         return await self._process.how_ended()
 
     async def _pump(self) -> None:

@@ -15,13 +15,13 @@ from bench_core.scheduling.leases import LEASE_TTL_S, LeaseTable
 from bench_core.scheduling.resources import Claim
 
 BROKER, NAMESPACE = "proctor-leases-1", "proctor"
-"""The number is that of its methods' form: runs of versions that differ in it do not speak to one actor."""
+"""The number is the version of its methods: runs with different versions must not share an actor."""
 _CALL_S = 10.0
 _START_S = 60.0
 
 
 class LeaseActor:
-    """Holds the table of leases; Ray starts it again where its process or its node is lost."""
+    """Holds the table of leases; Ray starts it again if its process or its node is lost."""
 
     def __init__(self, ttl_s: float) -> None:
         again = ray.get_runtime_context().was_current_actor_reconstructed
@@ -77,7 +77,7 @@ class RayBroker:
         self._actor: Any = None
 
     async def ask(self, name: str, owner: str, claim: Claim) -> int | None:
-        """Return the generation of the lease, None if it is to be asked for again."""
+        """Return the generation of the lease, None if the caller must ask again."""
         given: int | None = await self._call("ask", name, owner, *_lists(claim))
         return given
 

@@ -140,7 +140,7 @@ class RayTransport:
         try:
             # the daemons that Ray starts are killed when the thread that started them ends
             await in_thread(self._connect_now, _CONNECT_S, until=self._closed)
-        except Exception as error:  # noqa: BLE001  # of a node that does not start it is nothing more
+        except Exception as error:  # noqa: BLE001  # a node that does not start it tells no more
             answer = str(error)[:500] or "no answer"
             start = f"`ray start --head --resources='{{\"{RESOURCE}\": 4}}'`"
             if self._address is None:
@@ -201,11 +201,11 @@ class RayLink:
 
     @property
     def alive(self) -> bool:
-        """Whether nothing is known of its end."""
+        """Whether its end is still unknown."""
         return self._dead is None and not self._last
 
     def send(self, line: bytes) -> None:
-        """Send a message; nothing happens where the actor is gone."""
+        """Send a message; ignored if the actor is gone."""
         if self._dead is None:
             with contextlib.suppress(RayError):
                 self._actor.send.remote(self._sent, line)

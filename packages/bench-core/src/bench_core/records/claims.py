@@ -284,7 +284,7 @@ class Claim(Record):
     """A criterion as an assertion.
 
     Attributes:
-        strength: `exact`: true where the criterion is met and false where not. `necessary`: the criterion cannot be met
+        strength: `exact`: true if and only if the criterion is met. `necessary`: the criterion cannot be met
             if it is false. `sufficient`: the criterion is met if it is true.
         assertion: None if no field of the state shows it; `reason` then names the missing field.
         guard: It holds before the run and must still hold after it.

@@ -113,7 +113,7 @@ def is_json(line: bytes) -> bool:
 
 
 def known_version(model: type[Record]) -> int:
-    """Return the schema version of `model` that this bench-core writes; 1 where it has none."""
+    """Return the schema version of `model` that this bench-core writes; 1 if it has none."""
     field = model.model_fields.get("schema_version")
     if field is None:
         return 1

@@ -166,7 +166,7 @@ class Counterexample(Record):
         change: The change to the state at hand that gives it, in words.
         claim: Whether the claim is true of it.
         rule: Whether the other rule is met by it.
-        claim_by: Who approved the claim; None: its checks found it adequate.
+        claim_by: The person that approved the claim; None: its checks found it adequate.
     """
 
     criterion_id: str

@@ -1,4 +1,4 @@
-"""The one place where records of older schema versions are brought up to date.
+"""The one place that brings records of older schema versions up to date.
 
 A change of a record that old files do not fit gets the next `schema_version` and a function here
 that turns the older JSON into the newer one::

@@ -18,8 +18,8 @@ class CallPart(Record):
         text: The text, the thinking, or the content of a provider's own block, as JSON.
         call_id: The id that a call and its result share.
         name: The tool that is called or answers.
-        arguments: Those of a call; text where they are not JSON.
-        sha256: Of a picture's bytes: that of the trial's artifact that shows it.
+        arguments: Those of a call; text if they are not JSON.
+        sha256: Of a picture's bytes, the same as the trial's artifact that shows it.
         failed: Whether a result is an error.
         content: The content of a result.
         omitted: How many characters of the text are left out.

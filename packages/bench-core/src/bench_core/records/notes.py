@@ -28,7 +28,7 @@ class Note(Record):
     Attributes:
         run_id: The run whose trial it is of.
         at: When it was made.
-        by: Who made it.
+        by: The author.
         task_id: The task.
         trial: Number of the trial.
         result: The `sequence` of the result that was looked at: a trial may run again. None if not known.

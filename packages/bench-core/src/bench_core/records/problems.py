@@ -35,7 +35,7 @@ def problems_of(
     """Return the misfits, each with its place, as a part of a sentence.
 
     Unknown names come first: a field that does not exist says more than that another is missing, which it often
-    is, misspelt. Values are shown where they are numbers or one of a few words, and nowhere else: they may be keys.
+    is, misspelt. Only values that are numbers or one of a few words are shown: others may be keys.
 
     Args:
         error: The error of pydantic.

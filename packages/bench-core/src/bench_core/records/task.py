@@ -89,7 +89,7 @@ class Task(Record):
     ) -> AgentTask:
         """Return the part of the task an agent may see, with the benchmark's statement; see `AgentTask`.
 
-        `inputs` are added to the task's own, and given instead of them where both have a name; `limits` are
+        `inputs` are added to the task's own, and replace those of the same name; `limits` are
         those of the trial, if they are not the task's.
         """
         return AgentTask(

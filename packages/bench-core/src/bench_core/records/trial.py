@@ -167,7 +167,7 @@ class Spending(Record):
     """The tokens and cost of one source of model calls in a trial, as the meter counted them.
 
     Attributes:
-        source: Who called: `agent`, `judge`, `answer_extraction`, ...
+        source: The caller: `agent`, `judge`, `answer_extraction`, ...
         cost_usd: None when the price of one of the calls is unknown.
         reported: Whether the calls were not metered, so that this is the agent's own report.
     """
@@ -243,7 +243,7 @@ class StepView(Record):
         tabs: Titles or URLs of open tabs or windows.
         active_tab: The one in front, an index into them.
         elements: The elements it could act on by id.
-        text: Page text or accessibility tree, cut where it is long.
+        text: Page text or accessibility tree, cut if it is long.
         notices: Events without its doing since the step before: a dialog, a tab that a page opened.
     """
 

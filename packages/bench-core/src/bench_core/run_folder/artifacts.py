@@ -145,7 +145,7 @@ def describe_artifacts(folder: Path, *, within_s: float = DIGESTS_S) -> tuple[Ar
         try:
             with open_inside(folder, name) as file:
                 digest = None if time.monotonic() > until else open_sha256(file)
-                # of a file that grows, so many bytes have that digest
+                # of a file that grows, only its stated length has that digest
                 size = os.fstat(file.fileno()).st_size if digest is None else file.tell()
         except OSError:  # refused, or gone meanwhile
             continue

@@ -117,7 +117,7 @@ class CheckedLog(Generic[R]):
             self.end = FileEnd(self.end.lines + 1, checksum_in(line))
             try:
                 self.end.overwrite(self._end_file)
-            except (OSError, ValueError) as error:  # the latter where it is closed
+            except (OSError, ValueError) as error:  # the latter if it is closed
                 raise RunFolderError(f"cannot write to {end_path(self.path)}: {error}") from error
         return numbered
 
@@ -150,7 +150,7 @@ class CheckedLines(Generic[R]):
         count: How many lines are records.
         end: The end of the file.
         changed: Missing, exchanged, doubled or reordered lines, a sentence each.
-        lost: That the file has fewer lines than it had, or that where it ended is not known, a sentence each.
+        lost: Lost lines, a sentence each: the file has fewer than it had, or its end is not known.
         cut_off: Whether a closed session left more lines than the file has.
         astray: Number and first byte of the lines that do not fit the others, as a second writer leaves them.
     """
@@ -311,7 +311,7 @@ def _left(session: Session, name: str) -> tuple[int | None, str | None]:
 
 
 def end_path(log: Path) -> Path:
-    """Return the file that says where the file `log` ends."""
+    """Return the file that states the end of the file `log`."""
     return log.with_name(f"{log.name}.end")
 
 

@@ -253,7 +253,7 @@ class RunFolder:
 
         Raises:
             RunFolderError: The trial is not in the plan, the disk does not take it, or the folder is
-                no longer where it was.
+                no longer in its place.
         """
         if result.task_id not in self._task_ids or result.trial > self.info.trials:
             raise RunFolderError(
@@ -296,7 +296,7 @@ class RunFolder:
         """Return the planned trials that are not done, in plan order.
 
         The plan runs all tasks once before it repeats any. Scored trials and evaluation errors are
-        done unless they are to run again (`run_again`); environment errors, spent budgets and cancelled
+        done unless `run_again` named them; environment errors, spent budgets and cancelled
         trials are not.
         """
         return self.standings.remaining()
@@ -305,7 +305,7 @@ class RunFolder:
         """Count `trials` as not done until each has a new result, in later sessions, too.
 
         Args:
-            asked: The purpose, as the user put it.
+            asked: The selection (`failed`, ids of tasks, ...), as the user put it.
             trials: Those that have results; their files are kept.
         """
         rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._results.end.lines)
@@ -326,7 +326,7 @@ class RunFolder:
         nothing stale is scored.
 
         Raises:
-            RunFolderError: The run's folder is no longer where it was, or its disk is full.
+            RunFolderError: The run's folder is no longer in its place, or its disk is full.
         """
         self._refuse_another_place()
         require_space(self.path, TO_GO_ON)

@@ -34,14 +34,14 @@ CountPart = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
 """The JSON type of `Count`, with its limits."""
 
 _KEPT = 2_000
-"""Up to so many records of a file stay in memory once they were read: reports go over them many times."""
+"""Most records of a file that stay in memory once they were read: reports read them many times."""
 
 
 class StoredRecords(Sequence[R], Generic[R]):
-    """The records of a file as a sequence that holds only where their lines begin.
+    """The records of a file as a sequence that holds only the positions of their lines.
 
-    Going through it reads the file, in constant memory; each time anew where there are more than two
-    thousand. Lines that are appended meanwhile are not in it.
+    Iterating reads the file, in constant memory; again each time if there are more than two
+    thousand. Lines that are appended during it are not in it.
     """
 
     def __init__(

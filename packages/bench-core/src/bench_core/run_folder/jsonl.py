@@ -115,7 +115,7 @@ def walk_lines(
             line is read as a whole record, which gives the reason, or migrates it.
         bad: Receives the lines that are not records.
         written_by: The version of bench-core that wrote them, if known.
-        trusted: Of so many lines, from the first on, it is known that they are as they were written.
+        trusted: Number of lines, from the first on, known to be as they were written.
 
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
@@ -192,7 +192,7 @@ def _changed(path: Path, number: int, start: int, line: bytes) -> BadLine:
 
 
 def set_aside_torn(path: Path, bad: Iterable[BadLine]) -> Path | None:
-    """Make `path` end with a whole line; return where a torn one was moved, if there was one."""
+    """Make `path` end with a whole line; return the file to which a torn one was moved, if there was one."""
     torn = [line for line in bad if line.torn]
     kept = None
     if torn:

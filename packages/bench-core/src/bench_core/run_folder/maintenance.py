@@ -65,7 +65,7 @@ def check_run(path: Path, *, told: Callable[[int, int], None] | None = None) -> 
 
     Args:
         path: The run folder.
-        told: Called with how many results were compared with their files, and how many there are.
+        told: Called with how many results were compared with their files, and their total.
 
     Raises:
         RunFolderError: The folder does not hold a run.
@@ -137,7 +137,7 @@ def seal_of(path: Path, *, told: Callable[[int, int], None] | None = None) -> st
     """Return the digest that stands for a whole run, `sha256:` and 64 digits.
 
     It is that of `run.json`, which holds those of `tasks.jsonl` and `results.jsonl`, whose lines hold
-    those of all artifacts. Whoever quotes it can show later that nothing was changed since.
+    those of all artifacts. A published digest shows later that nothing was changed since.
 
     Args:
         path: The run folder.
@@ -173,7 +173,7 @@ def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[s
     kept = kept_of_result(path, result.key, result.sequence)
     if not current and result.sequence is None:
         return
-    # a later attempt without a result, whose process ended, lies where the last result's files were
+    # a later attempt without a result, whose process ended, replaced the last result's files
     moved = result.sequence is not None and kept.is_dir()
     folder = kept if moved or not current else trial_path(path, result.key)
     where = folder.relative_to(path).as_posix()

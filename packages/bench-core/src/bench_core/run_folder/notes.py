@@ -48,7 +48,7 @@ def add_notes(
         InputError: A note is of another run.
         RunFolderError: The run is missing, or the disk is full: only whole lines are in the file.
     """
-    info = read_info(run)  # which refuses links, too
+    info = read_info(run)  # refuses links, too
     new = [each.model_copy(update={"checksum": None}) for each in notes]
     for each in new:
         if each.run_id != info.run_id:
@@ -99,7 +99,7 @@ def _lock(run: Path) -> FileLock:
 
 
 def _ends_whole(run: Path) -> bool:
-    """Whether no one was killed in the middle of a line."""
+    """Whether the file ends with a whole line: no writer was killed in the middle of one."""
     try:
         with open_inside(run, NOTES) as file:
             size = file.seek(0, os.SEEK_END)

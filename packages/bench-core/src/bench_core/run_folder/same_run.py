@@ -93,7 +93,7 @@ def _refuse_other_run(
     tasks: Sequence[Task],
     redactor: Redactor,
 ) -> None:
-    """Raise where options or tasks differ, naming each option with both values, or the tasks."""
+    """Raise if options or tasks differ, naming each option with both values, or the tasks."""
     found = []
     if stored.config_hash != wanted.config_hash:
         found = list(_other_options(stored, wanted, redactor)) or [

@@ -1,4 +1,4 @@
-"""How the trials of a run stand: which are done, and where their last results begin."""
+"""The standing of a run's trials: which are done, and where their last results begin."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TrialStandings:
         return (_STANDINGS[states[place]] for place in self._order)
 
     def extend(self, trials: int) -> None:
-        """Plan so many trials of each task; never fewer than before.
+        """Plan this many trials of each task; never fewer than before.
 
         Raises:
             RunFolderError: There are more than ten million: summaries would count to any number.
@@ -149,7 +149,7 @@ class TrialStandings:
         return map(self._key, range(self.planned))
 
     def remaining(self) -> list[TrialKey]:
-        """Return the planned trials without a lasting result, in plan order; those to run again, too."""
+        """Return the planned trials without a lasting result, and those to run again, in plan order."""
         again = self._to_rerun
         return [
             self._key(place)

@@ -46,7 +46,7 @@ class StoredSessions(NamedTuple):
 
 
 def refuse_duplicates(tasks: Sequence[Task]) -> None:
-    """Raise where a task is planned twice.
+    """Raise if a task is planned twice.
 
     Raises:
         InputError: Names it.
@@ -88,7 +88,7 @@ def prepare_to_resume(
 
     Raises:
         RunFolderError: It is damaged, or was changed.
-        InputError: Two of its tasks share a folder where it is now.
+        InputError: Two of its tasks share a folder on its present disk.
     """
     sweep_temporary(path)
     # only now: another process may just have ended
@@ -113,7 +113,7 @@ def prepare_to_resume(
 
 
 def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:
-    """Raise where two tasks would share a folder, because the disk takes no notice of case.
+    """Raise if two tasks would share a folder, because the disk ignores case.
 
     Raises:
         InputError: Names them.
@@ -129,7 +129,7 @@ def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:
 
 
 def _code_of(stored: RunInfo, wanted: RunInfo | None) -> AgentCode | None:
-    """Return the agent's program now, or where nothing identifies it, the one before."""
+    """Return the agent's program now, or, if nothing identifies it, the one before."""
     now = wanted.agent_code if wanted is not None else None
     known = stored.agent_code is not None and stored.agent_code.sha256 is not None
     return stored.agent_code if now is None or (known and now.sha256 is None) else now

@@ -27,7 +27,7 @@ class StepScores(Record):
         steps: The numbers of the steps, in order.
         passed: Whether the state after that step passes; None if unknown.
         tokens: The tokens each step used; None if the agent did not say.
-        why_unknown: Why nothing can be said of this trial.
+        why_unknown: Why the steps of this trial have no known scores.
     """
 
     schema_version: Literal[1] = 1
@@ -70,7 +70,7 @@ def read_step_scores(run: Path) -> dict[TrialKey, StepScores]:
 
 
 def write_step_scores(run: Path, scores: Iterable[StepScores], redactor: Redactor) -> Path:
-    """Write all of it anew and return the file; a crash leaves the old one or the new one."""
+    """Rewrite the whole file and return it; a crash leaves the old one or the new one."""
     refuse_linked(run, STEP_SCORES)
     text = b"".join(encode(each, redactor) + b"\n" for each in scores)
     write_atomic(run / STEP_SCORES, text)

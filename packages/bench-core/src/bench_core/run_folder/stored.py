@@ -238,7 +238,7 @@ def _files_in(manifest: bytes) -> dict[str, tuple[int, str]]:
 
 
 class _Source:
-    """The files of a trial in a store, which are believed nothing."""
+    """The files of a trial in a store, which are not trusted."""
 
     def __init__(self, stored: StoredFolder) -> None:
         self.stored = stored
@@ -263,7 +263,7 @@ class _Source:
                 Path(file.path), f"in {self.stored.url} is too large to be read: {file.size} bytes"
             )
         digest, done, last = hashlib.sha256(), 0, b""
-        # one byte more than it is to have shows that it goes on
+        # one byte more than its stated size shows that it goes on
         for piece in self.objects.pieces(f"{_FILES}/{file.path}", file.size + 1):
             digest.update(piece)
             done += len(piece)

@@ -13,7 +13,7 @@ def utc_now() -> datetime:
 
 
 class ForwardTime:
-    """Gives the time, and goes on from where it was when the computer's clock is set back.
+    """Gives the time, and goes on from its last value when the computer's clock is set back.
 
     Which session an event belongs to, and how long a killed one lasted, is read from these dates: out of
     order, attempts would count for another session and last less than nothing.

@@ -56,7 +56,7 @@ class Problem:
         file: The file's name, or the trial's folder.
         line: The number of the line, from 1; None unless it is a single line.
         reason: The fault in it.
-        usual: Whether it takes nothing from the run's numbers: a line that a kill cut short, whose trial runs
+        usual: Whether it leaves the run's numbers intact: a line that a kill cut short, whose trial runs
             again, and lines that were set aside.
     """
 
@@ -132,7 +132,7 @@ class RunView:
         found = [each for log in self.logs for each in log.lost]
         for log in self.logs:
             missing = lacks_end(log.path)
-            known = (self.info, read_info(self.path))  # its writer may close them meanwhile
+            known = (self.info, read_info(self.path))  # its writer may close them during the read
             if all(math.isinf(lines_left(each, log.path.name)) for each in known):
                 found += missing
         return tuple(found)
@@ -180,7 +180,7 @@ class RunView:
         return self.standings.to_rerun
 
     def remaining(self) -> list[TrialKey]:
-        """Return the planned trials without a lasting result, in plan order; those to rerun, too."""
+        """Return the planned trials without a lasting result, and those to rerun, in plan order."""
         return self.standings.remaining()
 
     def is_current(self) -> bool:
@@ -194,7 +194,7 @@ class RunView:
         return max([*sessions, *([event] if event else [])], default=None)
 
     def trial_folder(self, key: TrialKey) -> Path:
-        """Return where a trial's artifacts are; the folder may be missing.
+        """Return the folder of a trial's artifacts, which may be missing.
 
         Raises:
             RefusedFileError: A link stands in its place.
@@ -206,7 +206,7 @@ class RunView:
         return (self._stored if name == "results.jsonl" else self.events).log.bad
 
     def refuse_damage(self) -> None:
-        """Raise where it cannot be said which results the run has.
+        """Raise if it is uncertain which results the run has.
 
         Raises:
             RunFolderError: Tasks or results are damaged, or there is a result of a trial that was never
@@ -275,7 +275,7 @@ def read_run(path: Path, *, part: Callable[[bytes], ResultPart] = result_part) -
 
 
 def survey_run(path: Path, part: Callable[[bytes], ResultPart] = result_part) -> RunView:
-    """Read the run folder `path` as `read_run` does, also where tasks or results of it are damaged.
+    """Read the run folder `path` as `read_run` does, even if tasks or results of it are damaged.
 
     Raises:
         RunFolderError: The run is missing, or nearly all of its lines are unreadable.
@@ -421,7 +421,7 @@ def trial_path(run: Path, key: TrialKey) -> Path:
 
 
 def kept_attempts(run: Path, key: TrialKey) -> Path:
-    """Return where a trial's earlier attempts are kept.
+    """Return the folder of a trial's earlier attempts.
 
     `result-<sequence>` there holds the files of the result of that `sequence`, `unfinished-<n>` those
     of attempts that no result mentions.

@@ -66,7 +66,7 @@ def capacities(
     Args:
         trials: Those to run.
         workers: The planned number.
-        span: How long they take on a number of machines where each takes one second.
+        span: Gives how long they take on a number of machines if each takes one second.
         trial_s: The expected seconds of a trial.
         at_most_s: How long they take on a number of machines at their time limits.
         machines: The cost of a machine, and its start time before the first trial.

@@ -32,7 +32,7 @@ class Decision(Protocol):
 
     @property
     def stops(self) -> bool:
-        """Whether nothing more shall run."""
+        """Whether the run stops here."""
         ...
 
 

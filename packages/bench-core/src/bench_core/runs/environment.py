@@ -1,4 +1,4 @@
-"""The surroundings of a run, in addition to benchmark, spec and folder."""
+"""The parts a run works with, besides benchmark, spec and folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """The surroundings of a run besides benchmark, spec and folder; the defaults are for real runs.
+    """The parts a run works with, besides benchmark, spec and folder; the defaults are for real runs.
 
     Attributes:
         progress: Receives the events of the run.
@@ -61,7 +61,7 @@ class RunEnvironment:
         clock: Gives the time.
         policy: Overrides how trials are scheduled; by default it follows the spec.
         agent_for: Makes the agent of each trial; by default the installed one of the run's name.
-        open_model: Opens the model of each trial where its name is not enough.
+        open_model: Opens the model of each trial if its name is not enough.
         upstream: Where the model proxy passes calls on to, if not to the provider's own address
             with the usual key.
         agent_limits: How patient trials are with their agents.

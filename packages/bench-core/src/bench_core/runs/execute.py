@@ -76,7 +76,7 @@ class RunOutcome(Record):
             stopping rule ended the run.
         suspects: Scored trials whose score may not be the agent's own doing.
         suspects_succeeded: Successes among them.
-        stopped: Why a look ended the run, or `pending` where it waits for trials without a score.
+        stopped: Why a look ended the run, or `pending` if it waits for trials without a score.
         unscored: Trials with a lasting result that has no score.
         rescored: How many of them have one in `rescore`.
         rescore: The newest finished folder below `rescores/`, if there are unscored trials.
@@ -117,7 +117,7 @@ async def run_benchmark(
         benchmark: Runs and scores single trials.
         spec: The run.
         out: The run folder, made when missing.
-        run_environment: The surroundings of the run.
+        run_environment: The other parts the run works with.
         guard: Own this process: Ctrl-C, SIGTERM and SIGHUP end the run in order, a second one ends the
             process at once, a trial that blocks the event loop makes it exit with code 75, and all
             temporary files go into one folder. Needs the main thread.
@@ -199,7 +199,7 @@ async def run_benchmark(
                         ended = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
                     abandoned += scheduler.abandoned
                     outcome = outcome if ended == "finished" else ended
-                    # a site that stays down keeps nothing from the trials that do without it
+                    # a site that stays down does not stop the trials that do without it
                     if scheduler.stopped:
                         break
                 if batch is None or outcome != "finished":

@@ -64,7 +64,7 @@ async def opened_executor(
     folder: RunFolder,
     workers: int,
 ) -> AsyncIterator[Executor]:
-    """Open the executor of the spec for so many attempts at once; by default this process.
+    """Open the executor of the spec for a number of attempts at once; by default this process.
 
     Raises:
         InputError: Only this process can run the benchmark, an extra is missing, or a worker would run
@@ -75,7 +75,7 @@ async def opened_executor(
         keep_late(folder.path, folder.note)  # of workers of a session before
         yield _Inline(with_.locks)
         return
-    from bench_core.runs.placing import opened_transport, placing_of  # only where there are workers
+    from bench_core.runs.placing import opened_transport, placing_of  # only if there are workers
     from bench_core.workers.attempt import WorkerLimits
     from bench_core.workers.executor import WorkerExecutor
     from bench_core.workers.recipe import package_digests

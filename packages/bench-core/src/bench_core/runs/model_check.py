@@ -25,7 +25,7 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
         agent: The run's; of one without the method the provider of its model is asked whether it takes the key.
         spec: The run.
         out: Its folder, which may not exist yet.
-        opener: Opens the model where its name is not enough.
+        opener: Opens the model if its name is not enough.
 
     Raises:
         InputError: The model's key is missing or refused, its provider does not know it, or the agent has
@@ -45,7 +45,7 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
 
 
 def refuse_unknown_options(benchmark: Any, agent: Any, spec: RunSpec) -> None:
-    """Refuse options of an agent that says which it has (`options`), but for those that the benchmark has for all.
+    """Refuse options that an agent does not list (`options`), except those that the benchmark has for all.
 
     Raises:
         InputError: It has none of that name; the message says which it has.

@@ -187,5 +187,5 @@ def opened_agents(
 
 
 def timeouts_of(spec: RunSpec, with_: RunEnvironment) -> Timeouts:
-    """Return the limits by which the run's trials end: the policy's where it has one."""
+    """Return the limits by which the run's trials end: the policy's if it has one."""
     return with_.policy.timeouts if with_.policy else spec.timeouts

@@ -52,7 +52,7 @@ class RunOptions(TaskOptions):
     """The options of every runner's `run`; a runner adds fields of its own.
 
     Attributes:
-        agent: Who works on the tasks.
+        agent: The agent that works on the tasks.
         model: The agent's model, `provider:model`.
         dialect: The computer-use tool, instead of the one documented for the model.
         agent_options: Settings of the agent, which it documents.
@@ -66,7 +66,7 @@ class RunOptions(TaskOptions):
         against: The run folder or baseline file that looks compare with; by default the `baseline.json` next to
             `out` or in the working directory.
         looks_for: The hypothesis that looks test.
-        planned_drop: In points: stop where such a drop would hardly be found any more.
+        planned_drop: In points: stop when such a drop is unlikely to be found any more.
         unscored: Whether looks wait for trials without a score that may run again.
         agent_process: Whether the agent works in a process of its own or in that of the run.
         agent_memory: Gigabytes that a process of its own may write to.
@@ -160,7 +160,7 @@ class RunOptions(TaskOptions):
             config: The runner's own settings that define the run.
 
         Raises:
-            InputError: No agent is named, or there is nothing for looks to compare with.
+            InputError: No agent is named, or looks have nothing to compare with.
         """
         agent = self.agent
         if agent is None and self.agent_command is not None:
@@ -253,7 +253,7 @@ class RunOptions(TaskOptions):
         if self.bind:
             from bench_core.workers.placement import Bindings
 
-            Bindings(self.bind)  # refused here rather than where workers start
+            Bindings(self.bind)  # refused here, before workers start
         return ExecutorSpec(
             kind=self.executor, address=self.address, bind=self.bind, artifacts=artifacts
         )

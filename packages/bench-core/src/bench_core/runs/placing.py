@@ -1,4 +1,4 @@
-"""On which nodes of a cluster the workers of a run would be: for the run, and for its plan."""
+"""The nodes of a cluster on which a run's workers would run: for the run, and for its plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Placing:
 
     Attributes:
         bindings: The labels that each part needs.
-        nodes: The cluster's, which are looked at where something is bound.
+        nodes: The cluster's, which are looked at if a part is bound.
         recipe: Lists the parts that each worker uses alone.
     """
 
@@ -40,7 +40,7 @@ class Placing:
     def place(
         self, tasks: Sequence[Task], trials: Sequence[PlannedTrial], workers: int
     ) -> Placement:
-        """Return where so many workers run.
+        """Return the placement of a number of workers.
 
         Args:
             tasks: All of the run.

@@ -48,7 +48,7 @@ def tasks_of_run(
 def trials_to_rerun(
     run: RunView | None, asked: Sequence[str], code: AgentCode | None
 ) -> tuple[TrialKey, ...]:
-    """Return which trials that have a result `--rerun` wants to run again, none where it goes on with some.
+    """Return the trials with a result that `--rerun` runs again, none if it goes on with earlier ones.
 
     If an earlier session was asked for the same and ended before all of them had run, the same command
     runs the rest and looks for no others - unless the agent has changed since.

@@ -20,7 +20,7 @@ async def outlast(attempt: RunningAttempt, processes: ProcessGroups) -> None:
     """End the leftovers of an attempt and return when they are dead.
 
     Its process groups are asked to end, then killed. An attempt that was abandoned without any
-    process group holds on until its own task ends; it is cancelled again and again meanwhile.
+    process group holds on until its own task ends; it is cancelled again and again until then.
     """
     acts_through_processes = len(processes) > 0
     loop = asyncio.get_running_loop()

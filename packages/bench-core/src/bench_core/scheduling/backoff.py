@@ -25,6 +25,6 @@ class Backoff:
     jitter: float = 0.5
 
     def delay_s(self, failures: int, *, seed: int) -> float:
-        """Return the seconds to wait after so many failures; the same for the same seed."""
+        """Return the seconds to wait after this many failures; the same for the same seed."""
         full = min(self.longest_s, self.first_s * 2.0 ** min(failures - 1, _DOUBLINGS))
         return full * (1.0 - self.jitter * random.Random(f"{seed}:{failures}").random())  # noqa: S311  # seeded on purpose

@@ -89,7 +89,7 @@ class CircuitBreakers:
 
     @property
     def waits(self) -> bool:
-        """Whether something broken is to be tried, or is being tried."""
+        """Whether a broken thing waits for its probe, or is being tried."""
         return any(each.probe_at is not None and not each.dead for each in self._breakers.values())
 
     def is_dead(self, claim: Claim) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a run's agent can begin at all, told by how its first trials end."""
+"""Whether a run's agent can begin at all, judged by how its first trials end."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class FirstTrials(Generic[_T]):
 
     @property
     def undecided(self) -> bool:
-        """Whether so many have ended alike that only those that still run may show something else."""
+        """Whether enough trials have ended alike that only the running ones may show something else."""
         return len(self._held) >= self._enough
 
     def ended(self, trial: _T, result: TrialResult) -> list[tuple[_T, TrialResult]]:
         """Return whose results are known for good now that `trial` has ended, each with its result."""
         kind = None if self._begun else before_acting(result)
-        if kind is None and result.score is None:  # that says nothing of the agent
+        if kind is None and result.score is None:  # tells nothing about the agent
             return [(trial, result)]
         if kind is not None and all(
             _signature(each) == _signature(result) for _, each in self._held
@@ -52,7 +52,7 @@ class FirstTrials(Generic[_T]):
         return [*held, (trial, result)]
 
     def rest(self, *, cut_short: bool = False) -> list[tuple[_T, TrialResult]]:
-        """Return those that are held, as no other trial is to show anything.
+        """Return the held results, as no other trial can show anything.
 
         One trial alone says little: it counts as the agent's, unless a missing part is named.
 

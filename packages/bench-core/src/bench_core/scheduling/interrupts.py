@@ -79,7 +79,7 @@ def handlers_given_back(*, ever: bool = True) -> Iterator[None]:
     finally:
         _blocks.pop()
         for number, handler in before.items():
-            if ever and handler is not None:  # None: not Python's to put back
+            if ever and handler is not None:  # None: not Python's to restore
                 signal.signal(number, handler)
 
 

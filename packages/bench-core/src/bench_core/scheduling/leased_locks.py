@@ -1,4 +1,4 @@
-"""Resources held against runs on other machines, too, by leases that a broker of all of them gives."""
+"""Resources held against runs on other machines, too, by leases from a common broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Broker(Protocol):
     """Gives leases to runs on all machines; the methods are those of `LeaseTable`."""
 
     async def ask(self, name: str, owner: str, claim: Claim) -> int | None:
-        """Return the generation of the lease, None if it is to be asked for again.
+        """Return the generation of the lease, None if the caller must ask again.
 
         Raises:
             EnvironmentFaultError: The broker does not answer.

@@ -17,7 +17,7 @@ LEASE_TTL_S = 120.0
 """Longer than the worker of a run that is gone goes on, a minute and an eighth, and the run's own pause
 between two renewals: a resource that an orphan still acts on is not given to another."""
 _PATIENCE_S = 15.0
-"""Who waits asks again every second or so; one that does not has gone."""
+"""A waiting run asks again every second or so; one that does not has gone."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Lease:
     Attributes:
         name: Drawn by the asker, so that a question whose answer was lost can be put again.
         owner: For people: whose it is.
-        generation: Larger than that of any lease given before it.
+        generation: Larger than any lease's before it.
         until: When it runs out, by the table's clock.
     """
 
@@ -50,7 +50,7 @@ class LeaseTable:
     Args:
         ttl_s: Seconds for which a lease is good without being renewed.
         restarted: An earlier table is lost, and leases of it are about. Nothing is given for the time of a
-            lease; those that are renewed meanwhile are taken over.
+            lease; leases renewed in that time are taken over.
         monotonic: Gives seconds.
         wall: Gives the date in seconds: generations go on over a restart.
 
@@ -108,7 +108,7 @@ class LeaseTable:
         return True
 
     def release(self, name: str, generation: int | None = None) -> None:
-        """End a lease, or the wait for it; nothing happens where it is another's by now."""
+        """End a lease, or the wait for it; ignored if it is another's by now."""
         self._waiting.pop(name, None)
         lease = self._leases.get(name)
         if lease is not None and generation in {None, lease.generation}:

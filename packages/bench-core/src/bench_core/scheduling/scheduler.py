@@ -253,7 +253,7 @@ class Scheduler:
             if trial.last is not None:
                 self._progress.finished(trial.last)
         self._backing_off.clear()
-        if left:  # a run that is told so at each turn must not wake at each, too
+        if left:  # a run that learns it at each turn must not wake at each, too
             self._wakeup.set()
 
     def look_again(self) -> None:
@@ -377,7 +377,7 @@ class Scheduler:
     def _ended(self, flight: _Flight, task: asyncio.Task[None]) -> None:
         """Free the worker, and the resources unless something of the attempt still runs."""
         if not task.cancelled() and task.exception() is not None:
-            # a full disk, say: without a record nothing more may run
+            # a full disk, say: without a record no trial may run
             self._error = self._error or task.exception()
             self._end("aborted")
             self._stop_flights(StopReason.CANCELLED)
@@ -446,7 +446,7 @@ class Scheduler:
         self._end("budget_exceeded")
 
     def _stop_for_fault(self, result: TrialResult) -> None:
-        """Start nothing more where every other trial would only meet the same fault."""
+        """Start nothing more if every other trial would only meet the same fault."""
         kind = recorded_fault(result)
         if kind is None or not kind.stops_run or self._outcome is not None:
             return

@@ -214,7 +214,7 @@ def settled(outcome: AgentOutcome, latest: LatestCall) -> AgentWork:
 
 
 def _latest(context: TrialContext) -> LatestCall:
-    latest: LatestCall | None = getattr(context.meter, "latest", None)  # programs bring meters, too
+    latest: LatestCall | None = getattr(context.meter, "latest", None)  # foreign meters may lack it
     return latest or LatestCall()
 
 
@@ -270,7 +270,7 @@ def error_info(error: BaseException, phase: str | None = None) -> ErrorInfo:
 
 
 def _nothing_next(error: StopIteration, phase: str | None) -> ErrorInfo:
-    """Describe a `next` that found nothing; Python says of it that a coroutine raised StopIteration."""
+    """Describe a `next` that found nothing; Python reports that a coroutine raised StopIteration."""
     where = own_line(error)
     return ErrorInfo(
         kind="StopIteration",

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class TrialEnvironment:
-    """The opened environment of one trial; the methods do nothing unless a benchmark says more.
+    """The opened environment of one trial; the methods do nothing unless a benchmark overrides them.
 
     Attributes:
         handle: The object the agent acts on.
@@ -98,7 +98,7 @@ class TrialEnvironment:
         """
 
     async def release(self) -> None:
-        """Take the environment away from the agent: nothing it does from now on counts.
+        """Take the environment away from the agent: its later acts do not count.
 
         Called once, before an agent that still works is cancelled.
         """

@@ -107,7 +107,7 @@ def _deed(error: BaseException) -> str:
 
 
 def _is_of_own_accord(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
-    """Return whether code that ran in `task` raised `error` itself, and no signal and no one's cancellation did."""
+    """Return whether code that ran in `task` raised `error` itself, without a signal or a cancellation."""
     if isinstance(error, KeyboardInterrupt):
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread():
@@ -116,7 +116,7 @@ def _is_of_own_accord(error: BaseException, task: asyncio.Task[Any] | None) -> b
             return not handler.received
         return handler is not signal.default_int_handler  # the user's may arrive in any code
     if isinstance(error, asyncio.CancelledError):
-        # 3.10 does not count cancellations: there whoever runs the task finds that no one asked
+        # 3.10 does not count cancellations: there the runner of the task finds that no one asked
         return task is not None and getattr(task, "cancelling", lambda: 1)() == 0
     if isinstance(error, GeneratorExit):
         # Python raises it in discarded code, while no task or another one runs

@@ -90,7 +90,7 @@ class WorkerAttempt:
         self._silence = Silence(limits.block_s, link.kill)
 
     async def run(self) -> TrialResult:
-        """Return the result; when this ends, the worker is idle, or nothing of it acts any more."""
+        """Return the result; when this ends, the worker is idle, or none of its processes can act any more."""
         listening = asyncio.ensure_future(self._converse())
         try:
             result = await asyncio.shield(listening)

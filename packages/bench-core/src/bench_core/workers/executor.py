@@ -175,7 +175,7 @@ class WorkerExecutor:
         self._free.give_back(slot.number)
 
     async def _ready_slot(self, place: _Place) -> Slot:
-        """Return a slot whose worker runs; one in which none starts any more is given up while others can do its work."""
+        """Return a slot with a running worker; a slot whose workers fail to start is given up if others can do its work."""
         tired: list[Slot] = []
         try:
             while True:
@@ -420,7 +420,7 @@ class _Place:
         return self._executor.run_in(self, task, context)
 
     def free(self) -> None:
-        """Give the place back, when nothing of the attempt can act any more."""
+        """Give the place back, when no process of the attempt can act any more."""
         slot, self.slot = self.slot, None
         if slot is not None:
             self._executor.give_back(slot)

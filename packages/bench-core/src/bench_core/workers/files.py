@@ -1,6 +1,6 @@
 """Brings an attempt's files into the run folder: whole, and only while the attempt is current.
 
-The worker gives it to `incoming/<token>/` of the run folder, the manifest last: itself where it sees that
+The worker puts it into `incoming/<token>/` of the run folder, the manifest last: itself if it sees that
 folder, else in pieces through its connection. The run then moves them into the folder of the trial. Files
 in `incoming/` under any other token came too late, and are kept in `late/`.
 """
@@ -34,7 +34,7 @@ _PIECE = 1 << 20
 
 
 def sees(run_folder: str, probe: str) -> bool:
-    """Return whether this process has the run folder of the other end, by a file that it has put there."""
+    """Return whether this process sees the run folder of the other end, by a file put there by that end."""
     return bool(probe) and (Path(run_folder) / INCOMING / probe).is_file()
 
 
@@ -162,4 +162,4 @@ def keep_late(run_folder: Path, on_event: Callable[[str, dict[str, JsonValue]], 
             each.rename(late / each.name)
             on_event(LATE_RESULT, {"token": each.name, "folder": f"{LATE}/{each.name}"})
     with contextlib.suppress(OSError):
-        incoming.rmdir()  # not where a worker is just bringing something
+        incoming.rmdir()  # not if a worker is just bringing something

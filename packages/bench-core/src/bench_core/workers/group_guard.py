@@ -47,7 +47,7 @@ class GroupGuard:
         )  # fmt: skip
 
     def note(self, number: int) -> None:
-        """Let it know a group, or, by its negative number, that it is to forget one."""
+        """Let it know a group, or, by its negative number, forget one."""
         if self._process is not None:
             # without it, the worker and its holder still end them
             with contextlib.suppress(OSError):

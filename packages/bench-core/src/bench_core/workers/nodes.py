@@ -38,7 +38,7 @@ class NodeQuestions(Record):
     Attributes:
         packages: Import names; their versions and files must be those of the run's machine.
         keys: Names of environment variables that must be set.
-        reach: Addresses, `HOST:PORT` or URLs, of sites and VMs; after `=` the label of the nodes that have to
+        reach: Addresses, `HOST:PORT` or URLs, of sites and VMs; after `=` the label of the nodes that must
             reach one.
         labels: The labels that some node has to carry.
     """
@@ -66,11 +66,11 @@ class NodeFacts(Record):
     """A node's answers.
 
     Attributes:
-        packages: Of each the SHA-256 over its files, `absent` where it is not installed.
+        packages: Of each the SHA-256 over its files, `absent` if it is not installed.
         versions: The version of each, if its distribution states one.
         chromium: Its path; None with the reason in `no_chromium`.
         shm: Size of `/dev/shm` in bytes, None without one.
-        disk: Bytes that are free where temporary files go.
+        disk: Free bytes in the folder of temporary files.
         keys: Whether each variable is set; never its value.
         reach: For each address the reason why it cannot be reached, empty if it can.
         clock: Seconds since 1970, by the node.

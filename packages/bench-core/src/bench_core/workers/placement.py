@@ -105,12 +105,12 @@ class Placement:
 
     @classmethod
     def anywhere(cls, workers: int) -> Placement:
-        """Return that of workers that may run everything."""
+        """Return the placement of workers that may run everything."""
         return cls((_NONE,) * workers, Bindings())
 
 
 class FreePlaces:
-    """The workers that have nothing to do, by their numbers."""
+    """The idle workers, by their numbers."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -150,7 +150,7 @@ def placed(
     uses: Iterable[Collection[str]],
     bindings: Bindings,
 ) -> Placement:
-    """Return where workers are to run so that each trial finds one that may run it, and most find many.
+    """Return the placement with which each trial finds a worker that may run it, and most find many.
 
     Args:
         nodes: Those that are alive.
@@ -204,7 +204,7 @@ class _Rooms:
         return any(need <= each for each in self._taken)
 
     def take(self, need: Labels | None) -> Labels:
-        """Take room where it helps most, on nodes that carry some labels; None: that can run some trial.
+        """Take room where it helps most, on nodes that carry these labels; None: labels that some trial needs.
 
         Raises:
             InputError: There is none left.

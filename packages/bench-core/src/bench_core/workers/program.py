@@ -326,7 +326,7 @@ class _Worker:
         try:
             return {"stored": store_folder(folder, url).model_dump(mode="json")}
         except EnvironmentFaultError as error:
-            remove_folder(folder)  # the result without its files counts for nothing
+            remove_folder(folder)  # the result without its files does not count
             return {"problem": self._trials.redactor.redact(str(error))}
 
     async def _end_processes(self) -> None:

@@ -58,7 +58,7 @@ def load_reference(reference: str) -> Any:
 
 
 def package_digests(packages: Iterable[str]) -> dict[str, str]:
-    """Return of each package the SHA-256 over its Python files, `absent` where it is not installed."""
+    """Return for each package the SHA-256 over its Python files, `absent` if it is not installed."""
     return {each: _digest(each) for each in dict.fromkeys(packages)}
 
 

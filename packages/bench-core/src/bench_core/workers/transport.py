@@ -21,7 +21,7 @@ class Link(Protocol):
     name: str
 
     def send(self, line: bytes) -> None:
-        """Send a message; nothing happens where the worker is gone."""
+        """Send a message; ignored if the worker is gone."""
         ...
 
     async def receive(self) -> dict[str, Any] | None:
@@ -33,7 +33,7 @@ class Link(Protocol):
         ...
 
     def hang_up(self) -> None:
-        """Say that nothing more follows; an idle worker ends then."""
+        """Say that this was the last message; an idle worker ends then."""
         ...
 
     def kill(self) -> None:
@@ -41,12 +41,12 @@ class Link(Protocol):
         ...
 
     async def how_ended(self) -> str:
-        """Wait until nothing of the worker can act any more, and return how it ended, in words."""
+        """Wait until no process of the worker can act any more, and return how it ended, in words."""
         ...
 
     @property
     def alive(self) -> bool:
-        """Whether nothing is known of its end."""
+        """Whether its end is still unknown."""
         ...
 
 
